@@ -475,8 +475,8 @@ def looked_at() -> tuple[str, ...]:
 
 
 def note_time(until: int = 0) -> None:
-    """Record that a result depends on the current time. `until`: the time up to which it is valid, in seconds since 1970
-    (0: it is not valid later)."""
+    """Record that a result depends on the current time. `until`: the time up to which it is valid, in seconds since
+    1970 (0: it is not valid later)."""
     if _TREE.get() is None:
         sys.audit(TIMED, until)
 

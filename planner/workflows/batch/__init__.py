@@ -3,6 +3,6 @@
 import os
 
 FOLDER = os.path.join(".planner", "batch")
-"""the directory with records of runs, below the root of a fleet"""
+"""directory of the run records, relative to the root of the fleet"""
 OF_UNIT = frozenset(("rules", "policies", "policy.toml", "waivers.toml", "policy.lock", "packs"))
-"""files below .planner that are part of the configuration of a unit"""
+"""names below .planner that are part of a unit's configuration"""

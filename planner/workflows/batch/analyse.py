@@ -1,4 +1,4 @@
-"""The analysis of a fleet: its surveys, with the edges, waves and selection that the rules derive."""
+"""Analysis of a fleet: the edges, waves and selection that the rules derive from the surveys of its units."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ WANT = (
 )
 _KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from", "offered", "parts")
 ENVIRONMENT = "TF_"
-"""the prefix of the environment variables that are passed to workers"""
+"""prefix of the environment variables that are passed to workers"""
 
 
 @frozen(eq=False)
 class Analysis:
-    """`edges[a]`: the units for which a waits; `before[a]`: the selected units that run before a; `selected[a]`: the
-    reasons why a is selected, as (selector, way)."""
+    """Result of the analysis. `edges[a]`: the units for which a waits. `before[a]`: the selected units that run before
+    a. `selected[a]`: why a is selected, as (selector, way)."""
 
     fleet: Fleet
     derived: Database | None
@@ -62,11 +62,11 @@ class Analysis:
     offered: dict[str, tuple[str, ...]] = field(factory=dict)
     """the variables that each unit receives from its groups"""
     orphaned: tuple[tuple[str, str], ...] = ()
-    """removed units whose states still have objects, with these states"""
+    """units that were removed although their states still have objects, as (unit, state)"""
     parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)
-    """by deployment: the states of its components that other units read, as (state, component)"""
+    """the states of a deployment's components that other units read: {deployment: ((state, component), ...)}"""
     share: Share | None = None
-    """the share of the selected units that this job runs, if several jobs divide them"""
+    """the part of the selected units that this job runs; None if one job runs all of them"""
 
     @property
     def planned(self) -> Collection[str]:
@@ -75,18 +75,16 @@ class Analysis:
 
     @property
     def database(self) -> Database:
-        """All relations that the rules derive, for queries."""
         assert self.derived is not None, "a cached analysis cannot answer queries"
         return self.derived
 
 
 def to_plain(analysis: Analysis) -> dict[str, Any]:
-    """The data of this analysis for the cache, which stores only analyses without problems."""
+    """The fields for the cache. Only an analysis without problems is cached."""
     return {name: getattr(analysis, name) for name in _KEPT}
 
 
 def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> Analysis:
-    """The analysis of a fleet from its data in the cache."""
     edges, before, waves, selected, state_of, reads_from, offered, parts = (data[name] for name in _KEPT)
     return Analysis(
         fleet,
@@ -106,7 +104,7 @@ def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> 
 
 
 def environment() -> tuple[tuple[str, str], ...]:
-    """The environment variables that affect units, wherever the units run."""
+    """The environment variables that every unit receives, wherever it runs."""
     return tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(ENVIRONMENT)))
 
 
@@ -241,7 +239,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
 
 
 def _cycle_text(members: set[str], database: Database) -> str:
-    """The shortest cycle through the first member; each edge has its reason and its location in a file."""
+    """The shortest cycle through the first member, with the reason and the source location of each edge."""
     edges: dict[str, list[str]] = {}
     for a, b in database.sorted("edge"):
         if a in members and b in members:

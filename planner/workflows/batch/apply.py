@@ -1,9 +1,8 @@
-"""Apply and destroy for a fleet: immediately, or wave by wave with approval.
+"""Applies or destroys a fleet, either at once or wave by wave with approval.
 
-Immediately: each unit is planned and applied as soon as all units before it are done. Therefore no unit is planned with
-unknown inputs. By waves: first all units are planned, even with unknown inputs. Then, wave by wave, incomplete units
-are planned again with the values that are known by then; the plans are shown; and approved plans are applied exactly as
-shown."""
+At once: each unit is planned and applied when all units before it are done, so no unit is planned with unknown inputs.
+By waves: all units are planned first, even with unknown inputs. Then, in each wave, incomplete units are planned again
+with the values known by then, the plans are shown, and the approved plans are applied exactly as shown."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ Approve = Callable[[str, list[FinishedUnit]], bool]
 
 
 def converge(command: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
-    """Apply or destroy the selected units; without `approve`, immediately. Raises Failure."""
+    """Apply or destroy the selected units; at once if `approve` is None. Raises Failure."""
     started = time.monotonic()
     run, report = begin(command, options, listener, asked={"at_once": approve is None})
     if run is None:
@@ -32,7 +31,6 @@ def converge(command: str, options: BatchOptions, listener: BatchListener, appro
 
 
 def carry_on(run: Run, command: str, approve: Approve | None) -> None:
-    """Complete all units of a run that are not done yet."""
     if approve is None:
         if run.gate.policies is None:
             run.apply(run.order, command)
@@ -61,7 +59,7 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
     again = [unit for unit in units if _is_open(run.done[unit]) or is_overtaken(run, unit)]
     for unit in again:
         run.set_aside(unit)
-    # no unit waits for applied units any longer; dependents of units that were not applied keep waiting
+    # the units may run now; dependents of units that were not applied keep waiting
     run.plan(again, command, "plan" if command == "apply" else "destroy")
     if again and not run.gate.judge(command):
         run.gate.hold()
@@ -81,7 +79,7 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
 
 
 def deferred(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan the deferred parts of these units, whose inputs may be known by now."""
+    """Plan and apply the deferred changes of these units, whose inputs may be known now."""
     before = {unit: run.done[unit].result for unit in units}
     wave(run, command, units, f"{title}, deferred parts", approve)
     for unit, earlier_result in before.items():
@@ -103,7 +101,7 @@ def _is_open(done: FinishedUnit) -> bool:
 
 
 def end_stuck(run: Run, units: list[str]) -> None:
-    """Mark as failed the units that still have deferred parts although there are no plans left to apply."""
+    """Mark units as failed if they still have deferred changes but no plan left to apply."""
     for unit in units:
         done = run.done[unit]
         if done.outcome == "incomplete" and done.result is not None and done.result.stuck and not done.result.rests_on:
@@ -118,8 +116,7 @@ def decline(run: Run, command: str, units: list[str]) -> None:
 
 
 def is_overtaken(run: Run, unit: str) -> bool:
-    """Whether a complete plan is outdated, because a unit before it was not applied, or because an output that it used
-    has a different value now."""
+    """Whether a complete plan is outdated: a unit before it was not applied, or an output that it used has changed."""
     # decided in Python: whether the plan of a unit is outdated -- a comparison of digests
     if run.done[unit].outcome != "changes" and not may_be_applied(run.done[unit]):
         return False
@@ -138,7 +135,7 @@ def asks(run: Run, command: str, done: FinishedUnit) -> bool:
 
 
 def may_be_applied(done: FinishedUnit) -> bool:
-    """Whether a plan has changes that do not wait for another unit."""
+    """Whether a plan has changes that need no other unit to be applied first."""
     if done.outcome == "incomplete":
         return done.result is not None and done.result.is_partial and not done.because
     return done.outcome == "changes"

@@ -1,8 +1,8 @@
 """Applies a saved plan of a fleet: exactly as approved, or not at all.
 
-First all inputs are compared with the inputs of the plan. A single difference rejects the plan before anything is
-changed. Then the units are applied in order. If the plan of a unit was incomplete, the unit is planned again with the
-current state. If the result is the approved plan with its unknown values filled in, it is applied; otherwise it needs
+First, the current inputs are compared with the inputs of the saved plan; one difference rejects the plan before
+anything is changed. Then the units are applied in order. A unit whose plan was incomplete is planned again with the
+current state. The new plan is applied if it is the approved plan with its unknown values filled in; otherwise it needs
 approval."""
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from planner.workflows.batch.fleet_policies import FleetPolicies
 
 Moved = tuple[str, str, str, str]
-"""a difference from the inputs with which the plan was made, as (unit, kind, name, description)"""
+"""an input that changed since the plan was made, as (unit, kind, name, description)"""
 
 
 def save(run: Run) -> None:
-    """Write the manifest of a new plan, with an entry for each unit. Raises Failure."""
+    """Write the manifest of a new plan. Raises Failure."""
     options, analysis = run.batch.options, run.analysis
     base = saved_plan.base_of(analysis.fleet.root)
     part = run.part()
-    # the shards of one plan use one key, so that their values can be compared
+    # the shards of one plan share a key, so that digests of values can be compared across shards
     key = bytes.fromhex(part.fleet) if part is not None else os.urandom(16)
     units = {}
     for unit in run.in_order():
@@ -83,9 +83,9 @@ def save(run: Run) -> None:
 
 
 def _portable(options: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
-    """The options for planning a unit again, with paths relative to the base directory; and whether the unit can be
-    planned again with them. An incomplete plan is always made again. Raises Failure if the manifest must not contain
-    the data that such a unit needs: files outside of the base directory, or values of an encrypted unit."""
+    """The options for planning a unit again, with paths relative to the base directory, and whether the unit can be
+    planned again with them. Incomplete plans must be made again: for such a unit, raises Failure if the options contain
+    files outside the base directory, or values although the unit is encrypted."""
     try:
         return _as_seen(options, done, base), not options.limits.replace
     except Failure:
@@ -110,7 +110,6 @@ def _as_seen(options: UnitOptions, done: FinishedUnit, base: str) -> UnitOptions
 
 
 def _with_paths(options: UnitOptions, place: Callable[[str], str]) -> UnitOptions:
-    """The options with their paths converted by `place`."""
     variables = tuple((kind, place(text) if kind == "var-file" else text) for kind, text in options.variables)
     policies = tuple(word if word.startswith("builtin:") else place(word) for word in options.policies)
     return evolve(options, variables=variables, policies=policies)
@@ -120,7 +119,7 @@ def _with_paths(options: UnitOptions, place: Callable[[str], str]) -> UnitOption
 
 
 def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
-    """Apply a saved plan; without `approve`, approval is not requested. Raises Failure."""
+    """Apply a saved plan; without approval if `approve` is None. Raises Failure."""
     started = time.monotonic()
     manifest = saved_plan.read(folder)
     if manifest.shard is not None:
@@ -163,8 +162,8 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
 
 
 def _approval(folder: str, manifest: SavedManifest, options: BatchOptions) -> Approval:
-    """The approval of the plans, if approval is required. The signatures cover the manifest, which contains the digests
-    of the plans. Raises Failure."""
+    """The valid signatures of the manifest, which contains the digests of the plans; () if no approval is required.
+    Raises Failure."""
     required = requirements(options.operation.signatures, os.environ)
     if not required:
         return ()
@@ -174,7 +173,6 @@ def _approval(folder: str, manifest: SavedManifest, options: BatchOptions) -> Ap
 
 
 def _narrowed(analysis: Analysis, manifest: SavedManifest) -> Analysis:
-    """The analysis, limited to the units of the saved plan."""
     units = {unit: reasons for unit, reasons in analysis.selected.items() if unit in manifest.units}
     before = {unit: tuple(other for other in analysis.before.get(unit, ()) if other in units) for unit in units}
     return evolve(analysis, selected=units, before=before)
@@ -190,8 +188,8 @@ def _begin(
     at_once: bool,
     begun: Collection[str],
 ) -> Run:
-    """The run, with the plans copied into its record, so that exactly the checked plans are applied even if the
-    directory changes."""
+    """A new run. The checked plans are copied into its record, so that later changes of the directory have no
+    effect."""
     document = {
         "command": "apply",
         "saved_plan": os.path.abspath(folder),
@@ -220,8 +218,8 @@ def _begin(
 
 
 def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
-    """The policies that check the saved plans together; None for plans with secret contents, which were checked when
-    they were made. Raises Failure if some of these policies did not check the plans when they were made."""
+    """The policies that check all saved plans together; None if a plan has secret contents, because then the policies
+    ran when the plan was made. Raises Failure if a policy was added since."""
     policies = batch.standing_policies()
     changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
     if policies is None or any(result.is_secret for result in changed):
@@ -238,7 +236,7 @@ def _copy(path: str, data: bytes) -> None:
 
 
 def _go_on(run: Run, manifest: SavedManifest, before: Before) -> None:
-    """Mark as done the units that earlier runs of the plan applied, and pass their outputs to their readers."""
+    """Mark the units that earlier runs of the plan applied as done, and pass their outputs to dependents."""
     for unit, now in before.applied.items():
         planned = run.planned[unit] = manifest.units[unit].result
         result = evolve(planned, result="applied", planned=now.planned, lineage=now.lineage, serial=now.serial)
@@ -292,7 +290,7 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
 
 
 def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve | None) -> None:
-    """Apply the parts of these deployments that were deferred when the plan was made. They need approval; without
+    """Apply the deferred changes of these deployments. The approved plan does not contain these changes: without
     `approve` they fail."""
     if approve is not None:
         deferred(run, command, units, title, approve)
@@ -311,7 +309,7 @@ def _finished_units(run: Run, units: Iterable[str]) -> list[FinishedUnit]:
 
 
 def _settle(run: Run, begun: list[str]) -> None:
-    """Complete interrupted units whose work had finished, and pass their outputs to their readers."""
+    """Mark interrupted units whose apply had in fact completed as applied, and pass their outputs to dependents."""
     settled = [unit for unit in begun if run.done[unit].outcome == "unchanged"]
     requests = [evolve(state_request(run.batch, unit), is_read=True) for unit in settled]
     for unit, now in zip(settled, run.batch.run_all(requests), strict=True):
@@ -323,7 +321,8 @@ def _settle(run: Run, begun: list[str]) -> None:
 
 
 def _judged(done: FinishedUnit, is_begun: bool) -> dict[str, bool]:
-    """Whether a unit that was planned again needs its own approval."""
+    """The decisions of the rules about a unit that was planned again: {"asks_again": needs approval, "spared": is
+    skipped}."""
     facts = FactBuilder()
     facts.add("saved_plan", done.unit, "incomplete")
     if is_begun:

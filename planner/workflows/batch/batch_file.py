@@ -18,9 +18,9 @@
     removed "old" { action = "destroy" }       # or "forget": a unit that is no longer declared
     include "teams/*.batch.hcl" {}             # more blocks, from files below this directory
 
-Settings of a unit take precedence over those of its template and groups, and a `unit` over `units`. Inputs of a group
-apply only to units that declare the variable. Other settings (hooks, retries, limits, credentials, generated files) are
-read by file_recipe.py."""
+A unit's own settings take precedence over its template, the template over its groups, and a `unit` block over a `units`
+block. Inputs of a group apply only to units that declare the variable. Other settings (hooks, retries, limits,
+credentials, generated files) are read by file_recipe.py."""
 
 from __future__ import annotations
 
@@ -56,13 +56,11 @@ from planner.workflows.batch.model import FileLocation, Fleet, Input, RemovedUni
 from planner.workflows.batch.root_modules import FolderMemory, StackFolder, root_modules
 
 ACTIONS = ("destroy", "forget")
-"""the arguments of a block `removed`"""
+"""the values of the argument `action` in a block `removed`"""
 
 
 @frozen
 class _Group:
-    """The settings of a group for its units."""
-
     name: str
     patterns: tuple[str, ...]
     tags: tuple[str, ...]
@@ -76,7 +74,7 @@ class _Group:
 
 @frozen
 class _Draft:
-    """A unit whose references to other units are not resolved yet: its inputs map variables to expressions."""
+    """A unit before its references to other units are resolved; `inputs` maps variables to expressions."""
 
     unit: Unit
     scope: FleetScope
@@ -87,8 +85,8 @@ class _Draft:
 
 
 def read_batch_file(path: str, memory: Callable[[str], FolderMemory], is_read_only: bool = False) -> Fleet:
-    """The fleet that a file describes, with its problems as diagnostics. `memory` as for find_fleet; `is_read_only`:
-    generated files are not written."""
+    """The fleet in a file; its `diagnostics` contain the problems. `memory`: as in find_fleet. `is_read_only`: do not
+    write generated files."""
     root = os.path.dirname(os.path.abspath(path))
     problems = Problems()
     parts = gathered(path, root, problems)
@@ -250,7 +248,6 @@ class _BatchFileReader:
             self.found |= self._deployments(draft, stack, block.header_span)
 
     def _deployments(self, draft: _Draft, stack: StackFolder | None, span: Span) -> dict[str, _Draft]:
-        """The unit; or, if the block describes a stack, a unit for each deployment."""
         if stack is None:
             return {draft.unit.name: draft}
         if draft.inputs:
@@ -324,7 +321,7 @@ class _BatchFileReader:
     # ------------------------------------------------------------ references
 
     def _finished(self, draft: _Draft, drafts: Mapping[str, _Draft]) -> Unit:
-        """The unit, with its references resolved to existing units."""
+        """The unit with its references resolved to existing units."""
         unit, scope = draft.unit, draft.scope
         folder = os.path.join(self.root, unit.folder)
         for file in draft.around.files.values():
@@ -368,7 +365,7 @@ class _BatchFileReader:
         return Input(name, value.span.text, FileLocation.of(value.span), named)
 
     def _meant(self, mention: Mention, drafts: Mapping[str, _Draft]) -> list[str]:
-        """The units to which a reference refers; a wrong reference is reported."""
+        """The units that a reference names; none, and an error, for an invalid reference."""
         name = mention.name
         if name in self.repeated:
             keys = self.repeated[name]
@@ -413,7 +410,7 @@ class _BatchFileReader:
         return named
 
     def _variables(self, attribute: Attribute | None, scope: FleetScope) -> dict[str, str]:
-        """Names with constant expressions, as text, because their values are passed to other processes."""
+        """Constant arguments, as {variable: text in the form of -var}."""
         variables: dict[str, str] = {}
         for name, value in self._entries(attribute) if attribute is None or _is_written(attribute) else ():
             if isinstance(value.node, Literal):
@@ -434,5 +431,5 @@ class _BatchFileReader:
 
 
 def _is_written(attribute: Attribute) -> bool:
-    """Whether an object is written literally, and not computed."""
+    """Whether the value is an object literal, `{ name = value }`."""
     return pairs(piece(attribute)) is not None

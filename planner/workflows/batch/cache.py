@@ -1,8 +1,8 @@
-"""Results of earlier runs, each with all its inputs: surveys, and plans without errors.
+"""Cache of a fleet: surveys, and plans without errors, each with all of its inputs.
 
-A result is valid as long as the request is the same (variables, environment, planned parts of the upstream, versions of
-planner and its rules) and everything that was read to make it is unchanged: configuration, modules, variable files,
-states, the outputs of upstream units, lock files, directories of providers, rule files. See files_read.py."""
+An entry is valid if the request is equal (variables, environment, planned outputs of upstream units, versions of
+planner and its rules) and everything that was read is unchanged: configuration, modules, variable files, states,
+outputs of upstream units, lock files, provider directories, rule files. See files_read.py."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from planner.workflows.batch.record import safe_name
 from planner.workflows.batch.root_modules import Found, StackFolder
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
-"""the tables: results of directories, of units, and of the whole fleet by command"""
+"""the tables: by directory, by unit (two tables), and by command for the whole fleet"""
 
 
 class Cache:
-    """The cache of one fleet. `is_used`: earlier entries are used."""
+    """`is_used`: whether earlier entries may be used."""
 
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root = root
@@ -50,19 +50,17 @@ class Cache:
 
     @property
     def is_new(self) -> bool:
-        """Whether the cache is empty."""
         return not self.kept.entries[SURVEYS]
 
     def _entry(self, table: str, unit: str) -> dict[str, Any] | None:
         return self.kept.entries[table].get(unit) if self.is_used else None
 
     def save(self) -> None:
-        """Write the new entries."""
         if self.kept.save():
             self._same, self._held = {}, {}
 
     def _holds(self, reads: list[int]) -> bool:
-        """Whether everything that was read is unchanged."""
+        """Whether the files with these numbers are unchanged; each is compared once."""
         same, files, comparison = self._same, self.kept.files, self.comparison
         for number in reads:
             known = same.get(number)
@@ -75,7 +73,7 @@ class Cache:
     # ---------------------------------------------------------------- folders (root_modules.Memory)
 
     def folder(self, path: str) -> Found | None:
-        """The kind and content of a directory, if they have not changed."""
+        """A directory's kind and content; None if it has changed."""
         known = self._entry(FOLDERS, path)
         if known is None or not self._holds(known["reads"]):
             return None
@@ -93,7 +91,7 @@ class Cache:
     # ---------------------------------------------------------------- surveys
 
     def survey_text(self, request: Request) -> str | None:
-        """The survey of a unit as text, if everything that was read for it is unchanged."""
+        """The cached survey of a unit as JSON; None if something that was read for it has changed."""
         known = self._entry(SURVEYS, request.unit)
         if known is None or known["key"] != request_key(request) or not self._holds(known["reads"]):
             return None
@@ -101,7 +99,7 @@ class Cache:
         return text
 
     def keep_survey(self, request: Request, survey: Survey) -> str:
-        """Store a new survey if all files that were read for it are known. Returns its text."""
+        """Store a new survey if everything that was read for it is known. Returns it as JSON."""
         data = to_json(survey)
         reads = data.pop("reads")
         text = orjson.dumps(data).decode()
@@ -110,7 +108,7 @@ class Cache:
         return text
 
     def known_states(self, others: Container[str]) -> dict[str, str]:
-        """The state files of all units except `others` in earlier commands, whether or not these units still exist."""
+        """{unit: state file} from earlier commands, also for units that no longer exist."""
         surveys = self.kept.entries[SURVEYS]
         states = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
         return {unit: state for unit, state in states.items() if os.path.isabs(state)}
@@ -118,7 +116,7 @@ class Cache:
     # ---------------------------------------------------------------- analyses
 
     def analysis(self, command: str, key: str) -> dict[str, Any] | None:
-        """The derivations for a command from the surveys of a whole fleet, if their `key` is the same."""
+        """The cached analysis for a command; None if it has another `key`, the digest of the surveys."""
         known = self._entry(ANALYSES, command)
         return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
 
@@ -128,7 +126,7 @@ class Cache:
     # ---------------------------------------------------------------- results
 
     def result(self, request: Request) -> dict[str, Any] | None:
-        """The last result of a unit without errors, as data, if planning again would have the same result."""
+        """The last result of a unit without errors, as data; None if a new plan could have another result."""
         known = self._entry(RESULTS, request.unit)
         if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None
@@ -137,12 +135,12 @@ class Cache:
         return known if self.may_hold(request.unit) else None
 
     def look_again(self) -> None:
-        """Check all files again when they are next used."""
+        """Compare all files again at their next use."""
         self.comparison = ReadComparison()
         self._same, self._held = {}, {}
 
     def may_hold(self, unit: str) -> bool:
-        """Whether there is a result of the unit whose files are unchanged; other conditions are not checked yet."""
+        """Whether the files that were read for the unit's result are unchanged. Other conditions are not checked."""
         holds = self._held.get(unit)
         if holds is None:
             known = self._entry(RESULTS, unit)
@@ -150,13 +148,13 @@ class Cache:
         return holds
 
     def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> UnitResult | None:
-        """A cached result as a record, without its changes if `is_brief`. None if its facts, its text or its plan no
-        longer exist."""
+        """A cached result as a record, without its changes if `is_brief`. None if a file that it names no longer
+        exists."""
         data: dict[str, Any] = dict(known["result"])
         if not is_brief:
             data |= orjson.loads(known["details"])
         if any(data[name] and not os.path.exists(data[name]) for name in ("plan_file", "planned_file")):
-            return None  # the record of that run was removed
+            return None  # the record of that run has been removed
         if request.facts or request.text or request.review:
             try:
                 kept = orjson.loads(read_whole(self._facts_path(request.unit)))
@@ -172,9 +170,9 @@ class Cache:
         return _result(data)
 
     def keep_result(self, request: Request, result: UnitResult, run: str) -> None:
-        """Store a plan without errors if all its inputs are known."""
+        """Store the result of a plan if it has no errors and all its inputs are known; otherwise forget the unit."""
         self._held.pop(request.unit, None)
-        # then its values could not be passed to the units that read them
+        # its values could not be passed to dependents
         is_lost = bool(result.changed) and not result.planned_file
         if is_lost or result.is_secret or result.result not in ("changes", "no-changes") or not result.reads:
             self.forget(request.unit)
@@ -188,7 +186,7 @@ class Cache:
             "key": request_key(request),
             "run": run,
             "result": data,
-            "details": orjson.dumps(details).decode(),  # read on first use
+            "details": orjson.dumps(details).decode(),  # parsed on first use
             "facts": sorted(facts),
             "is_read": request.is_read,
         }
@@ -224,7 +222,7 @@ def _linked(data: dict[str, Any]) -> Linked:
 
 
 def survey_of(text: str) -> Survey:
-    """A survey from its JSON text. This is faster than cattrs, like _result."""
+    """A survey from its JSON text. Written by hand because cattrs is slower."""
     data = orjson.loads(text)
     remote = tuple(RemoteRead(r["object"], r["state"], FileLocation(**r["place"])) for r in data["remote"])
     place = FileLocation(**data["state_place"]) if data["state_place"] else None
@@ -236,7 +234,7 @@ def survey_of(text: str) -> Survey:
 
 
 def _result(data: dict[str, Any]) -> UnitResult:
-    """A result from plain data. Faster than cattrs, because there are thousands of results with plain values."""
+    """A result from plain data. Written by hand because cattrs is too slow for thousands of results."""
     return UnitResult(
         data["unit"],
         data["result"],
@@ -267,7 +265,7 @@ def _result(data: dict[str, Any]) -> UnitResult:
 
 
 def request_key(request: Request) -> str:
-    """A digest of those fields of a request that are compared."""
+    """A digest of the fields of a request that an entry must match."""
     return blake2b(orjson.dumps(request, default=_compared), digest_size=16).hexdigest()
 
 

@@ -1,11 +1,10 @@
-"""The cache file of a fleet, which is kept from run to run: one entry with all known results, followed by the results
-of later runs.
+"""The cache files of a fleet: one with all known results, and one with the results of later runs.
 
     whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
     more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run with few new results
 
-A known result has "reads": the numbers of the files and directories that were read for it, in the order of "files" (see
-files_read.py for the entries there). A line is used only if it names the entry to which it was appended."""
+`known["reads"]` lists the files that were read for a result, as indexes into "files" (see files_read.py for those
+entries). A line is used only if it names the entry that it extends."""
 
 from __future__ import annotations
 
@@ -21,18 +20,18 @@ from planner.workflows.batch.files_read import with_settled_time
 
 FLEETS = Shelf("fleets", 200, 1 << 30)
 LITTLE = 0.05
-"""up to this share of all entries, new entries are appended, and the file is not rewritten"""
+"""up to this share of changed entries, a line is appended instead of rewriting the first file"""
 MOST_MORE = 0.25
-"""the maximum share of appended entries in the file"""
+"""maximum share of appended entries"""
 _FORMAT = "8"
-"""the version of the format of entries"""
+"""version of the file format"""
 
 Known = dict[str, Any]
 Key = tuple[str, str]
 
 
 class CacheFiles:
-    """`entries[table][unit]` is the known result, `files` are the files to which the numbers in its reads refer."""
+    """`entries[table][unit]` is a known result; its "reads" are indexes into `files`."""
 
     def __init__(self, root: str, tables: tuple[str, ...]) -> None:
         self.whole, self.more = entry_names(root)
@@ -74,21 +73,19 @@ class CacheFiles:
             self.entries[table].pop(unit, None)
 
     def put(self, table: str, unit: str, known: Known, reads: list[list[Any]]) -> None:
-        """Add an entry of a unit."""
         known["reads"] = list(range(len(self.files), len(self.files) + len(reads)))
         self.files += reads
         self.entries[table][unit] = known
         self.changed.add((table, unit))
 
     def drop(self, table: str, unit: str) -> None:
-        """Remove an entry of a unit."""
         if self.entries[table].pop(unit, None) is not None:
             self.changed.add((table, unit))
 
     # ---------------------------------------------------------------- writing
 
     def save(self) -> bool:
-        """Write new entries. Returns whether the numbers of files have changed."""
+        """Write changed entries. Returns whether the indexes in "reads" have changed."""
         if not self.changed:
             return False
         is_little = self._is_little()
@@ -123,8 +120,8 @@ class CacheFiles:
         FLEETS.store(self.whole, data)
 
     def _renumbered(self, entries: dict[str, dict[str, Known]]) -> list[list[Any]]:
-        """The inputs of these results, without repetitions, and numbered anew. For unchanged files, the latest check is
-        used, because its time of change is the most reliable."""
+        """Renumber the reads of these results without duplicates, and return the new list of files. Of several checks
+        of an unchanged file the latest is used: its modification time is the most reliable."""
         numbers: dict[tuple[Any, ...], int] = {}
         last: list[int] = []
         for table in entries.values():
@@ -143,15 +140,14 @@ class CacheFiles:
 
 
 def entry_names(root: str) -> tuple[str, str]:
-    """The names of the fleet's cache entries in a directory, for the current rules: the first entry, and later
-    additions."""
+    """The names of the fleet's two cache files, for the current rules: the first entry, and later additions."""
     place = os.path.realpath(root)
     return FLEETS.name(_FORMAT, place, _rules()), FLEETS.name(_FORMAT, place, _rules(), "more")
 
 
 @cache
 def _rules() -> str:
-    """A digest of the product's rules."""
+    """Names, times and sizes of the product's rule files."""
     parts = []
     for folder, _, names in sorted(os.walk(rules_path())):
         for name in sorted(names):

@@ -1,5 +1,5 @@
-"""A Dask cluster as a place where units run. Its workers continue after a batch, and serve other batches: a message of
-one batch must not affect another."""
+"""Runs units on a Dask cluster. Its workers outlive a batch and serve other batches, so a message of one batch must not
+affect another."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from planner.workflows.batch.executor import Workplace
 
 POLL = 1.0
 LONGEST_AWAY = 30.0
-"""the number of seconds between two checks of the cluster, and the number of seconds for which it may be unreachable
-before its work counts as lost"""
+"""interval in seconds between checks of the cluster, and the time after which the work of an unreachable cluster is
+lost"""
 
 
 def open_cluster(address: str) -> Workplace:
-    """The workers of the cluster whose scheduler is at an address (`tcp://HOST:PORT`); the workers must have access to
-    the files of this machine. Raises Failure."""
+    """The workers of the cluster at an address (`tcp://HOST:PORT`), which must share the files of this machine. Raises
+    Failure."""
     return _Cluster(_client(address))
 
 
 def open_carrier(address: str) -> Parcels:
-    """A carrier to the same workers, without shared files. Raises Failure."""
+    """A carrier to workers that do not share files. Raises Failure."""
     return Parcels(_client(address))
 
 
 def _client(address: str) -> Any:
-    """A client of the scheduler; certificates and keys for TLS come from Dask's own settings. Raises Failure."""
+    """Certificates and keys for TLS come from Dask's own settings. Raises Failure."""
     try:
         from distributed import Client
     except ImportError:
@@ -51,7 +51,7 @@ def _client(address: str) -> Any:
 
 
 class _Cluster(Workplace):
-    """A cluster as an executor; closing the executor does not affect the cluster."""
+    """The cluster as an executor. Closing the executor does not affect the cluster."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -63,7 +63,7 @@ class _Cluster(Workplace):
 
     @property
     def size(self) -> int:
-        """The number of units that can run at a time: one in each process."""
+        """The number of worker processes; each runs one unit at a time."""
         return len(self.client.scheduler_info()["workers"])
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -75,7 +75,7 @@ class _Cluster(Workplace):
         return here
 
     def _finish(self, here: Future[Any], there: Any) -> None:
-        """Set the outcome of a job; only the first call has an effect."""
+        """Set the outcome of a job; later calls have no effect."""
         with self._lock:
             if self._pending.pop(here, None) is None:
                 return
@@ -90,7 +90,7 @@ class _Cluster(Workplace):
             here.set_exception(ConnectionError(f"the cluster does not return the result: {problem}"))
 
     def _watch(self) -> None:
-        """Treat work as lost if its scheduler no longer exists."""
+        """Count work as lost when its scheduler no longer exists."""
         away = 0.0
         while not self._closed.wait(POLL):
             away = 0.0 if self.client.status == "running" else away + POLL
@@ -107,7 +107,7 @@ class _Cluster(Workplace):
         here.set_exception(ConnectionError("the scheduler of the work no longer exists"))
 
     def stop(self) -> None:
-        self.client.run(_stop, self.batch, on_error="ignore")  # runs next to the tasks, on every worker
+        self.client.run(_stop, self.batch, on_error="ignore")  # runs outside of the task queue, on every worker
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._closed.set()
@@ -115,14 +115,11 @@ class _Cluster(Workplace):
 
 
 class Parcels:
-    """A cluster as a carrier of bundles."""
-
     def __init__(self, client: Any) -> None:
         self._cluster = _Cluster(client)
 
     @property
     def size(self) -> int:
-        """The number of units that can run at a time."""
         return self._cluster.size
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:
@@ -140,14 +137,14 @@ class Parcels:
 _turn = threading.RLock()
 _words = threading.Lock()
 _stopped: set[str] = set()
-"""the batches that must not begin any more work"""
+"""batches that must not start more work"""
 _current = ""
 _is_told = False
-"""whether the request to stop came from a batch, and not from a signal"""
+"""whether a batch, and not a signal, requested the stop"""
 
 
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """Do the work of a batch. Each process does one job at a time, because a request to stop applies to the whole
+    """Run a batch's job. Each process runs one job at a time, because a request to stop applies to the whole
     process."""
     global _current, _is_told
     with _turn:
@@ -166,7 +163,7 @@ def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _stop(batch: str) -> None:
-    """Stop a batch: it begins no more work, and running work ends early."""
+    """Stop a batch on this worker: start no more jobs, and end the running one early."""
     global _is_told
     with _words:
         _stopped.add(batch)

@@ -1,5 +1,5 @@
-"""A file with the plan of a deployment: an archive with a plan file for each component that has changes. It is used for
-comparison: before the apply, the deployment is planned again, and the new plan must be the same."""
+"""Plan files of deployments: an archive with one plan file per component that has changes. Such a file is only
+compared: before the apply, the deployment is planned again, and the new plan must be equal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def save(plan: DeploymentPlan, path: str, seal: Seal) -> None:
-    """Write the plan. Raises Failure."""
     index: list[dict[str, str]] = []
     out = io.BytesIO()
     with tempfile.TemporaryDirectory(prefix="planner-") as folder, ZipFile(out, "w") as archive:
@@ -50,8 +49,8 @@ def save(plan: DeploymentPlan, path: str, seal: Seal) -> None:
 
 
 def differences(path: str, now: DeploymentPlan, seal: Seal) -> tuple[tuple[str, str], ...]:
-    """The changes in a plan, as (address, action), that the plan in a file does not contain. Raises Failure if the file
-    cannot be read."""
+    """The changes that the plan in a file does not contain, as (address, action). Raises Failure if the file cannot be
+    read."""
     approved = _read(path, now.deployment, seal)
     items: list[tuple[str, str]] = []
     for step in now.steps:

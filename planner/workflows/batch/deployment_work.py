@@ -1,5 +1,5 @@
-"""Work on one deployment of a stack, in this process: plan, apply, destroy, validate, or read its state. Its components
-are planned together, round by round, as in `planner stacks`."""
+"""Plans, applies, destroys, validates or reads one deployment of a stack in this process. Its components are planned
+together, in rounds, as in `planner stacks`."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 from planner.world.state.model import OutputState
 
 SECRET = "sensitive.outputs"
-"""the entry next to the outputs that contains the names of the sensitive outputs"""
+"""the entry among the outputs that lists the names of sensitive outputs"""
 
 
 def do_deployment(request: Request, check: Check) -> UnitResult:
-    """Do the requested work. Raises Failure, and the exception Unmet from `check`."""
+    """Raises Failure, and Unmet from `check`."""
     RECORDER.look(STACK, "folder")
     RECORDER.look(FILE)
     diagnostics = Diagnostics()
@@ -82,7 +82,7 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
 
 
 def _open(request: Request, diagnostics: Diagnostics) -> OpenedStack:
-    """The stack, whose modules and stacks are first installed if necessary. Raises Failure."""
+    """Open the stack, and install its modules first if that is necessary. Raises Failure."""
     around, coming = _around(request), _coming(request)
     first = Diagnostics()
     try:
@@ -117,7 +117,7 @@ def _around(request: Request) -> ServiceStandIns:
 
 
 def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
-    """The planned outputs of the deployments before this one. Raises Failure."""
+    """{(directory, deployment): planned outputs} of the deployments before this one. Raises Failure."""
     result = {}
     for one in request.upstream:
         if not one.seen or not one.deployment:
@@ -159,7 +159,8 @@ def _plan(
         if plan.is_partial and not plan.can_apply and not result.rests_on:
             result = evolve(result, stuck=diagnostics_json(Rounds().problems(plan)))
         if session.stack.deployments.stores:
-            result = evolve(result, asks_plugins=True)  # values from the environment are not recorded
+            # stores may read environment variables, which are not among the recorded inputs
+            result = evolve(result, asks_plugins=True)
         seal = session.encryption.plan
         if request.json_file:
             table = {"format_version": FORMAT, "deployments": [deployment_json(plan)]}
@@ -176,12 +177,12 @@ def _plan(
 
 
 def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnostic]:
-    """Diagnostics about removed deployments; they are reported once for each stack."""
+    """Diagnostics about removed deployments. Only the first deployment of a stack reports them."""
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
 
 
 def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, diagnostics: Iterable[Diagnostic]) -> UnitResult:
-    """A summary of a plan, which must have no errors."""
+    """A summary of a plan without errors."""
     changes: list[tuple[str, str, str]] = []
     uses_plugins = False
     written: list[float] = []
@@ -219,8 +220,8 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, diagnostics:
 
 
 def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: UnitResult) -> UnitResult:
-    """The result, with the planned outputs of the deployment and of its components for their readers, and the unknown
-    values on which the plan depends."""
+    """Add the planned outputs of the deployment and its components, and the unknown values on which the plan
+    depends."""
     if any(one.seen for one in request.upstream):
         used = [(f"var.{name}", one) for name, value in runner.inputs.items() for one in awaited_in(value)]
         for step in plan.steps:
@@ -265,7 +266,7 @@ def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short:
 
 
 def _of_component(step: InstanceStep, runner: Runner) -> dict[str, Value] | None:
-    """The planned outputs of a component; None if they do not change."""
+    """The planned outputs of a component; None if no output changes."""
     if step.what == "defer":
         return (
             dict.fromkeys(runner.asked[str(step.name)].config.root.outputs, UNKNOWN) if not step.name.is_wild else None
@@ -280,7 +281,7 @@ def _has_secret(step: InstanceStep) -> bool:
 
 
 def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, list[list[Any]]]:
-    """The facts of the plans of all components. Addresses begin with the component."""
+    """The facts of all components' plans; addresses begin with the component."""
     result: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
     for step in plan.steps:
         if step.plan is None:
@@ -295,7 +296,7 @@ def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, 
 
 
 def _output_actions(plan: DeploymentPlan, before: Mapping[str, OutputState]) -> list[list[Any]]:
-    """The changes of the deployment's outputs."""
+    """The changes of the deployment's outputs, as [name, action]."""
     rows = [[name, "delete"] for name in sorted(before.keys() - plan.outputs.keys())]
     for name, given in sorted(plan.outputs.items()):
         value, old = unmark_deep(given)[0], before.get(name)
@@ -308,7 +309,6 @@ def _output_actions(plan: DeploymentPlan, before: Mapping[str, OutputState]) -> 
 
 
 def _text(plan: DeploymentPlan, runner: Runner) -> str:
-    """The plan in the form of `planner stacks plan`."""
     terminal, _ = log()
     show_plan(plan, HumanView(terminal, False), terminal, SchemaLookup(runner.schemas).resource_schema)
     return str(terminal.stdout.getvalue())
@@ -326,7 +326,7 @@ def _applied(
     check: Check,
     rounds: int = 0,
 ) -> UnitResult:
-    """Plan and apply in rounds. With an approved plan there is only one round, and only if the new plan is the same."""
+    """Plan and apply in rounds. For an approved plan there is only one round, and only if the new plan is equal."""
     terminal, hooks = log()
     spared: list[str] = []
     other: list[tuple[str, str]] = []
@@ -403,7 +403,7 @@ def _undone(request: Request, diagnostics: Diagnostics) -> UnitResult:
 
 
 def _recorded_outputs(states: States) -> dict[str, Any]:
-    """The outputs of an applied deployment, encoded."""
+    """The encoded outputs of an applied deployment and of its components, by name."""
     state = states.read()
     outputs = state.outputs if state is not None else {}
     table = {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(outputs.items())}
@@ -417,7 +417,6 @@ def _recorded_outputs(states: States) -> dict[str, Any]:
 
 
 def _state(request: Request, session: OpenedStack) -> UnitResult:
-    """The current state of the deployment."""
     states = States(session.backend, request.deployment or "")
     state = states.read()
     text = "" if state is None or not state.terraform_version else f"written by version {state.terraform_version}"

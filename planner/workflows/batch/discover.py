@@ -1,4 +1,4 @@
-"""Finds the root modules of a fleet: the units in a `planner.batch.hcl`; without such a file, every directory that is a
+"""Finds the units of a fleet: the units in a `planner.batch.hcl` or, without such a file, every directory that is a
 root module."""
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
-    """The fleet of a command, and the words that name units rather than directories. Directories and patterns of
-    directories are units if they have configuration, and are searched for more units; the default is the working
-    directory. If a directory contains a fleet's file, the file takes precedence; `file` names another file. `memory`
-    returns the cached data about the directories of a fleet, for its root."""
+    """The fleet of a command, and the words that are not directories but name units. A directory (or a pattern) is a
+    unit if it has configuration, and is searched for more units; the default is the working directory. A fleet's file
+    in a directory takes precedence; `file` names another one. `memory` returns the cached data about a fleet's
+    directories, for its root."""
     words = list(words)
     if file:
         if not os.path.isfile(file):
@@ -54,7 +54,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
         table: dict[str, StackFolder] = {}
         paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left, stacks=table)}
         stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in table.items()}
-        if folders and is_module(folder):  # a directory that the command names is a unit, whatever blocks it has
+        if folders and is_module(folder):  # a directory named by the command is a unit, whatever blocks it has
             paths.add(folder)
         if (
             not (paths or any(one.deployments for one in table.values()))
@@ -85,7 +85,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
 
 
 def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple[Diagnostic, ...]:
-    """Add the deployments of stacks. Returns diagnostics if two units have the same name."""
+    """Add the deployments of stacks. Returns an error for each name that is used twice."""
     problems = []
     for folder, stack in sorted(stacks.items()):
         for name, unit in units_of(folder, folder, stack.deployments).items():
@@ -106,7 +106,7 @@ def _terragrunt(root: str, names: Iterable[str]) -> Fleet:
 
 
 def _folders(words: list[str]) -> tuple[list[str], list[str]]:
-    """The directories that words name, with patterns expanded; and the other words."""
+    """The words that are directories, with patterns expanded; and the other words."""
     folders: list[str] = []
     others: list[str] = []
     for word in words:
@@ -125,8 +125,7 @@ def _folders(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_part(path: str) -> bool:
-    """Whether a path means a deployment of a stack, because its parent directory is a stack. A pattern that matches it
-    selects deployments."""
+    """Whether a path names a deployment of a stack (stack/deployment): its parent directory is a stack."""
     return is_stack(os.path.dirname(path) or ".") and not is_stack(path)
 
 
@@ -135,7 +134,7 @@ def _is_pattern(word: str) -> bool:
 
 
 def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
-    """For a fleet that has a fleet's file: a directory among the words selects the units in it and below it."""
+    """Replaces each directory among the words by the units in and below it."""
     others: list[str] = []
     for word in words:
         if word in fleet.units or not os.path.isdir(word):

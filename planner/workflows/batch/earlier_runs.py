@@ -1,7 +1,6 @@
-"""Earlier runs of a saved plan: a run that was killed, or that failed in part, is continued by applying the plan again.
-The record of a run contains the units that were begun and the units that were done, with the serial of each state at
-that time. Without a record (on another machine), a state shows whether a complete plan was applied. A plan that was
-partly applied is only visible in a record."""
+"""Finds earlier runs of a saved plan, so that a killed or partly failed run is continued by applying the plan again.
+The record of a run lists the units that were begun and done, with the serial of each state. On another machine there is
+no record; then a state shows whether a complete plan was applied, but not whether one was applied in part."""
 
 from __future__ import annotations
 
@@ -21,9 +20,8 @@ from planner.workflows.batch.session import Batch
 
 @frozen(eq=False)
 class Before:
-    """The progress of earlier applies. `applied`: the units that are done, with the outputs of their states; `how`:
-    whether this is known from the record or from the state. `begun`: the units whose apply was begun, but not
-    completed."""
+    """The progress of earlier runs. `applied`: completed units, with the outputs of their states. `how`: whether the
+    record or the state shows it. `begun`: units whose apply was begun and not completed."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)
@@ -32,7 +30,7 @@ class Before:
 
 @frozen(eq=False)
 class _RunHistory:
-    """The content of the records: the last known states of units, and the units that were begun but not done."""
+    """From the records: the last known states of units, and the units that were begun and not completed."""
 
     applied: dict[str, UnitResult]
     begun: frozenset[str]
@@ -41,8 +39,8 @@ class _RunHistory:
 def before_of(
     batch: Batch, manifest: SavedManifest, folder: str, states: Mapping[str, UnitResult], plans: frozenset[str]
 ) -> Before:
-    """The results of earlier runs. `states` are the current states of the units; `plans` are the units whose plan files
-    are unchanged since they were saved. Raises Failure."""
+    """`states`: the current states of the units. `plans`: the units whose plan files are unchanged since the plan was
+    saved. Raises Failure."""
     recorded = _recorded_history(batch.fleet.root, manifest.sum)
     doubtful = [
         unit
@@ -68,13 +66,12 @@ def _has_moved(saved: Saved, now: UnitResult) -> bool:
 
 
 def _request(batch: Batch, saved: Saved, folder: str) -> Request:
-    """A request for the state and outputs of a unit and, if its plan is complete, for whether the plan was applied."""
+    """Requests the state and outputs of a unit and, if its plan is complete, whether the plan was applied."""
     path = saved_plan.plan_path(os.path.abspath(folder), saved.unit) if saved.outcome == "changes" else ""
     return evolve(state_request(batch, saved.unit), approved_file=path, is_read=True)
 
 
 def state_request(batch: Batch, unit: str) -> Request:
-    """A request for the state of a unit."""
     request: Request = survey_request(batch.fleet, batch.fleet.units[unit], batch.environment)
     return evolve(request, command="state")
 
@@ -88,7 +85,7 @@ def _recorded_history(root: str, saved_plan: str) -> _RunHistory:
             if record.asked().get("saved_plan_sum") != saved_plan:
                 continue
         except Failure:
-            continue  # the run was interrupted at its beginning
+            continue  # the run was interrupted before its first unit
         for event in record.events():
             if event["event"] == "started" and event.get("command") == "apply_plan":
                 begun.add(event["unit"])

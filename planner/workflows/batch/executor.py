@@ -1,4 +1,4 @@
-"""Executors: the interface to places where units run, and the common part of the workers."""
+"""The interface of executors (places where units run)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import BrokenExecutor, Executor
 
 busy = threading.Lock()
-"""the lock that is held while a unit runs in this process"""
+"""held while a unit runs in this process"""
 
 
 class Workplace(Executor):
@@ -14,26 +14,26 @@ class Workplace(Executor):
 
     @property
     def size(self) -> int:
-        """The number of units that run at a time, if the place determines it; otherwise 0."""
+        """The number of units that run at a time, if the place determines this number; otherwise 0."""
         return 0
 
     def keep(self) -> Workplace | None:
-        """The executor for other work of the same batch; None if there is nothing to keep."""
+        """The executor to reuse for more work of the batch; None if it cannot be reused."""
         return self
 
     def stop(self) -> None:
-        """Request that running work finishes and begins nothing more, as far as workers can be notified."""
+        """Let running work finish, and start nothing new; has no effect on workers that cannot be notified."""
 
     def end(self) -> None:
-        """Stop running work immediately, without waiting for it."""
+        """Stop running work at once."""
 
 
 class Unmet(Exception):
-    """The work cannot be done as requested, and nothing was done."""
+    """The work cannot be done as requested; nothing was changed."""
 
 
 def is_death(problem: BaseException) -> bool:
-    """Whether an exception of a future means that the process that did the work has ended unexpectedly."""
+    """Whether an exception of a future means that the process of the work ended unexpectedly."""
     if isinstance(problem, BrokenExecutor | EOFError | ConnectionError):
         return True
     return type(problem).__name__ in ("KilledWorker", "CancelledError")

@@ -1,5 +1,4 @@
-"""The places where units run: this process, other processes on this machine, a cluster, or the processes of a command.
-All are Executors."""
+"""Executors: this process, other processes on this machine, a cluster, or the processes of a command."""
 
 from __future__ import annotations
 
@@ -19,18 +18,17 @@ if TYPE_CHECKING:
     from planner.workflows.batch.bundles.shipping import Carrier
 
 FEW = 3
-"""the maximum number of units with plugins that are planned in this process, and not in new ones"""
+"""up to this number of units with plugins, planning stays in this process"""
 LOADING = 0.4
-"""about the number of seconds in which other processes load their modules, while this process works"""
+"""about the seconds that other processes need to load their modules"""
 WORTH = 0.7
-"""the CPU time, in seconds, of the remaining work from which on other processes are worth their start"""
+"""other processes are started if the remaining work is estimated to take this many CPU seconds"""
 
 
 @frozen
 class Ships:
-    """The transport of units to machines without shared files: the fleet's `root`, the first content of bundles
-    (shipping.py), and the `store` for bundles. The store "" means that every worker has access to the files of this
-    machine."""
+    """How units are sent to machines without shared files: the fleet's `root`, the first content of bundles (`needs`,
+    see shipping.py) and the `store` for bundles. "" means that all workers share the files of this machine."""
 
     root: str
     needs: Callable[[Request], tuple[set[str], set[str]]]
@@ -41,8 +39,8 @@ class Ships:
 
 def open_executor(text: str, workers: int, jobs: int = 0, ships: Ships | None = None) -> Workplace:
     """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `ray://HOST:PORT` or
-    `command:WORDS`; "" means processes; of a number of `jobs` that change nothing, the first are done in this process.
-    Raises Failure."""
+    `command:WORDS`; "" means processes. `jobs`: the number of jobs that change nothing; some of these may run in this
+    process. Raises Failure."""
     if text == "" and jobs:
         return Nearby(workers, jobs)
     if text in ("", "processes"):
@@ -83,7 +81,7 @@ def _shipping(carrier: Carrier, ships: Ships) -> Workplace:
 
 
 class Inline(Workplace):
-    """Runs all work immediately, in this process."""
+    """Runs each unit in this process when it is submitted."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -95,15 +93,15 @@ class Inline(Workplace):
 
 
 class Nearby(Workplace):
-    """Runs the first of a number of jobs in this process, and the others in processes if these are worth their start.
-    Small fleets thus need no other process, and in large ones this process works while the others load."""
+    """Runs the first jobs in this process, and the rest in other processes if that is worth their start. Small fleets
+    need no other process; in large fleets this process works while the others load."""
 
     def __init__(self, workers: int, jobs: int) -> None:
         self.workers, self.jobs, self.left = workers, jobs, jobs
         self.here = Inline()
         self.pool: Workplace | None = None
         self.ready = 0.0
-        """the time at which other processes have loaded their modules; 0: they do not load"""
+        """when the other processes will have loaded their modules; 0 if they are not started"""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         if self.pool is not None:
@@ -113,7 +111,8 @@ class Nearby(Workplace):
             return self.pool.submit(fn, *args, **kwargs)
         used = time.process_time()
         done = self.here.submit(fn, *args, **kwargs)
-        used, is_first = time.process_time() - used, self.left == self.jobs  # the first one loads modules, too
+        # the time of the first job includes loading modules
+        used, is_first = time.process_time() - used, self.left == self.jobs
         self.left -= 1
         if not (self.ready or is_first) and used * self.left > WORTH:
             warm_up("")
@@ -137,7 +136,7 @@ class Nearby(Workplace):
 
 
 def warm_up(text: str) -> None:
-    """Let the server of processes start loading modules while this process prepares the work."""
+    """Start the server of processes, which loads modules while this process prepares the work."""
     if text in ("", "processes"):
         from planner.workflows.batch.processes import start_server
 
@@ -145,6 +144,6 @@ def warm_up(text: str) -> None:
 
 
 def work(request: Any) -> Any:
-    """Calls `run_unit` in this process, which is not stopped from outside while the unit runs."""
+    """Run a unit in this process, which must not be stopped from outside meanwhile."""
     with busy:
         return run_unit(request)

@@ -1,4 +1,4 @@
-"""Facts for rules/batch: a fleet, and the surveys of its units."""
+"""Facts for rules/batch about a fleet and the surveys of its units."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from planner.world.state.file import read_state
 
 
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:
-    """The facts that are known before planning, each with its location in a file. `before`: the states of units in
-    earlier commands."""
+    """The facts known before planning, each with its source location. `before`: {unit: state} from earlier commands."""
     facts = FactBuilder()
     for name, state in sorted({**before, **dict(fleet.left)}.items()):
         if name not in fleet.units:
@@ -97,7 +96,7 @@ def _linked(facts: FactBuilder, name: str, stack: Linked, root: str) -> None:
 
 
 def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:
-    """Adds facts about which of the states that units read belong to components of deployments."""
+    """Add facts about the states of deployments' components that units read."""
     from planner.workflows.stacks.decisions import declaration
     from planner.workflows.stacks.states import decoded
 
@@ -128,7 +127,7 @@ def has_objects(path: str) -> bool:
 
 
 def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) -> None:
-    """The files that units read, for queries."""
+    """Add the files that units read; only queries use these facts."""
     real = os.path.realpath(fleet.root)
     common = [fleet.file, *fleet.also] if fleet.file else []
     shown: dict[str, str] = {}
@@ -140,5 +139,5 @@ def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) 
 
 
 def fleet_source(source: Any) -> dict[str, Any]:
-    """The source of a leaf in the proof format."""
+    """The source of a fact as JSON, for the proof format."""
     return source.to_json() if isinstance(source, FileLocation) else source_json(source)

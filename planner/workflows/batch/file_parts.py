@@ -1,4 +1,5 @@
-"""The blocks of a fleet's file and of the files that it includes, and the content that each block may have."""
+"""Reads the blocks of a fleet's file and of the files that it includes, and defines the allowed content of each
+block."""
 
 from __future__ import annotations
 
@@ -52,13 +53,12 @@ GROUP = BodySchema(
 REMOVED = BodySchema({"action": True})
 _NOTHING = BodySchema()
 MOST = 1000
-"""the maximum number of files that a file may include"""
+"""maximum number of included files"""
 
 
 @frozen
 class BatchFileParts:
-    """The content of a fleet's files. `text` is the text of all files together, `also` are the files after the
-    first."""
+    """The content of a fleet's files. `text`: of all files together. `also`: the included files."""
 
     text: str
     blocks: list[Block]
@@ -67,7 +67,7 @@ class BatchFileParts:
 
 
 def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
-    """The blocks of a file and of the files that it includes; None if the first file cannot be read."""
+    """The parts of a file and of the files that it includes; None if the first file cannot be read."""
     texts: list[str] = []
     blocks: list[Block] = []
     local: dict[str, Expr] = {}
@@ -104,7 +104,7 @@ def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
 
 
 def _included(pattern: str, file: str, root: str, span: Span, problems: Problems) -> list[tuple[str, str]]:
-    """The files that match a pattern, relative to the file that includes them. They must be below the root."""
+    """The files below the root that match a pattern, which is relative to the including file."""
     folder, real = os.path.dirname(file), os.path.realpath(root)
     result = sorted(glob(os.path.join(folder, pattern), recursive=True)) if "\0" not in pattern else []
     files = [name for name in result if os.path.isfile(name)]
@@ -120,7 +120,7 @@ def _included(pattern: str, file: str, root: str, span: Span, problems: Problems
     return allowed
 
 
-# The files that a fleet's file generates in units. They have a mark; files that are no longer generated are removed.
+# Files that a fleet's file generates in units. They have a mark, and are removed when they are no longer generated.
 
 
 MARK = "Written by planner from planner.batch.hcl, and written again with every run."
@@ -128,12 +128,12 @@ _LIST = os.path.join(FOLDER, "generated.json")
 
 
 def has_mark(path: str) -> bool:
-    """Whether the first line of a file has planner's mark, so that planner may overwrite it."""
+    """Whether planner wrote a file, so that it may be overwritten."""
     return ends_with_mark(path, MARK)
 
 
 def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
-    """Write files, by their paths relative to the root. An existing file that does not have the mark is reported."""
+    """Write files by their paths relative to the root, and report existing files without the mark."""
     before = _generated_files(root)
     if not wanted and not before:
         return
@@ -171,7 +171,7 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
     except OSError:
         pass
     if os.path.islink(path):
-        os.unlink(path)  # the target of the link must not be changed
+        os.unlink(path)  # keep the link's target unchanged
     replace_file(path, data)
 
 
@@ -188,13 +188,13 @@ def _generated_files(root: str) -> set[str]:
 
 
 def stack_of(root: str, folder: str) -> StackFolder | None:
-    """The stack in the directory that a block names; None if the directory is a root module."""
+    """The stack in the directory of a block; None if the directory is a root module."""
     path = os.path.join(root, folder)
     return stack_folder(path) if os.path.isdir(path) and not is_module(path) else None
 
 
 def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> list[Unit]:
-    """The units for a stack that a block describes."""
+    """The units for the deployments of the stack that a block describes."""
     if unit.variables or unit.var_files or unit.workspace:
         refuse_values(unit.name, span, problems)
     result = units_of(unit.name, unit.folder, stack.deployments or (UNKNOWN,)).values()
@@ -202,7 +202,7 @@ def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> 
 
 
 def refuse_values(name: str, span: Span, problems: Problems) -> None:
-    """Report that a block sets values which stacks do not accept."""
+    """Report a block that sets variables or inputs for a stack."""
     detail = (
         f"{name} is a stack: the inputs of its deployments come from its own files (locals, stores, upstream_input). "
         "Remove variables, var_files, inputs and workspace."
@@ -211,19 +211,19 @@ def refuse_values(name: str, span: Span, problems: Problems) -> None:
 
 
 def warn_of_group(name: str, span: Span, problems: Problems) -> None:
-    """Report that a group sets values for units which do not accept any."""
+    """Report a group that sets variables for a deployment."""
     detail = f"{name} is a deployment of a stack, and variables of groups apply only to root modules."
     problems.warning("stack_inputs", "Stacks do not accept values", detail, span)
 
 
-# The owner of a generated file: the first line of the file ends with the mark of the program that wrote it.
+# Ownership of a generated file: the first line ends with the mark of the program that wrote it.
 
 MOST_OF_MARK = 4096
-"""the maximum number of bytes that are read of a first line"""
+"""maximum number of bytes read from the first line"""
 
 
 def ends_with_mark(path: str, mark: str) -> bool:
-    """Whether the first line of a file ends with a mark. A link does not have an owner."""
+    """Whether the first line of a file ends with a mark; False for links."""
     if os.path.islink(path):
         return False
     try:

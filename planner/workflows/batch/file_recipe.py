@@ -1,6 +1,5 @@
-"""The arguments and blocks in a fleet's file that form the recipe of units: hooks, retries, limits, credentials,
-generated files. A unit's own settings take precedence over the settings of its template, which take precedence over the
-settings of its groups."""
+"""Reads the parts of a fleet's file that form the recipe of a unit: hooks, retries, limits, credentials and generated
+files. Settings of the unit take precedence over its template, and those over its groups."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @frozen
 class GeneratedFile:
-    """A file that is generated in the directory of a unit. `comment` is the beginning of the line that contains the
-    mark."""
+    """`comment` begins the line that contains the mark, for example "# "."""
 
     name: str
     text: str
@@ -41,7 +39,7 @@ class GeneratedFile:
 
 @define
 class UnitRecipe:
-    """The settings of one block, or of several blocks combined."""
+    """Settings of one block, or of several blocks merged."""
 
     hooks: dict[str, Hook] = field(factory=dict)
     retries: list[Retry] = field(factory=list)
@@ -51,7 +49,7 @@ class UnitRecipe:
     files: dict[str, GeneratedFile] = field(factory=dict)
 
     def under(self, other: UnitRecipe) -> UnitRecipe:
-        """This recipe, with the settings of another recipe taking precedence."""
+        """This recipe with the settings of another taking precedence."""
         return UnitRecipe(
             {**self.hooks, **other.hooks},
             [*other.retries, *self.retries],
@@ -76,7 +74,7 @@ class UnitRecipe:
 
 
 class AroundReader:
-    """Reads the arguments and blocks that belong to a recipe, and evaluates them in a scope."""
+    """Reads the arguments and blocks of a recipe and evaluates them in a scope."""
 
     def __init__(self, scope: FleetScope, problems: Problems) -> None:
         self.scope, self.problems = scope, problems

@@ -1,4 +1,4 @@
-"""The scope of a fleet's file: local values, and `each` in a unit that is repeated."""
+"""Scope of a fleet's file: local values, and `each` in a unit with for_each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from planner.language.syntax.nodes import Index, Relative, Step, SyntaxNode, Tra
 
 
 class FleetScope(Scope):
-    """The local values of the fleet's file, which are evaluated on first use, and `each`."""
+    """Local values are evaluated on first use. `each` is the key and value of one unit of a block with for_each."""
 
     def __init__(self, locals_: dict[str, Expr], folder: str) -> None:
         self.locals, self.each = locals_, dict[str, Value]()
@@ -44,7 +44,6 @@ class FleetScope(Scope):
         self._context = CallContext(folder)
 
     def repeated(self, key: str, value: Value) -> FleetScope:
-        """The scope for one of several units."""
         scope = FleetScope(self.locals, "")
         scope._known, scope._context = self._known, self._context
         scope.each = {"key": key, "value": value}
@@ -76,7 +75,7 @@ class FleetScope(Scope):
         return f"{name} is not valid here.{did_you_mean(name, ('local', 'each', 'unit'))} Use local or each."
 
     def local(self, name: str, span: Span) -> Value:
-        """The value of a local value, which is evaluated on first use. Raises Failure."""
+        """Raises Failure."""
         if name in self._known:
             return self._known[name]
         if name not in self.locals:
@@ -98,7 +97,7 @@ class FleetScope(Scope):
     # ------------------------------------------------------------ arguments
 
     def value(self, expr: Expr, problems: Problems) -> Value | None:
-        """The value of an expression; None if it is unknown or invalid; problems are reported."""
+        """None for an invalid or unknown value, which is reported."""
         try:
             value, wrong = try_evaluate(expr.node, self, expr.source)
         except Failure as failure:
@@ -131,7 +130,6 @@ class FleetScope(Scope):
         return str(result)
 
     def texts(self, expr: Expr, problems: Problems) -> tuple[str, ...]:
-        """The strings in a list."""
         value = self.value(expr, problems)
         if value is None:
             return ()
@@ -143,7 +141,6 @@ class FleetScope(Scope):
         return tuple(item for item in texts if item is not None)
 
     def named_texts(self, expr: Expr, problems: Problems) -> dict[str, str]:
-        """An object of strings."""
         value = self.value(expr, problems)
         if value is None:
             return {}
@@ -156,7 +153,7 @@ class FleetScope(Scope):
         return {name: text for name, text in table.items() if text is not None}
 
     def items(self, attribute: Attribute, problems: Problems) -> dict[str, Value]:
-        """The items of a for_each argument."""
+        """The items of a for_each argument; empty if it is null or invalid."""
         expr = Expr(attribute.expr, attribute.source)
         value = self.value(expr, problems)
         if value is None or is_null(value):
@@ -164,8 +161,8 @@ class FleetScope(Scope):
         return for_each_items(value, expr, problems) or {}
 
     def filled(self, expr: Expr) -> str:
-        """An expression as text that is evaluated elsewhere, with `local` and `each` replaced by their values. Raises
-        Failure, and ValueError for a value that cannot be written as text."""
+        """The source of an expression for evaluation elsewhere, with `local` and `each` replaced by their values.
+        Raises Failure, and ValueError for a value that has no source form."""
         text, at = "", expr.span.start
         for node in variables(expr.node):
             root = node.root if isinstance(node, Traversal) else node.name
@@ -178,8 +175,8 @@ class FleetScope(Scope):
         return text + expr.source.text[at : expr.span.end]
 
     def names_in(self, exprs: Iterable[Expr]) -> tuple[tuple[str, str], ...]:
-        """The values of `local` and `each` in expressions that are evaluated elsewhere, as the text of objects. Raises
-        Failure."""
+        """The values of `local` and `each` that expressions use, as the source of objects: (("each", '{ key = "eu" }'),
+        ...). The expressions are evaluated elsewhere. Raises Failure."""
         used: dict[str, dict[str, Value]] = {}
         for expr in exprs:
             for node in variables(expr.node):
@@ -199,14 +196,13 @@ class FleetScope(Scope):
         return tuple((root, expression_text(unmark_deep(values)[0])) for root, values in sorted(used.items()))
 
 
-# The units that the expressions in a fleet's file name: `unit.NAME`, `unit["NAME"]`, or `unit.NAME[KEY]` for a repeated
-# block.
+# References to units in a fleet's file: `unit.NAME`, `unit["NAME"]`, or `unit.NAME[KEY]` for a block with for_each.
 
 
 @frozen
 class Mention:
-    """A reference to a unit: `name` as written, `key` for a repeated block (None: all its units), and the output, if
-    any."""
+    """A reference to a unit. `key`: for a block with for_each; None means all its units. `output`: "" if none is
+    named."""
 
     name: str
     key: str | None
@@ -222,7 +218,7 @@ def check_patterns(
     repeated: Container[str],
     problems: Problems,
 ) -> None:
-    """Report names in a group that match no unit. This is a warning for a pattern, and an error for any other name."""
+    """Report entries of a group that match no unit: a pattern as a warning, a name as an error."""
     for pattern in patterns:
         if any(fnmatchcase(name, pattern) for name in names):
             continue
@@ -241,8 +237,7 @@ def _word(step: Step) -> str:
 
 
 def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tuple[list[Mention], list[Span]]:
-    """The units that an expression names, and the places of references that begin with `unit` but do not name a
-    unit."""
+    """The references to units in an expression, and the places of invalid references (`unit` without a name)."""
     items: list[Mention] = []
     wrong: list[Span] = []
     indexed: set[int] = set()
@@ -275,7 +270,7 @@ def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tupl
 
 
 def _indexes(root: SyntaxNode) -> Iterator[tuple[Index, tuple[Step, ...]]]:
-    """Every computed index in an expression, with the steps after it."""
+    """Every computed index in an expression, with the steps that follow it."""
     stack: list[Any] = [root]
     behind: dict[int, tuple[Step, ...]] = {}
     while stack:

@@ -1,15 +1,14 @@
-"""The files that are read during a piece of work: every file that it opens and every directory that it lists (according
-to Python's audit events), with their content; and whether all of them are unchanged.
+"""Records the files and directories that a unit's work reads (through Python's audit events), with digests of their
+content, and compares them later.
 
-An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names, without those that change with every
-run), names (all names; `own names`: those of the directory of the run), outputs (of a state with another writer: only
-its outputs are compared), missing, or until (`time` is the end of the result's validity). `size` is combined with the
-inode number, because a symbolic link may be changed to point to another file with the same time and size. The time is
-that of the last change of the file or of its metadata (ctime), in nanoseconds. Programs cannot set it, and a file that
-replaces another has a new time. A file with the same time and size counts as unchanged, unless it was changed so
-shortly before it was recorded that the clock was too coarse. Any other file counts as unchanged if its digest is the
-same. For a missing file, the entry has the time of the nearest existing directory above it, and the path of that
-directory in place of the size: while the directory is unchanged, the file is still missing."""
+An entry is [path, kind, time, size, digest]. Kinds: file; folder (the names in a directory, without those that change
+in every run); names (all names; `own names`: in the directory of the run); outputs (of a state that another unit
+writes: only its outputs are compared); missing; until (`time` is the end of the result's validity). The size is
+combined with the inode, because a symbolic link may point to another file of equal time and size. The time is ctime in
+nanoseconds, which programs cannot set. A file with equal time and size counts as unchanged, unless it had changed less
+than RACY before it was recorded; then, and after any other change of time or size, the digest decides. An entry for a
+missing file has the time of the nearest existing directory above it, and that directory's path instead of a size: while
+this directory is unchanged, the file is still missing."""
 
 from __future__ import annotations
 
@@ -32,17 +31,16 @@ from planner.workflows.batch import FOLDER
 
 Entry = list[Any]
 A_FOLDER = "a folder"
-"""the digest of a directory that was opened like a file"""
+"""digest of a directory that was opened like a file"""
 RACY = 20_000_000
-"""the number of nanoseconds within which a file may change without a new time, because the clocks of file systems are
-coarse"""
+"""nanoseconds in which a file may change without a new time, because file systems' clocks are coarse"""
 NANO = 1_000_000_000
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
-"""the directory with records of runs, which is not compared"""
+"""the records of runs, which are not compared"""
 SHARED_MEMORY = "/dev/shm/"
-"""the only directory below /dev that contains ordinary files"""
+"""the only directory below /dev with ordinary files"""
 _ASKS = (LOOKED, LISTED)
-"""the files that functions of a configuration read"""
+"""audit events of functions that read files in a configuration"""
 _KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
 _FOLDERS = ("folder", "names", "own names")
 _IMPORTS = "<frozen importlib._bootstrap_external>"
@@ -54,23 +52,23 @@ _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
 _MIX, _MOST = 0x9E3779B97F4A7C15, 1 << 62
 
 Looked = dict[str, tuple[str, int, int, str]]
-"""by path: kind, time, size, and for a directory the digest of its names, at the first read"""
+"""{path: (kind, time, size, digest of the names in a directory or "")} at the first read"""
 
 
 class _Own(threading.local):
-    """Whether the recorder itself is reading in this thread."""
+    """Per thread: whether the recorder itself is reading."""
 
     looks = False
 
 
 class FileRecorder:
-    """Collects the files that are opened and the directories that are listed while it is active. Only one can be active
+    """Records the files that are opened and the directories that are listed while it is active; at most one is active
     in a process."""
 
     def __init__(self) -> None:
         self.paths: Looked | None = None
         self.has_unseen = False
-        """whether a function of a configuration has read a file that is not compared, or the time"""
+        """whether a function of the configuration has read a file that is not compared, or the time"""
         self._home = ""
         self._known: set[str] = set()
         self._installed = False
@@ -104,7 +102,7 @@ class FileRecorder:
         elif type(path) is bytes:
             path = os.fsdecode(path)
         if type(path) is not str:
-            return  # a descriptor of a file whose opening was already recorded
+            return  # a file descriptor; its opening was recorded already
         if event == "open" and _writes(arguments):
             return
         if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):
@@ -123,24 +121,24 @@ class FileRecorder:
             self.paths[TIMED] = ("until", until * NANO, 0, "")
 
     def look(self, path: str, kind: str = "file") -> None:
-        """Note that a path is being read."""
+        """Record that a path is being read."""
         paths = self.paths
         assert paths is not None
         self._known.add(path)
         path = self._full(path)
         key = path
         if kind == "names":
-            key = os.path.join(path, ".")  # this entry is separate from other entries about the directory
+            key = os.path.join(path, ".")  # a key of its own, separate from other entries about the directory
             kind = "own names" if path == self._home else kind
         if key not in paths and self._counts(path):
-            self._own.looks = True  # listing here must not be recorded, but other threads may still record
+            self._own.looks = True  # this listing is not recorded; other threads still record
             try:
                 paths |= looked_at(key, kind)
             finally:
                 self._own.looks = False
 
     def _full(self, path: str) -> str:
-        """The absolute path; normalized, if the normalized path refers to the same file."""
+        """The absolute path, normalized unless a symbolic link gives ".." another meaning."""
         full = os.path.join(self._home, path)
         short = os.path.normpath(full)
         if ".." not in path or os.path.realpath(os.path.dirname(full)) == os.path.realpath(os.path.dirname(short)):
@@ -148,7 +146,7 @@ class FileRecorder:
         return full
 
     def _counts(self, path: str) -> bool:
-        """Whether a path is compared when a stored result is checked."""
+        """Whether a path is recorded."""
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return False
         if path.startswith("/dev/") and not path.startswith(SHARED_MEMORY):
@@ -156,18 +154,17 @@ class FileRecorder:
         return not path.startswith(self._ignored) and not self._is_own(path)
 
     def _is_own(self, path: str) -> bool:
-        """Whether a path is in a temporary directory of this process that does not contain the unit."""
+        """Whether a path is in a temporary directory of this process, other than the unit's own."""
         result = self._passing.match(path) if self._passing is not None else None
         return result is not None and not f"{self._home}/".startswith(f"{result[0].rstrip('/')}/")
 
     def begin_again(self) -> None:
-        """Forget the files recorded so far."""
         assert self.paths is not None
         self.paths.clear()
         self._known.clear()
 
     def look_again(self, folder: str) -> None:
-        """Discard what was recorded of paths below a directory, because this process has changed it since."""
+        """Record the paths below a directory again, because this process has changed them."""
         paths = self.paths
         assert paths is not None
         inside = os.path.normpath(os.path.join(self._home, folder)) + os.sep
@@ -175,18 +172,17 @@ class FileRecorder:
             self.look(path, paths.pop(path)[0].removeprefix("own "))
 
     def compared(self) -> Looked:
-        """The files recorded so far; empty if a function of the configuration has read a file that is not compared, or
-        the time."""
+        """The recorded files; empty if a function of the configuration has read a file that is not compared, or the
+        time, because the result cannot be reused then."""
         assert self.paths is not None
         return {} if self.has_unseen else dict(self.paths)
 
     def has_seen(self, path: str, looked: Looked) -> bool:
-        """Whether a file is recorded; files of the system and of this program are not."""
         return self._full(path) in looked
 
     @contextmanager
     def recording(self) -> Iterator[Looked]:
-        """Record the files that are read from now on, in the current working directory."""
+        """Record reads until the context ends. Relative paths refer to the current working directory."""
         self.install()
         looked: Looked = {}
         self._home, self._known = os.getcwd(), set()
@@ -199,13 +195,13 @@ class FileRecorder:
 
 
 def _own_folders() -> re.Pattern[str]:
-    """Temporary directories of planner for sockets of plugins and for plans; they are different in each run."""
+    """Matches planner's temporary directories for plugin sockets and plans, which differ in each run."""
     return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
 
 
 def _is_tidying(code: CodeType) -> bool:
-    """Whether a listing of a directory can be ignored: Python searches the directory for its own modules, or planner
-    searches it for files that a killed process left next to a state."""
+    """Whether a listing needs no record: Python searches a directory for its modules, or planner removes the leftovers
+    of killed processes."""
     return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 
@@ -220,7 +216,7 @@ RECORDER = FileRecorder()
 
 
 def _stat(path: str) -> tuple[int, int]:
-    """The time, and the size combined with the number of the file; (-1, -1) for a missing file."""
+    """(ctime, size combined with the inode); (-1, -1) for a missing file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -229,7 +225,6 @@ def _stat(path: str) -> tuple[int, int]:
 
 
 def looked_at(path: str, kind: str) -> Looked:
-    """The current entry of a file or directory, before it is read."""
     return {path: (kind, *_stat(path), digest(path, kind) if kind in _FOLDERS else "")}
 
 
@@ -237,8 +232,8 @@ def looked_at(path: str, kind: str) -> Looked:
 
 
 def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
-    """The recorded files, with their current content; None if one of them changed meanwhile. `foreign_states`: the
-    state files of which only the outputs are compared."""
+    """The recorded files with their content; None if a file changed meanwhile. `foreign_states`: states of which only
+    the outputs are compared."""
     listed: list[Entry] = []
     now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):
@@ -266,21 +261,20 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
         if kind in _FOLDERS:
             if content != names:
                 return None
-            changed, size = after  # temporary files such as locks may have existed here meanwhile
+            changed, size = after  # temporary files such as locks may have existed meanwhile
         if changed > now - RACY:
-            changed = 0  # no file has this time, so the content is compared
+            changed = 0  # an impossible time, so that the content is compared
         listed.append([path, kind, changed, size, content])
     return listed
 
 
 _LARGE = 1 << 20
 _CONTENTS: dict[tuple[str, int, int], str] = {}
-"""digests of large files by path, time and size; many units use the same plugins"""
+"""digests of large files by path, time and size: many units use the same plugins"""
 
 
 def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
-    """The digest of a file or directory. For a large file whose times are unambiguous, it is computed once in a
-    process."""
+    """The digest of a file or directory, which is cached for a large file with an unambiguous time."""
     if kind != "file" or changed > now - RACY or not _is_large(path):
         return digest(path, kind)
     key = path, changed, size
@@ -290,7 +284,8 @@ def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
 
 
 def _is_behind_link(path: str) -> bool:
-    """Whether a missing file may appear without a change of the directory above it, because of a link."""
+    """Whether the path of a missing file contains a link, so that the file may appear while the directory above it is
+    unchanged."""
     return os.path.realpath(path) != path
 
 
@@ -302,8 +297,7 @@ def _is_large(path: str) -> bool:
 
 
 def with_settled_time(entry: Entry) -> Entry:
-    """For an entry whose time was ambiguous: the entry with its time, if the time is unambiguous by now and nothing has
-    changed."""
+    """The entry with its time, if the time is unambiguous by now and nothing has changed; otherwise the same entry."""
     path, kind, changed, size, content = entry
     if changed or kind == "until" or (kind == "missing" and _is_behind_link(path)):
         return entry
@@ -321,7 +315,6 @@ def _folder_above(path: str) -> str:
 
 
 def digest(path: str, kind: str) -> str:
-    """The digest of a file or directory."""
     try:
         if kind == "missing":
             return "" if not os.path.exists(path) else "there"
@@ -338,12 +331,12 @@ def digest(path: str, kind: str) -> str:
 
 
 def _is_passing(name: str) -> bool:
-    """Whether files with this name change in every run. States and data directories are compared when they are read."""
+    """Whether a file of this name changes in every run. States and data directories are compared when they are read."""
     return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
 
 
 def _is_ours(name: str) -> bool:
-    """Whether the lock of a state creates a file with this name in the directory of the run."""
+    """Whether locking a state creates a file of this name in the directory of the run."""
     return name in ("terraform.tfstate", ".terraform.tfstate.lock.info")
 
 
@@ -365,14 +358,13 @@ def _short(data: bytes) -> str:
 
 
 class ReadComparison:
-    """Checks whether recorded entries are still valid. Each path is read once."""
+    """Checks recorded entries against the file system. Each path is checked once."""
 
     def __init__(self) -> None:
         self.stats: dict[str, tuple[int, int]] = {}
         self.digests: dict[tuple[str, str], str] = {}
 
     def is_same(self, path: str, kind: str, changed: int, size: Any, content: str) -> bool:
-        """Whether an entry is unchanged."""
         if kind == "until":
             return time.time_ns() < changed
         looked = size if kind == "missing" else path

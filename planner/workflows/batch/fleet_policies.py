@@ -1,5 +1,5 @@
-"""Policies about all plans of a fleet together. The policies in the fleet's directory and those of the organisation
-check every plan, apply and destroy. Denied plans are neither saved nor applied."""
+"""Policies about all plans of a fleet together, from the fleet's directory and the organisation. They check every plan,
+apply and destroy. Denied plans are neither saved nor applied."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_PACKS = (
 
 @frozen(eq=False)
 class FleetPolicies:
-    """Policies about all plans together. `contents`: the relations about plans that the policies read."""
+    """`contents`: the relations about plans that the policies read."""
 
     modal: Modal
     program: RuleProgram
@@ -37,7 +37,7 @@ class FleetPolicies:
     contents: tuple[str, ...]
 
     def verdict(self, analysis: Analysis, done: Mapping[str, FinishedUnit], arguments: UnitArguments) -> Verdict:
-        """The verdict about plans; `arguments` of the command line can accept denials."""
+        """`arguments`: the command line, which may accept denials."""
         database = evaluate(self.program, with_contents(analysis, done), self.modal.verdicts)
         verdict = verdict_of(self.modal, self.program, database, fleet_source)
         return Verdict(tuple(_with_override(finding, arguments) for finding in verdict.findings))
@@ -50,7 +50,7 @@ def _with_override(finding: Finding, arguments: UnitArguments) -> Finding:
 
 
 def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[str, ...]) -> FleetPolicies:
-    """The policies that always apply, and the policies that `words` name; with the user's `rules`. Raises Failure."""
+    """The policies that always apply, and those that `words` name, with the user's `rules`. Raises Failure."""
     theirs = policy_files(organisation("batch_policies", os.environ), _OF_PACKS)
     known = dict(rules)
     ours = {**known, **dict(policy_files((*own(fleet.root, FLEET), *words), _OF_PACKS))}
@@ -63,7 +63,7 @@ def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[s
 
 
 def with_contents(analysis: Analysis, done: Mapping[str, FinishedUnit]) -> FactBase:
-    """The facts of a fleet, including the content and the outcome of its plans."""
+    """The fleet's facts with the content and the outcome of each plan."""
     builder = FactBuilder(analysis.database.facts)
     for unit, end in done.items():
         builder.add("status", unit, end.outcome)
@@ -91,5 +91,6 @@ def with_contents(analysis: Analysis, done: Mapping[str, FinishedUnit]) -> FactB
 
 
 def diagnostics(findings: Iterable[Finding]) -> list[Diagnostic]:
-    """The findings as errors and warnings. Their address is a unit, and not an object."""
+    """Findings as diagnostics. A finding's address is a unit here, not an object, so the diagnostics have no
+    address."""
     return [evolve(diagnostic(finding), address=None) for finding in findings]

@@ -1,4 +1,4 @@
-"""The check between planning and applying a fleet: plans that the policies about all plans deny are neither saved nor
+"""The check between planning and applying a fleet: plans that the fleet's policies deny are neither saved nor
 applied."""
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _DONE = frozenset(("applied", "unchanged"))
 
 
 class Gate:
-    """Checks the plans of a run. `done`: the units of the run that are done; only units in `order` are reported. `end`:
-    the function that records the end of a unit. `arguments`: the denials that the command line accepts. `diagnostics`:
-    findings about units that are not in the run, and remarks about the policies; `is_closed`: a plan is denied."""
+    """Checks the plans of a run. `done`: its finished units; only units in `order` are marked. `end` records the end of
+    a unit. `arguments`: the command line, which may accept denials. `diagnostics`: findings about units outside the
+    run, and problems of the policies. `is_closed`: a plan is denied."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Gate:
         self.diagnostics: list[Diagnostic] = list(policies.problems) if policies is not None else []
         self.is_closed = False
         self.contents: dict[str, UnitResult] = {}
-        """the last plan of each unit; the result of an apply does not contain it"""
+        """the last plan of each unit, kept because the result of an apply has no plan"""
         self.reported: set[tuple[str, str, str, str]] = set()
 
     def judge(self, command: str) -> bool:
@@ -86,7 +86,7 @@ class Gate:
             self.done[unit] = done
 
     def hold(self) -> None:
-        """End all units that are not done. If the plans are denied together, none of them is applied."""
+        """Skip all units that are not done, because a plan was denied."""
         denied = next((unit for unit in self.order if self._outcome(unit) == "denied"), "")
         for unit in self.order:
             if self._outcome(unit) not in (*BAD, *_DONE):

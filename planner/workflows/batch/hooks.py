@@ -1,5 +1,5 @@
-"""Runs programs, such as hooks, before and after units. Each has its own process group, which is ended as a whole after
-the time limit or when this process ends. planner forwards an interrupt to it only once."""
+"""Runs hooks and other programs before and after units. Each program has its own process group, which is killed as a
+whole after the time limit or when this process ends. planner forwards an interrupt once."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.records import frozen
 
 GRACE = 2.0
-"""the number of seconds that a program has to end after its time limit"""
+"""seconds between the signals after a time limit"""
 MOST = 1 << 20
-"""the number of bytes at the end of a program's output that are kept"""
+"""bytes kept of the end of a program's output"""
 LEAST = 6
-"""the minimum length of a secret that is masked; shorter strings occur everywhere"""
+"""minimum length of a secret that is masked; shorter strings are everywhere"""
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 
 @frozen
 class Ran:
-    """The exit status of a program and its output; `is_late`: it exceeded its time limit."""
+    """`is_late`: the program exceeded its time limit."""
 
     code: int
     output: bytes
@@ -36,8 +36,8 @@ class Ran:
 def run_program(
     words: Sequence[str], folder: str, environment: Mapping[str, str], seconds: float | None, with_errors: bool
 ) -> Ran:
-    """Run a program until it ends. `with_errors`: its output includes standard error. Raises OSError or ValueError if
-    it cannot be started."""
+    """Run a program until it ends. `with_errors`: capture standard error, too. Raises OSError or ValueError if the
+    program cannot be started."""
     process = subprocess.Popen(
         list(words),
         cwd=folder,
@@ -51,7 +51,7 @@ def run_program(
     def interrupt() -> None:
         _tell(process, signal.SIGINT)
 
-    was_stopping = STOP.requested  # programs that start after an interrupt, such as hooks on errors, may finish
+    was_stopping = STOP.requested  # programs started after an interrupt, such as hooks on errors, may finish
     _RUNNING.add(process)
     if not was_stopping:
         STOP.listen(interrupt)
@@ -76,7 +76,7 @@ def _output(process: subprocess.Popen[bytes], seconds: float | None) -> tuple[by
     if is_late:
         _tell(process, signal.SIGTERM)
         _has_ended(process, reader, GRACE)
-        _tell(process, signal.SIGKILL)  # also ends its child processes, which may outlive it
+        _tell(process, signal.SIGKILL)  # also kills child processes that outlive the program
         _has_ended(process, reader, GRACE)
     return bytes(kept[-MOST:]), is_late
 
@@ -91,7 +91,7 @@ def _read(process: subprocess.Popen[bytes], kept: bytearray) -> None:
 
 
 def _has_ended(process: subprocess.Popen[bytes], reader: threading.Thread, seconds: float | None) -> bool:
-    """Whether the process ends and its output is complete within this number of seconds."""
+    """Whether the process ends and closes its output within this time."""
     until = time.monotonic() + seconds if seconds is not None else None
     reader.join(seconds)
     try:
@@ -108,13 +108,12 @@ def _tell(process: subprocess.Popen[bytes], number: int) -> None:
 
 @atexit.register
 def end_all() -> None:
-    """Kill all running programs, because this process ends without waiting for them."""
+    """Kill all running programs when this process ends."""
     for process in list(_RUNNING):
         _tell(process, signal.SIGKILL)
 
 
 def without(text: str, secrets: Collection[str]) -> str:
-    """The text with each secret replaced by `(hidden)`."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= LEAST:
             text = text.replace(secret, "(hidden)")

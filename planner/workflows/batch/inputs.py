@@ -1,4 +1,4 @@
-"""The inputs of a unit from other units: values of its variables that the fleet sets, and planned states that it
+"""Inputs of a unit from other units: the values of variables that the fleet sets, and the planned states that the unit
 reads."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from planner.world.state.workspace import current_workspace, read_pointer
 
 
 def coming_states(request: Request) -> dict[str, ComingState]:
-    """The states that the units before this one will write. Raises Failure."""
+    """The states that earlier units are going to write. Raises Failure."""
     result: dict[str, ComingState] = {}
     for one in request.upstream:
         if not one.seen:
@@ -44,7 +44,7 @@ def coming_states(request: Request) -> dict[str, ComingState]:
 
 
 def inputs(request: Request) -> dict[str, Any]:
-    """The values of variables that the fleet sets. They are marked if they depend on unknown outputs of other units.
+    """The values of variables that the fleet sets; parts that depend on unknown outputs of other units are marked.
     Raises Failure."""
     only_checked = request.command == "validate"
     units: dict[str, Any] = {}
@@ -70,14 +70,13 @@ def _value(request: Request, name: str, text: str, scope: MappingScope) -> Any:
 
 
 def outputs(request: Request, unit: str) -> Any:
-    """The root outputs of a unit, if the request contains them. Raises Failure."""
     upstream = next(one for one in request.upstream if one.unit == unit)
     return _outputs(upstream, request.command == "validate")
 
 
 def _outputs(upstream: Upstream, only_checked: bool) -> Any:
-    """The root outputs of another unit: from its state, or as planned. Sensitive outputs are not marked here: the
-    variables declare whether they are sensitive. Raises Failure."""
+    """The root outputs of another unit, from its plan or its state. They are not marked as sensitive: variables declare
+    sensitivity themselves. Raises Failure."""
     if only_checked:
         return Unknown(DYNAMIC)
     if upstream.seen:
@@ -99,8 +98,8 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit. An encrypted state is read with the encryption settings for a `terraform_remote_state`
-    data source that has the unit's name; if there are none, with the settings for this unit's own state."""
+    """The state of another unit. An encrypted state is read with the settings for a `terraform_remote_state` of the
+    unit's name, otherwise with those for this unit's own state."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:
@@ -116,7 +115,7 @@ def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
 
 
 def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
-    """The state, from its file, or from the service for which `init` has set up the unit."""
+    """The state from its file, or from the backend that `init` has configured."""
     if os.path.isabs(upstream.state):
         return StateStore(upstream.state, seal=seal).read()
     return _state_in_service(upstream, seal)

@@ -1,6 +1,5 @@
-"""Joins the results of the jobs (-shard) of one command: one report of all units, and one saved plan.
-
-rules/batch/shards.dl derives whether the shards are complete."""
+"""Joins the results of the shards of one command (-shard) into one report and one saved plan. rules/batch/shards.dl
+derives whether the shards are complete."""
 
 from __future__ import annotations
 
@@ -25,12 +24,12 @@ from planner.workflows.batch.shard_results import PartRead, read_part
 from planner.workflows.batch.unit_decisions import Earlier, decide
 
 SHOWN = 20
-"""the maximum number of missing shards that are named"""
+"""maximum number of missing shards that a message names"""
 
 
 @frozen(eq=False)
 class Joined:
-    """The report of all shards together (reports/document.py), its problems, and whether plans were saved."""
+    """The report of all shards (format: reports/document.py). `is_saved`: the plans were saved together."""
 
     document: dict[str, Any]
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -47,7 +46,7 @@ class Joined:
 
 
 def join(names: Sequence[str], out: str = "") -> Joined:
-    """The joined results, which are saved in the directory `out` if it is given and there are no failures. Raises
+    """Join results and, if there are no failures, save their plans in the directory `out` (""; do not save). Raises
     Failure with all reasons why the shards cannot be joined."""
     parts, problems = [], []
     for name in names:
@@ -68,7 +67,6 @@ def join(names: Sequence[str], out: str = "") -> Joined:
 
 
 def whole(folder: str) -> Joined:
-    """The saved plan of all units in a directory. Raises Failure."""
     part = read_part(folder, is_whole=True)
     return Joined(
         {**part.report, **_totals(part.report["units"])},
@@ -77,7 +75,6 @@ def whole(folder: str) -> Joined:
 
 
 def _totals(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The members of a report that are computed from its units."""
     outcomes = Counter(unit["outcome"] for unit in units)
     return {
         "succeeded": not any(unit["outcome"] in BAD for unit in units),
@@ -86,7 +83,7 @@ def _totals(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _fleet_diagnostics(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
-    """The diagnostics about the fleet as a whole, which each shard repeats."""
+    """The diagnostics about the whole fleet, without the repetitions in each shard."""
     diagnostics: dict[tuple[str, str, str], Diagnostic] = {}
     for part in parts:
         for said in part.report["diagnostics"]:
@@ -100,7 +97,6 @@ def _fleet_diagnostics(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
 
 
 def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
-    """The reasons why the shards cannot be joined."""
     broken = [part for part in parts if part.report["shard"] is None]
     if broken:
         return [_failure(part) for part in broken]
@@ -121,15 +117,13 @@ def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
 
 
 def _by_plans(manifest: SavedManifest) -> tuple[dict[str, str], dict[str, str]]:
-    """The digests of the inputs of the shard's own units, and of other units as the shard saw them, including their
-    values."""
+    """From a saved plan: digests of the shard's own units, and of other units as the shard saw these, with values."""
     own = {name: saved_plan.seen_as(saved.result, saved.result.digests) for name, saved in manifest.units.items()}
     return own, manifest.shard.beside if manifest.shard is not None else {}
 
 
 def _by_report(part: PartRead) -> tuple[dict[str, str], dict[str, str]]:
-    """The digests of the shard's own units, and of other units as the shard saw them, from a report, which contains no
-    values."""
+    """From a report: digests of the shard's own units, and of other units as the shard saw these, without values."""
     shard, planned = part.shard, {unit["unit"] for unit in part.report["units"] if unit["outcome"] not in BAD}
     own = {unit: made for unit, made in shard["made_as"].items() if unit in planned}
     return own, {one["unit"]: one["made_as"] for one in shard["beside"] if one["outcome"] not in BAD}
@@ -211,8 +205,7 @@ def _document(parts: Sequence[PartRead], diagnostics: Iterable[Diagnostic]) -> d
 
 
 def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command: str) -> None:
-    """Skip the units that a failed unit of another shard blocks; the jobs of these units could not know of the
-    failure."""
+    """Skip the units that a failed unit of another shard blocks; their jobs did not know of the failure."""
     named = {unit["unit"]: unit for unit in units}
     if not any(unit["outcome"] in BAD for unit in units):
         return
@@ -244,7 +237,6 @@ def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command:
 
 
 def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> bool:
-    """Put the plans of all shards into one directory. Raises Failure."""
     if document["command"] != "plan":
         raise _without_plans("only shards of batch plan have plans")
     lacking = [part.name for part in parts if part.manifest is None]

@@ -1,12 +1,11 @@
-"""The units of a fleet and their states, as recorded by the last runs: `.planner/batch/manifest.json`, next to the
-records.
+"""The manifest of a fleet: its units and their states as of the last run, in `.planner/batch/manifest.json`.
 
     {"format_version": "1.0", "units": {UNIT: {"state", "workspace", "after": [unit...],
                                               "backend": {"type", "settings"} | null}}}
 
-Therefore the state of a unit is known even after its directory or block was removed: the unit is reported as orphaned,
-or is destroyed or forgotten if the fleet's file has a `removed` block. Such a unit is destroyed without configuration,
-in a separate directory."""
+With the manifest, the state of a unit is known even after its directory or block was removed. Then the unit is reported
+as orphaned or, if the fleet's file has a `removed` block for it, destroyed or forgotten. A removed unit is destroyed
+without configuration, in a separate directory."""
 
 from __future__ import annotations
 
@@ -30,9 +29,8 @@ NAME = os.path.join(FOLDER, "manifest.json")
 
 @frozen
 class UnitStateEntry:
-    """The state of a unit: its name as in `planner.world.state.backend`, and the other data needed to find the state
-    again.
-    `after`: the units for which it waited."""
+    """`state`: the name of the state as in `planner.world.state.backend`; the other fields are needed to open it.
+    `after`: the units for which the unit waited."""
 
     state: str
     workspace: str = ""
@@ -52,7 +50,6 @@ def known_units(root: str) -> dict[str, UnitStateEntry] | None:
 
 
 def damaged_manifest() -> Diagnostic:
-    """The diagnostic about a damaged manifest."""
     detail = (
         f"{NAME}, which records the units of earlier runs and their states, cannot be read. So it is unknown whether a "
         "removed unit still has objects. Restore the file; or delete it, and the next run records the current units."
@@ -73,11 +70,10 @@ def keep_manifest(
     applied: Iterable[str],
     ended: Iterable[str],
 ) -> None:
-    """Store the fleet's units. `applied` are the units that this run applied, `ended` are the units that it
-    destroyed."""
+    """Store the units of the fleet. `applied` and `ended`: the units that this run applied and destroyed."""
     before = known_units(fleet.root)
     if before is None:
-        return  # a damaged manifest is kept, because the user may be able to repair it
+        return  # a damaged manifest is kept, because the user may repair it
     now = dict(before)
     gone = {removal.unit for removal in fleet.removals if removal.action == "forget"} if applied else set[str]()
     known = set(applied)
@@ -118,4 +114,4 @@ def _write(root: str, entries: Mapping[str, UnitStateEntry]) -> None:
             file.write(dumps({"format_version": FORMAT, "units": units}, indent=True, escape_html=False))
         os.replace(beside, path)
     except OSError:
-        return  # the earlier manifest stays
+        return  # keep the earlier manifest

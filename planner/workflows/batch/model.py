@@ -1,5 +1,5 @@
-"""The records of batch runs: a unit, a fleet, requests to workers and their results. All are frozen; requests and
-results contain only plain data, so that they can be sent to other processes and machines, and written to files."""
+"""Records of batch runs: units, fleets, requests to workers and their results. All are frozen. Requests and results
+contain only plain data, so that they can be written to files and sent to other processes and machines."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ OUTCOMES = (
     "failed",
 )
 BAD = frozenset(("failed", "died", "skipped", "stopped", "declined", "denied"))
-"""outcomes that make a batch end with exit code 1"""
+"""outcomes for which a batch exits with 1"""
 Reads: TypeAlias = list[list[Any]]
-"""the files and directories that were read, in the form of files_read.py"""
+"""entries in the form of files_read.py"""
 NO_OPTIONS = OperationOptions()
 
 
 @frozen
 class FileLocation:
-    """A place in a file, with the text of its line, as proofs and reports show it."""
+    """A position in a file, and the text of that line."""
 
     file: str
     line: int
@@ -56,7 +56,7 @@ class FileLocation:
 
     @classmethod
     def below(cls, folder: str, span: Span) -> FileLocation:
-        """A place in a file, with the path relative to another directory."""
+        """The position with its path relative to another directory."""
         return cls.of(span, os.path.normpath(os.path.join(folder, span.filename)))
 
     def to_json(self) -> dict[str, Any]:
@@ -68,8 +68,8 @@ class FileLocation:
 
 @frozen
 class Input:
-    """A variable of a unit that comes from other units: an expression over `unit`, as text, and the outputs of units
-    that it mentions, as (unit, output, place)."""
+    """A variable whose value comes from other units: the source of an expression over `unit`, and the outputs that it
+    mentions, as (unit, output, place)."""
 
     variable: str
     text: str
@@ -79,8 +79,8 @@ class Input:
 
 @frozen
 class Unit:
-    """A root module that runs on its own. `folder` is relative to the fleet's root, `working` is the directory in which
-    the unit runs, if it is a different directory; `variables` are constant expressions as text."""
+    """A root module that runs on its own. `folder` is relative to the fleet's root. `working`: the directory where the
+    unit runs, if that is another one. `variables`: the source of constant expressions."""
 
     name: str
     folder: str
@@ -95,36 +95,35 @@ class Unit:
     working: str = ""
     recipe: Recipe | None = None
     blocks: tuple[tuple[str, str, FileLocation], ...] = ()
-    """(label, unit, place) of the units whose outputs a `dependency` block names"""
+    """(label, unit, place) for each `dependency` block"""
     paths: tuple[tuple[str, FileLocation], ...] = ()
-    """the units that a `dependencies` block names"""
+    """units in a `dependencies` block"""
     files: tuple[str, ...] = ()
-    """files that belong to the unit, in addition to its configuration"""
+    """files of the unit besides its configuration"""
     excludes: tuple[tuple[str, bool, FileLocation], ...] = ()
-    """commands from which an `exclude` block excludes the unit, and whether its dependencies are excluded too"""
+    """(command, whether dependencies are excluded too, place) from `exclude` blocks"""
     called: tuple[str, ...] = ()
-    """a unit of a repeated block: the block's name and the key"""
+    """for a block with for_each: (block name, key)"""
     offers: tuple[Input, ...] = ()
-    """the inputs that its groups set; they are used if the unit declares the variable"""
+    """inputs from groups; used for variables that the unit declares"""
     names: tuple[tuple[str, str], ...] = ()
-    """the values of `each` and `local` in its inputs, as encoded objects"""
+    """the values of `each` and `local` in `inputs`, as the source of objects"""
     stood_on: tuple[str, ...] = ()
-    """the units for which a removed unit waited"""
+    """for a removed unit: the units for which it waited"""
     is_removed: bool = False
-    """whether the unit exists only as a `removed` block in the fleet's file"""
+    """whether only a `removed` block describes the unit"""
     is_outside: bool = False
-    """whether the unit is included only because another unit waits for it"""
+    """whether the unit is included only because another unit depends on it"""
     deployment: str | None = None
-    """the deployment of the stack in the directory; "" if the deployments are unknown, None for a root module"""
+    """the deployment, if the directory is a stack; "": deployments unknown; None: a root module"""
 
     def directory(self, root: str) -> str:
-        """The directory where the unit runs, in a fleet with this root."""
         return self.working or f"{root}/{self.folder}"
 
 
 @frozen
 class RemovedUnit:
-    """A `removed` block in the fleet's file. `action`: destroy or forget."""
+    """A `removed` block. `action`: destroy or forget."""
 
     unit: str
     action: str
@@ -133,9 +132,8 @@ class RemovedUnit:
 
 @frozen(eq=False)
 class Fleet:
-    """The units below a root directory, sorted by name. `file` is the fleet's file, if there is one, and `text` its
-    text. `looked` are the directories that were searched for units; `left` are directories that have a state but are
-    not units, as (directory, state file)."""
+    """The units below a root directory, sorted by name. `file`, `text`: the fleet's file, if there is one. `looked`:
+    directories searched for units. `left`: directories with a state that are not units, as (directory, state file)."""
 
     root: str
     units: dict[str, Unit]
@@ -143,16 +141,15 @@ class Fleet:
     diagnostics: tuple[Diagnostic, ...] = ()
     text: str = ""
     removals: tuple[RemovedUnit, ...] = ()
-    """the `removed` blocks in the fleet's file"""
     also: tuple[str, ...] = ()
-    """files that the fleet's file includes"""
+    """included files"""
     looked: tuple[str, ...] = (".",)
     left: tuple[tuple[str, str], ...] = ()
 
 
 @frozen
 class RemoteRead:
-    """A terraform_remote_state block: the state that it reads ("" if the configuration alone does not determine it)."""
+    """A terraform_remote_state block. `state` is "" if its location is not constant."""
 
     object: str
     state: str
@@ -161,8 +158,8 @@ class RemoteRead:
 
 @frozen
 class PublishedRead:
-    """`upstream_input.INPUT.OUTPUT` in the inputs of a deployment, or in an output that its stack publishes
-    (`published`). `stack` is the real path of the directory that is read; `output` is "" if all outputs are used."""
+    """A use of `upstream_input.INPUT.OUTPUT` in a deployment's inputs, or in the published output `published` of its
+    stack. `stack`: real path of the directory that is read. `output`: "" for all outputs."""
 
     input: str
     stack: str
@@ -173,7 +170,7 @@ class PublishedRead:
 
 @frozen
 class Published:
-    """A published output of a stack that uses outputs of a deployment."""
+    """A published output of a stack that depends on outputs of a deployment."""
 
     output: str
     place: FileLocation
@@ -181,10 +178,9 @@ class Published:
 
 @frozen
 class Linked:
-    """The links of a deployment to other deployments: `folder` is the real path of its stack, `reads` are the outputs
-    of other deployments that it and its stack read, `published` are the outputs of its stack that use its values. In
-    the names of its components' states, `before` and `after` are the text around the name of an instance; `components`
-    are its components."""
+    """The links between a deployment and others. `folder`: real path of its stack. `reads`: outputs of other
+    deployments that it and its stack read. `published`: outputs of its stack that depend on it. The names of its
+    components' states are `before` + instance + `after`."""
 
     folder: str
     before: str
@@ -196,8 +192,8 @@ class Linked:
 
 @frozen
 class Survey:
-    """The survey of a unit's configuration without planning it: the state that it writes, the states that it reads, and
-    its files."""
+    """Facts about a unit from its configuration, without a plan: the state that it writes, the states that it reads,
+    and its files."""
 
     unit: str
     state: str
@@ -205,21 +201,20 @@ class Survey:
     files: tuple[str, ...] = ()
     problems: tuple[dict[str, Any], ...] = ()
     state_place: FileLocation | None = None
-    """the backend block, if there is one"""
+    """the backend block; None without one"""
     outputs: tuple[str, ...] | None = None
-    """the declared root outputs; None if the configuration cannot be read"""
+    """root outputs; None if the configuration cannot be read"""
     variables: tuple[str, ...] | None = None
-    """the declared root variables; None if the configuration cannot be read"""
+    """root variables; None if the configuration cannot be read"""
     reads: Reads = field(factory=list, eq=False)
     stack: Linked | None = None
-    """the links of a deployment to others"""
 
 
 @frozen
 class Upstream:
-    """A unit whose outputs another unit reads: the name of its state as in `planner.world.state.backend`, and its
-    directory and workspace, which identify a state that is not in a file. `seen` is a name for its planned outputs, if
-    its plan is not applied yet ("": its state is read); `planned` contains these outputs, encoded."""
+    """A unit whose outputs another unit reads. `state`: the name as in `planner.world.state.backend`; if that is not a
+    file, `directory` and `workspace` identify the state. `seen`: a name for the planned outputs in `planned` (encoded),
+    if the unit is not applied yet; "" means that its state is read."""
 
     unit: str
     state: str
@@ -228,19 +223,19 @@ class Upstream:
     workspace: str = ""
     planned: dict[str, Any] = field(factory=dict, eq=False)
     called: tuple[str, ...] = ()
-    """a unit of a repeated block: the block's name and the key"""
+    """for a block with for_each: (block name, key)"""
     deployment: str | None = None
     parts: tuple[tuple[str, str], ...] = ()
-    """states of components of a deployment: (state, component)"""
+    """for a deployment: (state, component)"""
 
 
 @frozen
 class Request:
-    """One unit's work. `upstream` are the units whose outputs it uses as inputs, and the units whose planned outputs it
-    reads instead of their states; `facts` are the requested relations of its plan.
+    """The work on one unit. `upstream`: the units whose outputs it uses, from their states or as planned. `facts`: the
+    relations of its plan to return.
 
-    The fields that are compared (here, and in `options`, `upstream` and `recipe`) are the key of a result in the cache:
-    a result may be used again for an equal request. A field with `eq=False` has no influence on the result."""
+    The fields that are compared (here and in `options`, `upstream` and `recipe`) form the key of a cached result. A
+    field with `eq=False` has no influence on the result."""
 
     unit: str = field(eq=False)
     directory: str
@@ -250,53 +245,50 @@ class Request:
     var_files: tuple[str, ...] = ()
     inputs: tuple[tuple[str, str], ...] = ()
     state: str = ""
-    """the state that the unit writes"""
     upstream: tuple[Upstream, ...] = ()
     foreign_states: tuple[str, ...] = field(default=(), eq=False)
-    """states of other units of which this unit reads only the outputs"""
+    """states of other units of which the unit reads only the outputs"""
     environment: tuple[tuple[str, str], ...] = ()
     options: OperationOptions = NO_OPTIONS
-    """the options of the command line for the plan of this unit; the worker adds the options of the unit itself"""
+    """options of the command line; the worker adds those of the unit itself"""
     plan_file: str = field(default="", eq=False)
-    """the file for the plan; for the command `apply_plan`, the plan to apply"""
+    """where to write the plan; for the command `apply_plan`, the plan to apply"""
     facts: tuple[str, ...] = field(default=(), eq=False)
     text: bool = field(default=False, eq=False)
-    """whether the plan is requested as text"""
+    """whether to return the plan as text"""
     spares_tainted: bool = field(default=False, eq=False)
-    """whether a plan that replaces tainted objects is refused, because it was not reviewed"""
+    """whether to refuse a plan that replaces tainted objects, because it was not reviewed"""
     is_read: bool = field(default=False, eq=False)
-    """whether other units read the outputs, so that their planned values are needed"""
+    """whether other units read the outputs, so that planned values are returned"""
     recipe: Recipe | None = None
     names: tuple[tuple[str, str], ...] = ()
-    """the values of names in `inputs`, as encoded objects"""
+    """the values of `each` and `local` in `inputs`, as the source of objects"""
     given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
-    """values of variables that are determined by the worker"""
+    """values of variables, set by the worker"""
     json_file: str = field(default="", eq=False)
-    """the file to which plan JSON is written"""
+    """where to write plan JSON"""
     keeps_incomplete: bool = field(default=False, eq=False)
-    """whether an incomplete plan is also stored"""
+    """whether to write incomplete plans, too"""
     approved_file: str = field(default="", eq=False)
-    """the approved, incomplete plan with which the new plan is compared"""
+    """an approved, incomplete plan to compare with the new plan"""
     deployment: str | None = None
-    """the deployment, as in Unit"""
+    """as in Unit"""
     review: bool = field(default=False, eq=False)
-    """whether the review of the plan is requested"""
+    """whether to return the review of the plan"""
     around: tuple[tuple[str, str, str], ...] = ()
-    """replacements of services for stacks: (token, name, file), (upstream, address, path), (varsets, "", path)"""
+    """replaced services of a stack: (token, name, file), (upstream, address, path), (varsets, "", path)"""
     fleet_policies: tuple[str, ...] = ()
-    """policies of the fleet's directory (absolute paths); settings of the unit's own policies come later and take
-    precedence"""
+    """absolute paths of the fleet's policies; settings of the unit's own policies take precedence"""
 
 
 IDENTITIES = "identities"
-"""the key for managed objects in the facts about a unit's state"""
+"""key of the managed objects in the facts about a state"""
 
 
 @frozen
 class UnitResult:
-    """The result of the work on one unit. `result` is a word of rules/batch/running.dl; `changes` are (address, action,
-    reason) of all changes but no-ops; `seconds` is the time that the work took, `cpu` its processor time, `memory` the
-    peak memory of the process in bytes."""
+    """The result of one unit's work. `result`: a word of rules/batch/running.dl. `changes`: (address, action, reason),
+    without no-ops. `seconds`, `cpu`: elapsed and processor time. `memory`: peak memory of the process in bytes."""
 
     unit: str
     result: str
@@ -310,54 +302,54 @@ class UnitResult:
     text: str = ""
     plan_file: str = ""
     asks_plugins: bool = False
-    """whether the result depends on responses of plugins"""
+    """whether plugins' responses affect the result"""
     asks_services: bool = False
-    """whether the result depends on states that services store"""
+    """whether states in services affect the result"""
     made_at: float = 0.0
-    """the time at which its real objects were read, in seconds since 1970"""
+    """when the real objects were read, in seconds since 1970"""
     state_at: float = 0.0
-    """the time at which the state was written, if its objects were not read again (-refresh=false); 0 if unknown or
-    irrelevant"""
+    """when the state was written, if objects were not read (-refresh=false); 0 if unknown or irrelevant"""
     facts: dict[str, list[list[Any]]] = field(factory=dict)
     reads: Reads = field(factory=list, eq=False)
     is_secret: bool = False
     """whether the unit is encrypted, so that its values must not be stored"""
     changed: tuple[str, ...] = ()
-    """the outputs that the plan changes or removes (passed_outputs.py)"""
+    """outputs that the plan changes or removes (passed_outputs.py)"""
     unknown: tuple[tuple[str, str], ...] = ()
-    """(output, path) of the unknown parts of these outputs"""
+    """unknown parts of these outputs, as (output, path)"""
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
-    """(user, unit, output, path): unknown parts of other units' outputs on which the plan depends"""
+    """unknown parts of other units' outputs on which the plan depends, as (user, unit, output, path)"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
-    """the encoded values of all outputs, if any output changes; never stored in a record"""
+    """encoded values of all outputs, if one changes; never stored in a record"""
     is_planned_secret: bool = False
-    """whether a changed output is sensitive, so that the values must not be written to a file"""
+    """whether a changed output is sensitive, so that no value may be written to a file"""
     digests: tuple[tuple[str, str], ...] = ()
-    """(output, digest) of the planned values; the digests are made with the user's key"""
+    """(output, digest of the planned value); digests use the user's key"""
     planned_file: str = ""
-    """the file with the planned values, if they may be written to a file"""
+    """file with the planned values, if they may be written"""
     lineage: str = ""
     serial: int = 0
-    """the lineage and serial of the state from which the plan was made"""
+    """lineage and serial of the state before the plan"""
     differs: tuple[tuple[str, str], ...] = ()
-    """(address, action) of the differences from the approved plan (rules/batch/approved.dl)"""
+    """differences from the approved plan (rules/batch/approved.dl), as (address, action)"""
     is_partial: bool = False
-    """whether parts of the unit are deferred until the rest is applied"""
+    """whether parts are deferred until the rest is applied"""
     approved_by: tuple[str, ...] = ()
-    """the rules of a deployment's group that approve its plan"""
+    """rules of the deployment's group that approve the plan"""
     refusals: tuple[str, ...] = ()
-    """the reasons against approval, a sentence for each failed check"""
+    """a sentence for each failed check of the approval rules"""
     review: dict[str, Any] = field(factory=dict, eq=False)
-    """the requested review of the plan, without sensitive values; never stored in a record"""
+    """the review of the plan, without sensitive values; never stored in a record"""
     outcomes: tuple[tuple[str, str, str], ...] = field(default=(), eq=False)
-    """(change, outcome, error) of an apply that failed"""
+    """of a failed apply: (change, outcome, error)"""
     stuck: tuple[dict[str, Any], ...] = ()
-    """the instances that wait for other instances, if parts are deferred and there is nothing to apply"""
+    """diagnostics about deferred instances, if there is nothing to apply"""
 
 
 @frozen
 class FinishedUnit:
-    """A unit at the end of a batch: its outcome, the unit that caused it, and whether an earlier result was reused."""
+    """A unit at the end of a batch. `because`: the unit that caused the outcome. `reused`: the result is from an
+    earlier run."""
 
     unit: str
     outcome: str
@@ -368,23 +360,23 @@ class FinishedUnit:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """All units that caused the outcome. For an incomplete plan, these are the units for which it waits."""
+        """All units that caused the outcome; for an incomplete plan, the units for which it waits."""
         awaited = {unit for _, unit, _, _ in self.result.rests_on} if self.result is not None else set[str]()
         return tuple(sorted(awaited)) if self.because in awaited else (self.because,) if self.because else ()
 
     @property
     def seen_at(self) -> float:
-        """The time at which a reused result read objects, if these may have changed since; 0 if that is irrelevant."""
+        """When a reused result read objects or states that may have changed since; 0 for other results."""
         result = self.result
         return result.made_at if self.reused and result and (result.asks_plugins or result.asks_services) else 0.0
 
 
 MOST_CAUSES = 3
-"""the maximum number of units that a line names as causes"""
+"""maximum number of units that a line names as causes"""
 
 
 def units_text(names: Sequence[str]) -> str:
-    """`because of dns, network and 2 more`."""
+    """Example: `because of dns, network and 2 more`."""
     shown = names if len(names) <= MOST_CAUSES + 1 else names[:MOST_CAUSES]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
     return f"because of {', '.join(shown)}{more}"
@@ -392,8 +384,8 @@ def units_text(names: Sequence[str]) -> str:
 
 @frozen(eq=False)
 class Share:
-    """The work of a job: the shard `number` (from 1) of `count` shards, its units, and the units that the job plans
-    only for their values."""
+    """The work of a job: shard `number` (from 1) of `count`. `units`: its own units. `beside`: units that it plans only
+    for their values."""
 
     number: int
     count: int
@@ -403,8 +395,8 @@ class Share:
 
 @frozen(eq=False)
 class ShardSummary:
-    """The data of a shard for joining: `total` units were distributed, `fleet` is a digest of these units and their
-    files, `beside` are the results of units that were only planned for their values."""
+    """The data for joining shards. `total`: number of units in all shards. `fleet`: digest of the units and their
+    files. `beside`: results of units that were planned only for their values."""
 
     number: int
     count: int
@@ -415,7 +407,7 @@ class ShardSummary:
 
 
 def to_json(record: Any) -> dict[str, Any]:
-    """A record of this module as plain data. Values other than records must already be plain data."""
+    """A record of this module as plain data. Fields that are not records must be plain already."""
     if isinstance(record, Limits):
         return record.to_json()
     if isinstance(record, OperationOptions):
@@ -433,7 +425,7 @@ def _plain(value: Any) -> Any:
 
 
 def from_json(kind: Any, data: dict[str, Any]) -> Any:
-    """A record of this module from plain data. Raises an exception of cattrs for data that does not fit."""
+    """A record of this module from plain data. Raises cattrs' exceptions for invalid data."""
     return _converter().structure(data, kind)
 
 
@@ -446,12 +438,12 @@ def _converter() -> Converter:
     converter.register_structure_hook(Limits, lambda data, _: Limits.from_json(data))
     converter.register_structure_hook_func(
         lambda kind: kind is OperationOptions, lambda data, _: _options_from_json(data)
-    )  # some of its types are not imported
+    )  # some types are imported only for type checking
     return converter
 
 
 def _options_to_json(options: OperationOptions) -> dict[str, Any]:
-    """The options that differ from their defaults. Raises TypeError for a value that is not plain data."""
+    """The options that differ from their defaults. Raises TypeError if a value is not plain data."""
     given = {}
     for one in fields(OperationOptions):
         value, default = getattr(options, one.name), getattr(NO_OPTIONS, one.name)
@@ -478,11 +470,8 @@ def _tupled(value: Any) -> Any:
     return tuple(map(_tupled, value)) if isinstance(value, list) else value
 
 
-# Diagnostics as plain data: the form in which a worker sends them.
-
-
 def diagnostics_json(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
-    """Diagnostics in the form of `validate -json`, without duplicates."""
+    """Diagnostics as a worker sends them: in the form of `validate -json`, without duplicates."""
     if not problems:
         return ()
     return _each_once(problems)

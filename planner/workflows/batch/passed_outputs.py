@@ -1,6 +1,6 @@
-"""The outputs that planned and applied units pass to their readers, as encoded values. They are in the memory of the
-process that runs a batch and, unless they are secret, in the record of the run. Digests with the user's key identify
-the former values."""
+"""Passes the outputs of planned and applied units to the units that read them. The encoded values stay in the memory of
+the batch process and, unless they are secret, in the record of the run. Digests with the user's key identify former
+values."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ from planner.world.state.model import State
 
 _NAME = "planned outputs"
 _ONCE = os.urandom(16)
-"""the key if the user has none; digests are then valid only in this process"""
+"""key of digests for users without a key; these digests are valid only in this process"""
 
 
 class Handed:
-    """The values by unit. `done` contains the outcomes of units so far; `key` is the key of the digests, if it is not
-    the user's."""
+    """The values by unit. `done`: the outcomes so far. `key`: for digests; the user's key by default."""
 
     def __init__(self, done: Mapping[str, FinishedUnit], key: bytes = b"") -> None:
         self.done, self.key = done, key
         self._values: dict[str, dict[str, Any]] = {}
 
     def take(self, result: UnitResult, path: str) -> UnitResult:
-        """A result without its values. The values are stored here, and in the file if that is permitted ("": not
+        """The result without its values, which are stored here and, if permitted, in the file at `path` ("": not
         permitted)."""
         if not result.planned and not result.changed:
             return result
@@ -52,20 +51,20 @@ class Handed:
         return evolve(result, planned={}, digests=digests, planned_file=file)
 
     def digests(self, unit: str, key: bytes) -> tuple[tuple[str, str], ...]:
-        """The digests of the unit's outputs, with another key. Raises Failure."""
+        """The digests of a unit's outputs with another key. Raises Failure."""
         result = self.done[unit].result
         is_elsewhere = unit not in self._values and result is not None and bool(result.planned_file)
         values = self._of(unit) if is_elsewhere else self._values.get(unit, {})
         return tuple((name, _digest(value, key)) for name, value in sorted(values.items()))
 
     def seen(self, unit: str) -> str:
-        """A name for the planned outputs of a unit; different values have a different name."""
+        """A name for a unit's planned outputs, which differs if a value differs."""
         result = self.done[unit].result
         assert result is not None
         return blake2b(orjson.dumps([result.changed, result.digests]), digest_size=16).hexdigest()
 
     def completed(self, request: Request) -> Request:
-        """The request with the values of the outputs that its unit reads. Raises Failure."""
+        """The request with the values of the planned outputs that its unit reads. Raises Failure."""
         if not any(one.seen for one in request.upstream):
             return request
         upstream = tuple(evolve(one, planned=self._of(one.unit)) if one.seen else one for one in request.upstream)
@@ -110,33 +109,30 @@ def _read(unit: str, result: UnitResult) -> dict[str, Any]:
 
 
 def can_be_read(result: UnitResult) -> bool:
-    """Whether the readers of a unit's outputs can still use its plan from an earlier run."""
+    """Whether dependents can still use a unit's plan from an earlier run: its changed outputs are stored."""
     return not result.changed or os.path.exists(result.planned_file)
 
 
 def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
-    """The outputs whose values differ from those that the applied plan had."""
+    """The outputs whose values differ from those in the plan."""
     unknown = {output for output, _ in planned.unknown}
     before, after = dict(planned.digests), dict(now.digests)
     wanted = set(before) if names is None else set(names)
     return sorted(name for name in wanted - unknown if before.get(name) != after.get(name))
 
 
-# The planned outputs of a unit, as plain data for their readers; and the unknown parts of them that the plan of a
-# reader depends on.
-#
-# Values are passed in memory, in the encoding of planner.answers.documents.encoding. They are written to a file only if
-# that is permitted (record.py). An unknown part has a mark with its place. The mark passes to every value that is made
-# from it, as `sensitive` does.
+# A unit's planned outputs as plain data, and the unknown parts on which another unit's plan depends. Values have the
+# encoding of planner.answers.documents.encoding and stay in memory unless record.py permits a file. Each unknown part
+# has a mark with its place; like `sensitive`, the mark passes to every value computed from it.
 
 
 NEW = ""
-"""the name that represents all outputs of a state that will be created, among changed outputs"""
+"""among changed outputs: all outputs of a state that does not exist yet"""
 
 
 @frozen
 class Awaited:
-    """The mark of a value that is known only when `unit` is applied: its place in an output of that unit."""
+    """The mark of a value that is unknown until `unit` is applied: its place in an output of that unit."""
 
     unit: str
     output: str
@@ -145,9 +141,8 @@ class Awaited:
 
 @frozen
 class Gives:
-    """The planned outputs of a unit for its readers. `changed` are the outputs that get a different value or are
-    removed; `unknown` are their unknown parts, as (output, path). `values` contains all outputs, encoded; `is_secret`:
-    a changed output is sensitive."""
+    """A unit's planned outputs. `changed`: outputs that change or are removed. `unknown`: their unknown parts, as
+    (output, path). `values`: all outputs, encoded. `is_secret`: a changed output is sensitive."""
 
     changed: tuple[str, ...] = ()
     unknown: tuple[tuple[str, str], ...] = ()
@@ -156,7 +151,7 @@ class Gives:
 
 
 def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
-    """The planned root outputs; a `declared` output that the plan defers is unknown."""
+    """The planned root outputs. Of the `declared` outputs, those that the plan defers are unknown."""
     before = plan.previous_state.outputs
     changed = set() if plan.previous_state.lineage else {NEW}
     secret = False
@@ -187,8 +182,8 @@ def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
 def with_outputs(
     request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult, declared: Iterable[str] = ()
 ) -> UnitResult:
-    """The short form of a finished plan, with its own outputs (`declared`) for the units that read them, and with the
-    planned outputs of other units that it used, as `inputs` and in states."""
+    """The summary of a plan, with the unit's own planned outputs (`declared`) and the planned outputs of other units
+    that it used, in `inputs` or in states."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]
@@ -209,7 +204,7 @@ def with_outputs(
 
 
 def _only_read(plan: Plan) -> frozenset[str]:
-    """The data sources that are read later only because a state that they read must be written first."""
+    """Data sources that are read later for one reason only: the state that they read has to be written first."""
     return frozenset(
         c.address for c in plan.changes if c.mode == "data" and any(fact[0] == "state_changes" for fact in c.facts)
     )
@@ -217,14 +212,12 @@ def _only_read(plan: Plan) -> frozenset[str]:
 
 # decided in Python: whether a plan consists only of postponed reads -- it concerns one plan, before units are compared
 def _is_nothing_but(plan: Plan, reads: frozenset[str]) -> bool:
-    """Whether a plan consists only of postponed reads of data sources."""
     if not reads or any(output.action != "no-op" for output in plan.outputs):
         return False
     return all((c.action == "no-op" and c.importing is None) or c.address in reads for c in plan.changes)
 
 
 def state_outputs(state: State) -> dict[str, Any]:
-    """The outputs that a state has, encoded."""
     return {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(state.outputs.items())}
 
 
@@ -238,8 +231,7 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The outputs of a unit, without the other entries of a deployment; the names of these entries are not valid names
-    of outputs."""
+    """Without the other entries of a deployment, whose names contain a ".", which names of outputs cannot."""
     return {name: value for name, value in values.items() if "." not in name}
 
 
@@ -249,13 +241,12 @@ def _awaited(unit: str, output: str, value: Value) -> Value:
 
 
 def awaited_in(value: Value) -> set[Awaited]:
-    """The unknown parts of other units' outputs that a value depends on."""
     return {mark for mark in unmark_deep(value)[1] if mark.__class__ is Awaited}
 
 
 def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:
-    """The parts of a plan that depend on unknown outputs of other units, as (address, mark). A data source that reads
-    one of the `states` later is not included for that reason alone."""
+    """The parts of a plan that depend on unknown outputs of other units, as (address, mark). Data sources that read one
+    of the `states` later are left out."""
     items: set[tuple[str, Awaited]] = set()
     passing = set(states)
     for change in plan.changes:

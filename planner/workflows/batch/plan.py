@@ -15,7 +15,6 @@ from planner.workflows.batch.session import BatchOptions
 def plan(
     options: BatchOptions, listener: BatchListener, command: str = "plan", facts: tuple[str, ...] | None = None
 ) -> BatchReport:
-    """Plan or validate the selected units. Raises Failure."""
     started = time.monotonic()
     run, report = begin(command, options, listener, facts)
     if run is None:
@@ -24,7 +23,7 @@ def plan(
 
 
 def complete_run(run: Run, report: BatchReport, command: str) -> BatchReport:
-    """Plan or validate the remaining units, and save the plans of all units if requested."""
+    """Plan or validate the units that are not done, and save all plans if requested."""
     options = run.batch.options
     way = "destroy" if command == "plan" and options.operation.mode == "destroy" else command
     run.plan(run.order, way, way)

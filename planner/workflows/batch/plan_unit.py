@@ -1,4 +1,4 @@
-"""Planning one unit in this process, and the short form of its plan."""
+"""Plans one unit in this process and summarizes the plan."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from planner.operations.plan import MadePlan, Planned, Start
 
 Check = Callable[[], None]
-"""a function that is called after everything is read and before anything is changed; it raises Unmet to prevent the
-change"""
+"""called after all reads and before any change; raises Unmet to prevent the change"""
 
 
 def log() -> tuple[Any, Any]:
-    """A terminal that writes into memory, and hooks that write to it."""
+    """A terminal in memory, and hooks that print to it."""
     from planner.render.hooks_human import HumanHooks
 
     stream = io.StringIO()
@@ -44,7 +43,7 @@ def log() -> tuple[Any, Any]:
 def planned_with(
     request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
 ) -> Planned[Start]:
-    """A plan; the unit is set up first if necessary. The caller must release the plan. Raises Failure."""
+    """A plan; runs init first if necessary. The caller must release it. Raises Failure."""
     from planner.operations.plan import plan, release
 
     planned = plan(options, hooks, to_apply)
@@ -61,7 +60,7 @@ def planned_with(
 
 
 def plan_unit(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan the unit, write the requested files, and return the result. Raises Failure."""
+    """Plan the unit and write the requested files. Raises Failure."""
     from planner.operations.plan_files import save_plan
 
     planned = planned_with(request, options, Hooks(), check)
@@ -89,20 +88,19 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
 
 
 def _is_kept(request: Request, result: UnitResult) -> bool:
-    """Whether a plan file is written: for a complete plan, and for an incomplete plan that will be shown."""
+    """Whether to write a plan file: for a complete plan, and for an incomplete plan that will be shown."""
     if result.rests_on:
         return request.keeps_incomplete
     return result.result == "changes"
 
 
 def _strictly(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """An address on the command line that does not exist in a unit is an error, because a warning would be overlooked
-    among many units."""
+    """An unknown address on the command line is an error for a unit, because a warning would be overlooked among many
+    units."""
     return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in diagnostics]
 
 
 def write_json(document: Any, path: str) -> None:
-    """Write plan JSON. Raises Failure."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         replace_file(path, dumps(document), 0o600, durable=False)
@@ -112,7 +110,6 @@ def write_json(document: Any, path: str) -> None:
 
 
 def _judged(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Diagnostic]]:
-    """The plan with the results of policies."""
     if not made.loaded.options.judges:
         return made, []
     return _judged_by_policies(made)
@@ -126,7 +123,6 @@ def _judged_by_policies(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Di
 
 
 def of_plan(request: Request, made: MadePlan[Start], diagnostics: Iterable[Diagnostic]) -> UnitResult:
-    """A summary of a finished plan."""
     plan = made.plan
     left = deferred_rows(plan)
     short = UnitResult(
@@ -151,20 +147,19 @@ def of_plan(request: Request, made: MadePlan[Start], diagnostics: Iterable[Diagn
 
 
 def deferred_rows(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """The blocks that a plan defers, in the form of changes: (address, "defer", reason)."""
+    """Deferred blocks in the form of changes: (address, "defer", reason)."""
     return tuple((b, "defer", deferral_cause(argument) or f"unknown {argument}") for b, argument, _ in plan.deferred)
 
 
 def _stuck(unit: str, left: Iterable[tuple[str, str, str]]) -> Diagnostic:
-    """The problem of a unit that still has deferred parts although nothing remains to be applied."""
+    """The error about deferred blocks of a unit with no plan left to apply."""
     lines = "".join(f"\n  - {block}: {cause}" for block, _, cause in left)
     detail = f"There is nothing left to apply in {unit}, but these are still deferred:{lines}"
     return error("batch.no_progress", "Unit does not converge", detail)
 
 
 def written_at(request: Request, store: Store) -> float:
-    """The time at which the state of a plan without refresh was written; 0 if it is unknown, as for states in
-    services."""
+    """When the state was written, for a plan without refresh; 0 if unknown (states in services) or irrelevant."""
     if request.options.refresh:
         return 0.0
     try:
@@ -180,7 +175,7 @@ def _facts(request: Request, made: MadePlan[Start]) -> dict[str, list[list[Any]]
 
 
 def _with_outputs(request: Request, made: MadePlan[Start], short: UnitResult) -> UnitResult:
-    """The result with the planned outputs: the unit's own outputs for their readers, and the outputs that it read."""
+    """Add the unit's planned outputs, and the outputs of other units that the plan used."""
     options, declared = made.loaded.options, made.loaded.config.root.variables
     around = {name: value for name, value in options.surrounding.items() if name in declared}
     outputs = made.loaded.config.root.outputs
@@ -195,10 +190,10 @@ def counts_of(plan: Plan) -> Counts:
 
 
 def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """The changes of objects in a plan; for a refresh-only plan, the changes made outside planner."""
+    """Changes of objects; for a refresh-only plan, changes made outside planner."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
-    # Data sources that are no longer read, without any other change, are not reported.
+    # a data source that is only removed is not a change
     return tuple(
         (c.address, c.action, c.reason)
         for c in plan.changes
@@ -220,7 +215,6 @@ def _review(made: MadePlan[Start]) -> dict[str, Any]:
 
 
 def text_of(made: MadePlan[Start]) -> str:
-    """The plan as `planner plan` shows it."""
     from planner.render.diff_block import SchemaLookup
     from planner.render.plan import PlanText
 
@@ -230,26 +224,24 @@ def text_of(made: MadePlan[Start]) -> str:
 
 
 def failed(request: Request, problems: Iterable[Diagnostic], terminal: Any = None) -> UnitResult:
-    """The result of a unit that failed because of problems, or because a stop was requested."""
+    """The result of a unit with errors, or after a request to stop."""
     result = "stopped" if STOP.requested else "error"
     text = terminal.stdout.getvalue() if terminal is not None else ""
     return UnitResult(request.unit, result, diagnostics=diagnostics_json(list(problems)), text=text)
 
 
 def is_denial(problems: Iterable[Diagnostic]) -> bool:
-    """Whether policies alone prevent applying a plan."""
     return {problem.code for problem in problems if problem.is_error} <= {"policy.denied", "policy.broken"}
 
 
 def denial_result(request: Request, made: MadePlan[Start], problems: Iterable[Diagnostic]) -> UnitResult:
-    """The result of a unit whose plan the policies deny: its changes are shown, but other units are not planned with
-    them."""
+    """The result of a denied plan. It contains the changes but no outputs, so dependents are not planned with it."""
     return evolve(of_plan(request, made, problems), result="denied", planned={}, is_planned_secret=False)
 
 
 def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: list[str]) -> UnitResult:
-    """The result of a unit whose tainted objects are not replaced: their creation was interrupted when a process
-    died."""
+    """The result of a unit with tainted objects that are not replaced, because their creation was interrupted by the
+    death of a process."""
     names = "".join(f"\n  - {address}" for address in tainted)
     detail = (
         f"A process died while it made these objects of {request.unit}, so they are tainted, and applying would "
@@ -260,11 +252,8 @@ def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: 
     return UnitResult(request.unit, "tainted", diagnostics=diagnostics_json([*diagnostics, problem]))
 
 
-# The result of applying a unit, with the changes of its plan.
-
-
 def applied_as(result: UnitResult, planned: UnitResult) -> UnitResult:
-    """The result of an apply with the changes of its plan, with the outcome of each in the review."""
+    """The result of an apply, with the changes and outputs of its plan; the review receives each change's outcome."""
     review = planned.review
     if review:
         from planner.engine.apply.outcomes import Outcome

@@ -1,4 +1,5 @@
-"""Everything that planning a unit needs, imported and compiled. A server of processes loads this before it forks."""
+"""Imports and compiles everything that planning a unit needs. The server of processes loads this module before it
+forks."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from planner.operations import apply, graphs, load, plan, policies, state_access
 
 for program in (graph_program(), product_program("decisions"), product_program("moves")):
     _ = program.functions
-gc.freeze()  # permanent objects are excluded from garbage collection, so their memory pages stay shared
+gc.freeze()  # frozen objects are excluded from garbage collection, so their pages stay shared
 
 
 def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
-    """Suppress the error of a process that cannot start because its parent has ended meanwhile."""
+    """Suppress the traceback of a process whose parent ended before it started."""
     if not issubclass(kind, FileNotFoundError | EOFError | ConnectionError):
         sys.__excepthook__(kind, problem, trace)
 

@@ -1,10 +1,9 @@
-"""Processes of this machine that run units, each with a pipe of its own: a process that dies loses only its own work.
+"""Worker processes on this machine, each with its own pipe, so that a process that dies loses only its own unit.
 
-They are forked from a server that has loaded only planner (`forkserver`). Therefore no thread or lock of this process
-is copied, and each process starts with everything imported. The server lives as long as this process, and may have been
-started with a different environment; each process uses the environment of its pool. The processes end with this
-process. Each process has a thread here, which passes work to it, waits for the result, and starts another process if it
-has ended."""
+They are forked from a server that has loaded only planner (`forkserver`), so no thread or lock of this process is
+copied, and all modules are imported already. The server lives as long as this process and may have been started with
+another environment; each worker receives the environment of its pool. Workers end with this process. For each worker a
+thread here sends it work, waits for the result, and replaces it if it has ended."""
 
 from __future__ import annotations
 
@@ -28,26 +27,25 @@ from planner.workflows.batch.executor import Workplace, busy
 
 PRELOAD = "planner.workflows.batch.preload"
 GRACE = 60.0
-"""the number of seconds that a running unit has to finish after this process has ended"""
+"""seconds for a running unit to finish after this process has ended"""
 FAREWELL = 0.5
-"""the number of seconds in which a process that is ending may send its result"""
+"""seconds for a worker that is ending to send its result"""
 GOODBYE = 2.0
-"""the number of seconds that the children of a process have to end, if the process must end immediately"""
+"""seconds for the children of a worker to end if it must end at once"""
 MOST_MEMORY = 1 << 30
-"""the peak memory, in bytes, above which a process is replaced by a new one"""
+"""peak memory in bytes above which a worker is replaced"""
 _STOP, _AT_ONCE = b"s", b"!"
-"""commands to processes: begin nothing more; exit"""
+"""commands to workers: start nothing new; exit"""
 _EARS = 1024
-"""the number of copies of a command that are written: each process reads one byte"""
+"""copies of a command that are written, because each worker reads one byte"""
 
 
 class Died(BrokenExecutor):
-    """The process that did the work ended without a response."""
+    """The worker ended without an answer."""
 
 
 class Processes(Workplace):
-    """A pool with a maximum number of processes. Two more pipes carry commands to all processes: one to begin nothing
-    more, the other to exit."""
+    """A pool of workers. Two more pipes carry commands to all of them: start nothing new, and exit."""
 
     def __init__(self, workers: int) -> None:
         start_server()
@@ -94,7 +92,7 @@ class Processes(Workplace):
     # ---------------------------------------------------------------- the threads
 
     def _attend(self) -> None:
-        """Passes work to a process, one job at a time, and replaces a process that has ended."""
+        """Send jobs to one worker, one at a time, and replace the worker if it has ended."""
         slot = _Slot(self._context, (self._stop_heard, self._end_heard, self._environment))
         while (task := self._tasks.get()) is not None:
             future, what = task
@@ -110,7 +108,7 @@ class Processes(Workplace):
 
 
 class _Slot:
-    """A process that is started when it has work."""
+    """A worker, which is started with its first job."""
 
     def __init__(self, context: Any, common: tuple[Any, Any, dict[str, str]]) -> None:
         self.context, self.common = context, common
@@ -118,10 +116,10 @@ class _Slot:
         self.pipe: Any = None
 
     def ask(self, what: Any) -> tuple[bool, Any]:
-        """Whether the work succeeded, with its result or the exception. Raises Died if the process ends first."""
+        """Whether the job succeeded, with its result or exception. Raises Died if the worker ends first."""
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
-                self._exit_status()  # the process ended while idle
+                self._exit_status()  # the worker ended while idle
             is_new = self.process is None
             if is_new:
                 self._begin()
@@ -136,7 +134,7 @@ class _Slot:
             code = self._exit_status()
             if is_new or code != 0:
                 raise Died(f"the process ended with {code} before it answered")
-            # the process ended while idle, because it used too much memory
+            # the worker ended while idle, because it used too much memory
 
     def close(self) -> None:
         if self.process is not None:
@@ -150,7 +148,7 @@ class _Slot:
         theirs.close()
 
     def _exit_status(self) -> int | None:
-        """The exit status of a process that has ended, or that ends now because its pipe is closed."""
+        """The exit status of a worker that has ended, or that ends now because its pipe is closed."""
         process, self.process = self.process, None
         self.pipe.close()
         process.join()
@@ -162,10 +160,9 @@ _BEGINNING = threading.Lock()
 
 
 def start_server() -> None:
-    """Start the server of processes if it does not run. The server ignores interrupts; the processes handle them
-    themselves."""
+    """Start the server of processes, unless it runs. It ignores interrupts; workers handle these themselves."""
     forkserver.set_forkserver_preload([PRELOAD])
-    resource_tracker.ensure_running()  # before the next line, because it changes the signal mask itself
+    resource_tracker.ensure_running()  # first, because it changes the signal mask itself
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # the server inherits this mask
     try:
         forkserver.ensure_running()
@@ -177,7 +174,7 @@ def start_server() -> None:
 
 
 def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str]) -> None:
-    """Do the work that arrives through the pipe, until the pipe is closed or this process uses too much memory."""
+    """Run the jobs from the pipe until the pipe is closed or this worker uses too much memory."""
     os.environ.clear()
     os.environ.update(environment)
     _begin(stop, end)
@@ -194,7 +191,7 @@ def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str]) -> None:
             pipe.send(answer)
         except OSError:
             break
-        except Exception as problem:  # the answer cannot be sent
+        except Exception as problem:  # the result cannot be sent
             pipe.send((False, RuntimeError(f"{type(problem).__name__}: {problem}")))
     leave(0)
 
@@ -205,7 +202,7 @@ def _is_large() -> bool:
 
 
 def _begin(stop: Any, end: Any) -> None:
-    """Prepare a process: loaded modules are kept, signals request it to stop, and it ends with its parent."""
+    """Prepare a worker: loaded modules stay shared, signals request it to stop, and it ends with its parent."""
     gc.disable()
     gc.freeze()
     reading, writing = os.pipe()
@@ -219,12 +216,11 @@ def _begin(stop: Any, end: Any) -> None:
 
 
 def _pass_by(number: int, frame: FrameType | None) -> None:
-    """Do nothing, because the handler may run while its thread holds a lock. The request of the signal is handled by
-    `_hear`."""
+    """Do nothing: a handler may run while its thread holds a lock. `_hear` handles the signal."""
 
 
 def _listen(pipe: Any) -> None:
-    """Handle the commands of the parent process; its end is handled by `_end_with_parent`."""
+    """Execute the commands of the parent process. `_end_with_parent` handles its death."""
     word = os.read(pipe.fileno(), 1)
     if word == _STOP:
         STOP.request()
@@ -233,8 +229,8 @@ def _listen(pipe: Any) -> None:
 
 
 def _hear(pipe: int) -> None:
-    """After an interrupt, the running unit finishes and nothing more begins; after a second interrupt, the process ends
-    immediately. After SIGTERM an idle process ends immediately, a busy one after its unit."""
+    """After SIGINT, the running unit finishes and nothing new starts; a second SIGINT ends the worker at once. After
+    SIGTERM, an idle worker ends at once, a busy one after its unit."""
     interrupts = 0
     while True:
         for number in os.read(pipe, 64):
@@ -250,7 +246,7 @@ def _hear(pipe: int) -> None:
 
 
 def _leave() -> None:
-    """End immediately. Running plugins and commands get a short time to end."""
+    """End at once; running plugins and commands get GOODBYE seconds."""
     moment = threading.Timer(GOODBYE, os._exit, (130,))
     moment.daemon = True
     moment.start()
@@ -258,7 +254,6 @@ def _leave() -> None:
 
 
 def _go() -> None:
-    """End as soon as no unit runs."""
     if busy.acquire(blocking=False):
         os._exit(143)
     with busy:

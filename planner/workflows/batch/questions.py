@@ -1,4 +1,4 @@
-"""Queries about a fleet: its graph, why one unit waits for another, relations over all plans."""
+"""Queries about a fleet: its graph, why one unit waits for another, and relations over all plans."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from planner.workflows.batch.session import Batch, BatchOptions, own_rules
 from planner.world.state.workspace import current_workspace
 
 OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "waits_for_output", "status")
-"""relations about the outcomes of units' plans"""
+"""relations about the outcomes of plans"""
 
 
 def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
-    """The fleet with its selected units. Raises Failure if the fleet has errors."""
+    """The analysis for a query. Raises Failure if the fleet has errors."""
     batch = Batch(options, "plan")
     analysis = batch.analysis(want)
     batch.cache.save()
@@ -69,8 +69,8 @@ def refusals(fleet: Fleet) -> list[Diagnostic]:
 
 
 def graph_json(analysis: Analysis) -> dict[str, Any]:
-    """The selected units and the edges between them, format 1.0: {"format_version", "nodes": [{"unit", "folder",
-    "wave", "state", "tags", "groups", "selected_by"}...], "edges": [[dependent, dependency]...], "reduced_edges"}."""
+    """The graph of the selected units, format 1.0: {"format_version", "nodes": [{"unit", "folder", "wave", "state",
+    "tags", "groups", "selected_by"}...], "edges": [[dependent, dependency]...], "reduced_edges"}."""
     chosen = analysis.selected
     edges = {(a, b) for a in chosen for b in analysis.edges[a] if b in chosen}
     nodes = []
@@ -96,7 +96,6 @@ def graph_json(analysis: Analysis) -> dict[str, Any]:
 
 
 def graph_dot(document: dict[str, Any]) -> str:
-    """The graph in the DOT language, after transitive reduction."""
     lines = ["digraph {", '\trankdir = "BT"', '\tnode [shape = "box"]']
     lines += [f"\t{quote(node['unit'])}" for node in document["nodes"]]
     lines += [f"\t{quote(a)} -> {quote(b)}" for a, b in document["reduced_edges"]]
@@ -107,7 +106,7 @@ def graph_dot(document: dict[str, Any]) -> str:
 
 
 def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
-    """The proof that a unit waits for another, or, negated, why it does not. Raises Failure."""
+    """The proof that a unit waits for another; if `negated`, why it does not. Raises Failure."""
     from planner.logic.datalog.explain.why_not import obstacles
 
     analysis = analysed(evolve(options, words=()), ("waits_for",))
@@ -135,7 +134,7 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
 
 
 def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
-    """The proof that a unit is selected. Raises Failure."""
+    """Raises Failure."""
     analysis = analysed(options)
     database = analysis.database
     rows = [row for row in database.sorted("selected_unit") if row[0] == unit]
@@ -147,9 +146,9 @@ def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
 
 
 def why_pending(options: BatchOptions, unit: str, negated: bool, listener: BatchListener) -> dict[str, Any]:
-    """The proofs that parts of a unit's plan are unknown until other units are applied, one for each part; or, negated,
-    that the plan does not wait for the units before it, one for each of these units. Format: {"format_version", "goal",
-    "holds", "proofs": [in the proof format...]}. The units on which it depends are planned. Raises Failure."""
+    """Proofs in the form {"format_version", "goal", "holds", "proofs": [...]}: one for each part of a unit's plan that
+    is unknown until another unit is applied; if `negated`, one for each dependency for which the plan does not wait.
+    Plans the unit with its dependencies. Raises Failure."""
     predicate = "not_pending" if negated else "pending"
     documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
     if not documents:
@@ -166,8 +165,8 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
 
 
 def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> dict[str, Any]:
-    """The proof of the outcome of a unit's plan, with proofs of the values for which it waits (`pending`); the units on
-    which it depends are planned. Raises Failure."""
+    """The proof of the outcome of a unit's plan; `pending` proves the values for which it waits. Plans the unit with
+    its dependencies. Raises Failure."""
     documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome", "pending"), listener)
     if not documents:
         raise Failure(error("batch.no_outcome", "Nothing to explain", f"{unit} has no plan."))
@@ -178,8 +177,7 @@ def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> di
 def _proofs(
     options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: BatchListener
 ) -> tuple[list[dict[str, Any]], bool]:
-    """The proofs of the relations of a unit, which is planned together with all its dependencies; and whether it has
-    dependencies."""
+    """Plan a unit with its dependencies. Returns the proofs of the relations, and whether the unit has dependencies."""
     fleet = Batch(options, "plan").fleet
     if unit not in fleet.units:
         detail = f"No unit is called {unit}.{did_you_mean(unit, fleet.units)}"
@@ -204,7 +202,7 @@ def _proofs(
 
 
 def plans_needed(program: RuleProgram, want: tuple[str, ...]) -> bool:
-    """Whether these predicates depend on the outcomes of the units' plans."""
+    """Whether these predicates depend on the outcomes of plans."""
     needed = program.needed(want)
     return any(program.predicates[name].number in needed for name in OUTCOMES)
 
@@ -212,7 +210,7 @@ def plans_needed(program: RuleProgram, want: tuple[str, ...]) -> bool:
 def over_plans(
     options: BatchOptions, program: RuleProgram, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
-    """The relations `want` of a program over the plans."""
+    """Derive the relations `want`, planning the fleet first if they read plans."""
     contents = contents_needed(program, want)
     if not contents and not plans_needed(program, want):
         analysis = analysed(options, want)
@@ -229,7 +227,7 @@ def over_plans(
 def query(
     options: BatchOptions, question: str, listener: BatchListener, seconds: float
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a query in Datalog about the fleet and, if it uses them, its plans. Raises Failure."""
+    """The answer to a Datalog query about the fleet and, if the query reads them, its plans. Raises Failure."""
     fleet_root = Batch(options, "plan").fleet
     own = own_rules(options, fleet_root)
     program = batch_program(own)
@@ -249,7 +247,7 @@ def query(
 
 
 def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
-    """A warning (or the result of `make`) about units without a plan, because what they would change is unknown."""
+    """A diagnostic about units without a plan, whose changes are therefore unknown."""
     bad = (
         sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))
         if report
@@ -261,7 +259,7 @@ def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Dia
     return [make("batch.missing_plans", "Units without a plan", detail)]
 
 
-# Sources of a fleet's edges: their kinds, the rules that derive them, and the lines of files that cause them.
+# Sources of edges: their kinds, the rules that derive them, and the lines of files that cause them.
 
 
 Edge = tuple[str, str]
@@ -269,8 +267,8 @@ Edge = tuple[str, str]
 
 @frozen
 class UnitEdgeSource:
-    """The sources of an edge. `layers` are its kinds (reference, order), `makers` the rules that derive it, and
-    `places` the lines that cause it."""
+    """`layers`: the kinds of an edge (reference, order). `makers`: the rules that derive it. `places`: the lines that
+    cause it."""
 
     layers: tuple[str, ...]
     makers: tuple[Maker, ...]
@@ -278,7 +276,7 @@ class UnitEdgeSource:
 
 
 def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
-    """The source of each edge; empty for a cached analysis."""
+    """{edge: source}; empty for a cached analysis."""
     if analysis.derived is None:
         return {}
     program, facts = batch_program(analysis.own), analysis.derived.facts
@@ -302,7 +300,7 @@ def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
 
 
 def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
-    """The facts that determine the order of two units, with their sources."""
+    """Each fact that orders two units, as (edge, source location)."""
     facts = database.facts
     for row in facts.relation("takes_output"):
         yield (row[0], row[2]), facts.source("takes_output", row)
@@ -319,12 +317,9 @@ def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
             yield (row[0], other), facts.source("reads_state", row)
 
 
-# Results of policies for all plans of a fleet together.
-
-
 def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListener) -> tuple[Verdict, list[Diagnostic]]:
-    """The result of policies for all plans together. A unit without a plan is an error, because its result with the
-    policies would be unknown. Raises Failure."""
+    """The verdict of policies about all plans together. A unit without a plan is an error, because policies cannot
+    judge it. Raises Failure."""
     fleet = Batch(options, "plan").fleet
     policies = load_policies(fleet, own_rules(options, fleet), words)
     database, report, more = over_plans(options, policies.program, policies.modal.verdicts, listener)
@@ -335,11 +330,9 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
     return verdict, [*problems, *failed_units(report, error)]
 
 
-# The objects that the units of a fleet manage, for searches for objects that no unit manages.
-
-
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
-    """The objects of all units of a fleet, except those of the directory `but` in its workspace. Raises Failure."""
+    """The objects of all units of a fleet except the unit in the directory `but`, in its workspace; used to find
+    objects that no unit manages. Raises Failure."""
     batch = Batch(BatchOptions((folder,)), "plan")
     workspace, _, _ = current_workspace(but, os.environ)
     try:
@@ -367,6 +360,6 @@ def _is_at(directory: str, other: str) -> bool:
 
 
 def _problems(result: UnitResult) -> list[Diagnostic]:
-    """The reasons why the state of a unit is not known, so that answers about the unit would be wrong."""
+    """The errors because of which a unit's state is unknown."""
     errors = [d for d in result.diagnostics if d["severity"] == "error"]
     return [error("batch.state", f"{result.unit}: {d['summary']}", str(d["detail"])) for d in errors]

@@ -1,6 +1,5 @@
-"""A Ray cluster as a carrier of bundles, through Ray Client. Each running unit has an actor: a process with one
-processor, which can receive a request to stop while it works. Actors belong to this batch and end with it; Ray does not
-restart them."""
+"""Runs bundles on a Ray cluster, through Ray Client. Each running unit has an actor: a process with one processor that
+can receive a request to stop while it works. Actors belong to this batch and end with it; Ray does not restart them."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.workflows.batch.bundles.host import work
 
 LONGEST = 10.0
-"""seconds to wait for an answer at the beginning"""
+"""seconds to wait for the first answer"""
 
 
 LONGEST_SAID = 1000
-"""the maximum number of characters of Ray's message if it cannot be reached"""
+"""maximum number of characters of Ray's error message"""
 
 
 class Lost(BrokenExecutor):
@@ -30,10 +29,9 @@ class Lost(BrokenExecutor):
 
 
 class Worker:
-    """The worker that runs on the cluster. `work` and `stop` may be called at the same time."""
+    """The actor. `work` and `stop` may run at the same time."""
 
     def work(self, parcel: bytes) -> bytes:
-        """Do the work of a parcel. Returns the bytes of its result."""
         return work(parcel)
 
     def stop(self) -> None:
@@ -42,7 +40,7 @@ class Worker:
 
 
 def open_ray(address: str) -> RayCarrier:
-    """The cluster whose Ray Client server is at HOST:PORT. Raises Failure."""
+    """The cluster with a Ray Client server at HOST:PORT. Raises Failure."""
     try:
         import ray
     except ImportError:
@@ -64,7 +62,7 @@ def open_ray(address: str) -> RayCarrier:
 
 
 def _look(address: str) -> None:
-    """Check that the address responds, because Ray itself tries for half a minute. Raises Failure if it does not."""
+    """Check that the address responds, because Ray itself would try for half a minute. Raises Failure."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=LONGEST).close()
@@ -75,7 +73,7 @@ def _look(address: str) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore planner's signal handlers: Ray replaces the handler of SIGTERM, which requests a batch to stop."""
+    """Restore planner's signal handlers, because Ray replaces the one for SIGTERM, which stops a batch."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -86,12 +84,12 @@ def _own_signals() -> Iterator[None]:
 
 
 class RayCarrier:
-    """Sends each parcel to an idle actor; other parcels wait here. Only one thread calls Ray. Ray's callbacks must not
-    call Ray, because they would wait for themselves."""
+    """Sends each parcel to an idle actor and queues the others. Only one thread calls Ray: a callback that did so would
+    wait for itself."""
 
     def __init__(self, ray: Any, context: Any, size: int) -> None:
         self.size = size
-        """the number of units that can run at a time: one for each processor"""
+        """one unit for each processor"""
         self._ray, self._context = ray, context
         settings = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": 0, "max_task_retries": 0}
         self._kind = ray.remote(**settings)(Worker)
@@ -118,11 +116,11 @@ class RayCarrier:
     # ---------------------------------------------------------------- in the thread
 
     def _soon(self, work: Callable[..., None], *arguments: Any) -> None:
-        with suppress(RuntimeError):  # the loop has ended
+        with suppress(RuntimeError):  # the event loop has ended
             self._thread.submit(work, *arguments)
 
     def _next(self) -> None:
-        """Begin as many units as there are free actors."""
+        """Send waiting parcels to free actors."""
         while self._waiting and len(self._busy) < self.size and not self._is_over:
             parcel, future = self._waiting.popleft()
             try:
@@ -138,7 +136,7 @@ class RayCarrier:
         if problem is None:
             self._back(future, done.result(), None)
         elif isinstance(problem, self._ray.exceptions.RayTaskError):
-            self._back(future, None, problem)  # an error in the work; the actor is unaffected
+            self._back(future, None, problem)  # an error in the work; the actor is intact
         else:
             self._busy.pop(future, None)
             self._back(future, None, Lost(f"{type(problem).__name__}: {str(problem).splitlines()[0]}"))
@@ -155,7 +153,7 @@ class RayCarrier:
 
     def _stop(self) -> None:
         for actor in self._busy.values():
-            with suppress(Exception):  # a lost actor cannot continue
+            with suppress(Exception):  # stop a lost actor
                 actor.stop.remote()
 
     def _end(self) -> None:

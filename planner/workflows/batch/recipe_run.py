@@ -1,6 +1,5 @@
-"""A unit's work with its recipe: its environment, hooks, retries, a time limit.
-
-The decisions (whether to try again, whether anything may be destroyed) are derived by rules/batch/recipe.dl.
+"""Runs a unit with its recipe: environment, hooks, retries and time limit. rules/batch/recipe.dl derives whether to try
+again and whether anything may be destroyed.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ _SECRET = "Its values are not shown."
 
 
 def command_of(request: Request) -> str:
-    """The command line for this request."""
+    """The subcommand of the request, as hooks and arguments name it."""
     return _COMMANDS.get(request.command, request.command)
 
 
 def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
-    """The -var and -var-file options of the recipe for this command."""
+    """The recipe's -var and -var-file arguments for this command, as (kind, text)."""
     recipe, command = request.recipe, command_of(request)
     assert recipe is not None
     items = []
@@ -51,7 +50,7 @@ def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 
 def looked_at(request: Request) -> Request:
-    """The request for reading the configuration, without outputs of other units. Raises Failure."""
+    """The request for reading only the configuration, in which outputs of other units are unknown. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.source is None or recipe.refusals:
@@ -73,7 +72,7 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
 
 
 def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
-    """The result of `run`, executed with the recipe. `given_up` is called before a failure is reported; it may raise.
+    """The result of `run` with the recipe around it. `given_up` is called before a failure is reported, and may raise.
     Raises Failure if the work cannot begin."""
     recipe = request.recipe
     assert recipe is not None
@@ -121,8 +120,7 @@ def _output_text(result: UnitResult) -> str:
 
 
 def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
-    """The derivations of rules/batch/recipe.dl: `again` (the unit is run again), `refused` (destroying is not
-    permitted)."""
+    """The decisions of rules/batch/recipe.dl: `again` (run the unit again), `refused` (do not destroy it)."""
     facts = FactBuilder()
     facts.add("command", command_of(request))
     if about == "keeps_objects":
@@ -138,7 +136,7 @@ def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict
 
 
 def _in_time(request: Request, recipe: Recipe, run: Run) -> UnitResult:
-    """The work, with a stop request at the time limit."""
+    """Run the unit, and request a stop at the time limit."""
     if not recipe.seconds:
         return run(request)
     is_over = threading.Event()
@@ -201,7 +199,7 @@ def _matches(hook: Hook, text: str) -> bool:
 
 
 def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets: Collection[str]) -> list[Any]:
-    """Run a hook. Returns its problems. `secrets` are removed from its output."""
+    """Run a hook and return its problems. `secrets` are masked in its output."""
     folder = os.path.normpath(os.path.join(recipe.home or ".", hook.folder)) if hook.folder else "."
     more = {"TG_CTX_COMMAND": command_of(request), "TG_CTX_HOOK_NAME": hook.name, "PLANNER_UNIT": request.unit}
     name = f"The {hook.when} hook {hook.name} of {request.unit}"
@@ -224,7 +222,7 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets:
 
 
 def surrounded(request: Request) -> AbstractContextManager[frozenset[str]]:
-    """Set the environment of the unit. Returns the values of credentials in it. Raises Failure."""
+    """Context that sets the unit's environment and yields the credentials in it. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     credentials = _credentials(request.unit, recipe)
@@ -239,7 +237,6 @@ def _as_role(unit: str, recipe: Recipe, wanted: Mapping[str, str]) -> dict[str, 
 
 @contextmanager
 def surroundings(wanted: Mapping[str, str], secrets: frozenset[str]) -> Iterator[frozenset[str]]:
-    """The environment with these variables while the unit runs; yields the values that are secret."""
     before = {name: os.environ.get(name) for name in wanted}
     try:
         os.environ.update(wanted)
@@ -253,7 +250,7 @@ def surroundings(wanted: Mapping[str, str], secrets: frozenset[str]) -> Iterator
 
 
 def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
-    """The variables that the recipe's program prints, as a JSON object of strings. They are neither stored nor shown.
+    """The variables that the `auth` program prints, as a JSON object of strings. They are neither stored nor shown.
     Raises Failure."""
     if not recipe.auth:
         return {}
@@ -283,7 +280,7 @@ def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
 
 
 def _keep_lock_file(recipe: Recipe) -> None:
-    """Copy the lock file of a working directory to the unit."""
+    """Copy the lock file from the working directory to the unit's directory."""
     if not recipe.lock_file:
         return
     try:
@@ -295,18 +292,19 @@ def _keep_lock_file(recipe: Recipe) -> None:
             file.write(data)
         os.replace(beside, recipe.lock_file)
     except OSError:
-        return  # no lock file; or the unit's directory is read-only, and the file stays in the working directory
+        # there is no lock file, or the unit's directory is read-only and the file stays in the working directory
+        return
 
 
-# AWS roles that units assume: temporary keys that exist only in the environment while a unit runs.
+# AWS roles: temporary credentials that exist only in the environment of a running unit.
 
 
 REGION = "us-east-1"
-"""the region for assuming roles if the environment names none"""
+"""region for assuming a role if the environment has none"""
 
 
 def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables with the credentials of the unit's role. Raises Failure."""
+    """The credentials of the unit's role as environment variables. Raises Failure."""
     settings: dict[str, Any] = {"role_arn": role.arn, "session_name": role.session or "planner"}
     if role.seconds:
         settings["duration"] = f"{role.seconds}s"

@@ -1,4 +1,4 @@
-"""The record of a run: `.planner/batch/RUN/` below the fleet's root.
+"""Records of runs: `.planner/batch/RUN/` below the fleet's root.
 
     run.json      the request, written first
     events.jsonl  one line for each event, appended before anything depends on it (and synced to disk, if the
@@ -8,8 +8,8 @@
     logs/         the output of each unit's run
 
 Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"}, {"event":
-"died", "unit", "attempt"}, {"event": "resumed", "kept", "in_flight"}, {"event": "ended", "exit"}; each has "at", the
-time. Only the last line can be truncated by a crash; it is ignored.
+"died", "unit", "attempt"}, {"event": "resumed", "kept", "in_flight"}, {"event": "ended", "exit"}; each has a time in
+"at". A crash can truncate only the last line, which is then ignored.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ FORMAT = "1.0"
 
 
 def safe_name(unit: str) -> str:
-    """A unit's name as a file name; different names stay different."""
+    """A file name for a unit; different units have different names."""
     return quote(unit, safe="").replace(".", "%2E") if unit.strip(".") == "" else quote(unit, safe="")
 
 
 def json_path(folder: str, unit: str) -> str:
-    """The path of the plan JSON of a unit, in a tree of units as in Terragrunt. The names of units cannot lead out of
-    the directory."""
+    """Where a unit's plan JSON is written: a directory for each unit, as Terragrunt does. A unit's name cannot lead out
+    of the directory."""
     parts = () if unit == "." else unit.split("/")
     return os.path.join(folder, *(part if part.strip(".") else safe_name(part) for part in parts), "tfplan.json")
 
@@ -51,17 +51,16 @@ _RUN = re.compile(r"\d{8}T\d{6}Z-\d{3}$")
 
 
 def is_run(name: str) -> bool:
-    """Whether a name in the directory of records is the name of a run."""
     return _RUN.match(name) is not None
 
 
 def make_folder(root: str) -> None:
-    """The directory of records. Raises OSError."""
+    """Make the directory of records. Raises OSError."""
     make_unversioned(os.path.join(root, FOLDER))
 
 
 def make_unversioned(folder: str) -> None:
-    """Make a directory that version control ignores. Raises OSError."""
+    """Make a directory with a .gitignore for everything in it. Raises OSError."""
     os.makedirs(folder, exist_ok=True)
     ignore = os.path.join(folder, ".gitignore")
     if not os.path.exists(ignore):
@@ -70,10 +69,10 @@ def make_unversioned(folder: str) -> None:
 
 
 class Record:
-    """A run's directory, open for appending."""
+    """The directory of a run, to which events are appended."""
 
     def __init__(self, root: str, name: str, durable: bool = True) -> None:
-        """`durable`: events survive a failure of the machine, and not only of this process."""
+        """`durable`: events survive a power failure, not only the end of this process."""
         self.name, self.durable = name, durable
         self.path = os.path.join(root, FOLDER, name)
         self._file: Any = None
@@ -81,7 +80,7 @@ class Record:
 
     @classmethod
     def new(cls, root: str, asked: dict[str, Any], durable: bool = True) -> Record:
-        """Begin the record of a new run. Raises Failure."""
+        """Raises Failure."""
         try:
             return cls._new(root, asked, durable)
         except OSError as problem:
@@ -111,13 +110,13 @@ class Record:
 
     @classmethod
     def last(cls, root: str) -> Record:
-        """The newest run. Raises Failure if there is no record."""
+        """Raises Failure if there is no record."""
         try:
             runs = os.path.join(root, FOLDER)
             names = sorted(n for n in os.listdir(runs) if is_run(n))
             names = [
                 n for n in names if os.path.exists(os.path.join(runs, n, "run.json"))
-            ]  # without this file, the run was interrupted at its beginning
+            ]  # without this file, the run was interrupted before it began
         except OSError:
             names = []
         if not names:
@@ -125,7 +124,7 @@ class Record:
         return cls(root, names[-1])
 
     def asked(self) -> dict[str, Any]:
-        """The request of the run: with `command` a string and `options` an object. Raises Failure."""
+        """The content of run.json: the command and the options. Raises Failure."""
         try:
             document: dict[str, Any] = orjson.loads(read_whole(os.path.join(self.path, "run.json")))
         except (OSError, orjson.JSONDecodeError):
@@ -138,12 +137,12 @@ class Record:
     # ---------------------------------------------------------------- events
 
     def add(self, event: str, **more: Any) -> None:
-        """Append an event; `sync` writes it to disk."""
+        """Append an event; `sync` writes it."""
         line = {"event": event, "at": _second(int(time.time())), **more}
         self._waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def sync(self) -> None:
-        """Write all events so far to the file, and to disk if the record is durable."""
+        """Write all events so far, and flush them to disk if the record is durable."""
         if not self._waiting:
             return
         if self._file is None:
@@ -161,7 +160,6 @@ class Record:
             self._file = None
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The events on disk."""
         try:
             lines = read_whole(os.path.join(self.path, "events.jsonl")).split(b"\n")
         except FileNotFoundError:
@@ -170,19 +168,19 @@ class Record:
             try:
                 event = orjson.loads(line)
             except orjson.JSONDecodeError:
-                continue  # truncated by a crash; nothing depended on this event
+                continue  # truncated by a crash, before anything depended on it
             if event.__class__ is dict and _is_event(event):
                 yield event
 
     def finished(self) -> dict[str, FinishedUnit]:
-        """The last results of the units that are done; malformed results are omitted."""
+        """{unit: its last result}, without malformed results."""
         result: dict[str, FinishedUnit] = {}
         for event in self.events():
             if event["event"] != "finished":
                 continue
             try:
                 done: FinishedUnit = from_json(FinishedUnit, event["done"])
-            except Exception:  # the exceptions of cattrs for invalid data have no common type
+            except Exception:  # cattrs' exceptions for invalid data have no common type
                 result.pop(event["unit"], None)
                 continue
             result[event["unit"]] = done
@@ -191,7 +189,6 @@ class Record:
         return result
 
     def in_flight(self) -> list[str]:
-        """The units that were begun and are not done."""
         open_: dict[str, bool] = {}
         for event in self.events():
             if event["event"] in ("started", "finished"):
@@ -199,7 +196,7 @@ class Record:
         return sorted(unit for unit, is_open in open_.items() if is_open)
 
     def last_event(self) -> float:
-        """The time of the last event, in seconds since 1970 as for files; 0 if there is none."""
+        """When the last event was written, in seconds since 1970; 0 without events."""
         try:
             return os.stat(os.path.join(self.path, "events.jsonl")).st_mtime
         except OSError:
@@ -211,13 +208,13 @@ class Record:
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.tfplan")
 
     def outputs_path(self, unit: str) -> str:
-        """The file with the planned outputs of a unit, for readers in a later run."""
+        """The file with a unit's planned outputs, for dependents in a later run."""
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.outputs")
 
     def finish(self, done: FinishedUnit) -> None:
-        """Record the end of a unit. The output of its run is written to a separate file."""
+        """Record the end of a unit, and write its output to a file in logs/."""
         result = done.result
-        if done.reused:  # the cache has the result
+        if done.reused:  # the cache contains the result
             plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}
             self.add("finished", unit=done.unit, outcome=done.outcome, done=plain)
             return
@@ -256,7 +253,7 @@ _OF_UNITS = ("started", "finished", "died")
 
 
 def _is_event(event: dict[str, Any]) -> bool:
-    """Whether the data has a kind and, for an event about a unit, the unit's name."""
+    """Whether the fields have the right types."""
     kind, outcome = event.get("event"), event.get("outcome", "")
     return kind.__class__ is str and (
         kind not in _OF_UNITS or (event.get("unit").__class__ is str and outcome.__class__ is str)
@@ -269,7 +266,7 @@ def _second(seconds: int) -> str:
 
 
 def _write(path: str, data: bytes, durable: bool) -> None:
-    """Write a complete file, synced to disk if `durable`, or nothing."""
+    """Write the whole file or nothing; flushed to disk if `durable`."""
     beside = f"{path}.{os.getpid()}.tmp"
     with open(beside, "wb") as file:
         file.write(data)
@@ -280,8 +277,7 @@ def _write(path: str, data: bytes, durable: bool) -> None:
 
 
 def open_whole(path: str) -> Any:
-    """The file, open for appending. A line that a crash truncated is terminated first, so that the next line can be
-    read."""
+    """The file, open for appending. A last line that a crash truncated is terminated first."""
     file = open(path, "a+b")  # noqa: SIM115 -- the caller keeps it
     if file.tell() == 0:
         return file
@@ -291,7 +287,8 @@ def open_whole(path: str) -> Any:
     return file
 
 
-# Only one batch at a time can change a fleet: it holds a lock in the directory of records, with its name.
+# The lock of a fleet, a file in the directory of records with the holder's name: only one batch may change a fleet at a
+# time.
 
 
 NAME = "lock"
@@ -299,8 +296,8 @@ POLL = 0.1
 
 
 class Hold:
-    """The lock of a command on a fleet, held until `release` or until its process ends. It is exclusive if the command
-    makes changes, shared if it only reads."""
+    """A lock on a fleet, until `release` or the end of the process. It is exclusive for a command that makes changes,
+    otherwise shared."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -310,8 +307,8 @@ class Hold:
 
 
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
-    """Lock the fleet at this root. Waits this long for other commands. None if a lock cannot be created (the fleet is
-    read-only). Raises Failure with the name of the holder."""
+    """Lock the fleet, waiting for other commands at most this long. None if the fleet is read-only. Raises Failure with
+    the name of the holder."""
     path = os.path.join(root, FOLDER, NAME)
     try:
         make_folder(root)
@@ -327,7 +324,7 @@ def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
             if time.monotonic() >= until or STOP.requested:
                 raise _busy(file, root) from None
             time.sleep(POLL)
-        except OSError:  # a file system without locks
+        except OSError:  # the file system has no locks
             break
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     holder = {"command": command, "process": os.getpid(), "who": myself(), "since": since}

@@ -1,4 +1,4 @@
-"""The `removed` blocks of a fleet's file: units that are described only there, and that are destroyed or forgotten."""
+"""Units that only a `removed` block of a fleet's file describes: they are destroyed or forgotten."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from planner.workflows.batch.record import safe_name
 from planner.world.state.backend import schema_of
 
 REMOVED = os.path.join(".planner", "removed")
-"""the location of units without configuration"""
+"""directory of these units, which have no configuration"""
 
 
 def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
-    """The units to destroy whose description was removed, and the diagnostics."""
+    """The units to destroy, and diagnostics."""
     known = known_units(fleet.root)
     units: dict[str, Unit] = {}
     diagnostics: list[Diagnostic] = []
@@ -68,7 +68,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
 
 
 def _is_backend(kind: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a backend block can be written from the content of a file; planner uses this block afterwards."""
+    """Whether the recorded settings are valid for a backend block, which planner then writes and uses."""
     schema = schema_of(kind)
     return schema is not None and _fits(schema, settings)
 
@@ -88,7 +88,6 @@ def _several(value: Any) -> list[Any]:
 
 
 def _block(kind: str, settings: Mapping[str, Any]) -> str:
-    """The backend block with some settings."""
     schema = schema_of(kind)
     inner = schema.blocks if schema is not None else {}
     text = _arguments({name: value for name, value in settings.items() if name not in inner}, "    ")
@@ -106,7 +105,7 @@ def _arguments(settings: Mapping[str, Any], indent: str) -> str:
 
 
 def _empty_unit(root: str, removal: RemovedUnit, entry: UnitStateEntry) -> Unit:
-    """A unit whose plan destroys everything in a state. It contains only a backend."""
+    """A unit whose configuration has only a backend, so that its plan destroys everything in the state."""
     folder = os.path.join(REMOVED, safe_name(removal.unit))
     place = os.path.join(root, folder)
     kind, settings = entry.backend or ("local", {"path": entry.state})

@@ -13,12 +13,12 @@ from planner.workflows.batch import FOLDER
 from planner.workflows.batch.record import Record, is_run, take
 
 MOST = 200
-"""the number of records that are kept without `batch clean`; the oldest are removed when a run starts"""
+"""number of records that are kept without `batch clean`; older ones are removed when a run starts"""
 
 
 @frozen
 class Cleaned:
-    """The removed records and their total size in bytes; `kept` are records that could still be resumed."""
+    """`size`: of the removed records, in bytes. `kept`: records that could still be resumed."""
 
     removed: tuple[str, ...]
     size: int
@@ -26,9 +26,9 @@ class Cleaned:
 
 
 def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
-    """Remove the records below a fleet's root, except the newest `keep` and the records younger than `age` seconds. The
-    record of an interrupted run that made changes is kept while it is the newest record. `is_tried`: only list the
-    records. Raises Failure if another batch is running."""
+    """Remove the records of a fleet, except the newest `keep` and those younger than `age` seconds. The newest record
+    is also kept if it is of an interrupted run that made changes. `is_tried`: only list the records. Raises Failure if
+    another batch is running."""
     held = take(root, "clean", True, 0.0)
     try:
         names = runs(root)
@@ -52,7 +52,7 @@ def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
 
 
 def retain(root: str, most: int = MOST) -> None:
-    """Remove the oldest records of finished runs if there are more records than this."""
+    """Remove the oldest records of finished runs if there are more than `most`."""
     names = runs(root)
     for name in names[: max(0, len(names) - most)]:
         if _is_over(root, name):
@@ -60,7 +60,7 @@ def retain(root: str, most: int = MOST) -> None:
 
 
 def runs(root: str) -> list[str]:
-    """The names of the records, the oldest first."""
+    """Names of the records, oldest first."""
     return sorted(_names(root))
 
 
@@ -75,13 +75,13 @@ def _names(root: str) -> Iterator[str]:
 
 
 def _is_over(root: str, name: str) -> bool:
-    """Whether a run finished, or changed nothing."""
+    """Whether a run has ended or made no changes, so that it cannot be resumed."""
     record = Record(root, name)
     try:
         if record.asked().get("command") in ("plan", "validate"):
             return True
     except Failure:
-        return True  # the run was interrupted before anything began
+        return True  # interrupted before it began
     return any(event.get("event") == "ended" for event in record.events())
 
 
@@ -97,7 +97,7 @@ def _size(folder: str) -> int:
 
 
 def _remove(folder: str) -> None:
-    """Remove the directory of a record. Raises Failure."""
+    """Raises Failure."""
     try:
         shutil.rmtree(folder)
     except OSError as problem:

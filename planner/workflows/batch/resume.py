@@ -1,4 +1,4 @@
-"""Resumes an interrupted run: units that are done stay unchanged; units that were running are named and run again."""
+"""Resumes an interrupted run: finished units are kept; units that were running are named and run again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions
 
 PATIENCE = 90.0
-"""seconds that a resumed run waits for the lock of a state: an orphaned process may still be finishing its unit"""
+"""seconds to wait for the lock of a state, because an orphaned process may still be finishing its unit"""
 
 
 def resume(
@@ -34,8 +34,8 @@ def resume(
     approve: Approve | None,
     began: Callable[[str, list[str]], None],
 ) -> BatchReport:
-    """Resume an interrupted run: the named one, or else the last. Units that are done are unchanged; units in progress
-    are passed to `began`, and run again. Raises Failure."""
+    """Resume the run `name`, or the last one. `began` receives the command and the units that were running, before
+    these run again. Raises Failure."""
     started = time.monotonic()
     if name and not is_run(name):
         detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000: a directory of .planner/batch."
@@ -87,7 +87,7 @@ def resume(
     done = {u: d for u, d in kept.items() if u in analysis.selected}
     policies = batch.standing_policies()
     if policies is not None and command == "plan":
-        done = {}  # records do not contain the plans themselves, which policies need
+        done = {}  # policies need the plans, which records do not contain
     run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight), policies=policies)
     report = BatchReport(command, analysis, diagnostics=problems, mode=options.operation.mode)
     if command in ("plan", "validate"):
@@ -98,8 +98,7 @@ def resume(
 
 
 def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:
-    """Whether the plan of a unit is still the one that the interrupted run left: a later run may have written
-    another."""
+    """Whether a unit's plan file is from the interrupted run; a later run may have replaced it."""
     try:
         return os.lstat(saved_plan.plan_path(folder, unit)).st_mtime <= last_event
     except OSError:
@@ -109,14 +108,13 @@ def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:
 def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:
     try:
         options: BatchOptions = from_json(BatchOptions, asked["options"])
-    except Exception as bad:  # the exceptions of cattrs for invalid data have no type in common
+    except Exception as bad:  # cattrs' exceptions for invalid data have no common type
         detail = f"The options in the run.json of {record.path} are not valid ({type(bad).__name__})."
         raise Failure(error("batch.no_run", "No such run", detail)) from None
     return options
 
 
 def _folder(record: Record, asked: dict[str, Any]) -> str:
-    """The path of the saved plan that a run applied: the path of its copy, unless the run was interrupted while
-    copying."""
+    """The saved plan that a run applied: its copy in the record, unless the run was interrupted while copying."""
     has_copy = os.path.exists(os.path.join(record.path, saved_plan.NAME))
     return record.path if has_copy else str(asked["saved_plan"])

@@ -1,5 +1,5 @@
-"""Finds root modules: the directories below a directory that are planned separately. Stacks are included: each
-deployment is a unit with the name FOLDER/DEPLOYMENT."""
+"""Finds the root modules and stacks below a directory. Each deployment of a stack is a unit, named
+FOLDER/DEPLOYMENT."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from planner.workflows.batch.files_read import Looked, looked_at
 from planner.workflows.batch.model import FileLocation, Unit
 
 UNKNOWN = ""
-"""placeholder for the deployments of a stack whose files cannot be read; the unit reports the reason"""
+"""placeholder for the deployments of a stack whose files cannot be read; the unit reports why"""
 _LABELLED = BodySchema({}, tuple(ExpectedBlock(kind, ("name",)) for kind in ("deployment", "component", "stack")))
 _SOURCE = BodySchema({"source": False})
 
 
 @frozen
 class StackFolder:
-    """The content of a stack's files for the fleet: the names of its deployments (empty for a stack that others call),
-    and the directories of its components' and child stacks' sources, as written."""
+    """A stack in a fleet. `deployments`: empty for a stack that other stacks call. `sources`: the sources of its
+    components and child stacks, as written."""
 
     deployments: tuple[str, ...]
     sources: tuple[str, ...]
 
 
 def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked | None = None) -> StackFolder | None:
-    """The stack in a directory with these files; None if there is none. `looked` receives the names of the files that
-    were read."""
+    """The stack in a directory with the files `names`; None if there is none. `looked` receives the names of the files
+    that were read."""
     if names is None:
         try:
             names = sorted(os.listdir(folder))
@@ -92,7 +92,7 @@ def _sources(body: Body) -> list[str]:
 
 
 def units_of(name: str, folder: str, deployments: Iterable[str], place: FileLocation | None = None) -> dict[str, Unit]:
-    """The units of a stack: `name` is the name of the stack."""
+    """{unit name: unit} for the deployments of the stack `name`."""
     units = {}
     for deployment in deployments:
         called = unit_name(name, deployment)
@@ -102,19 +102,18 @@ def units_of(name: str, folder: str, deployments: Iterable[str], place: FileLoca
 
 
 def unit_name(name: str, deployment: str) -> str:
-    """The name of the unit for a deployment."""
     if not deployment:
         return name
     return deployment if name == "." else f"{name}/{deployment}"
 
 
 MARKERS = (".planner-unit",)
-"""files that make a directory with configuration a unit, even if no block makes it one"""
+"""marker files: a directory with configuration and such a file is a unit, whatever its blocks"""
 TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.hcl.json", "terragrunt.stack.hcl"))
-"""files of Terragrunt that make a directory one or several units; planner.workflows.batch.terragrunt reads them"""
+"""Terragrunt's files, which planner.workflows.batch.terragrunt reads"""
 STATE = "terraform.tfstate"
 STACK = re.compile(r"\.tf(?:deploy|component|stack)\.(?:hcl|json)$")
-"""the suffix of stack files"""
+"""suffix of a stack's files"""
 _ROOT_BLOCK = re.compile(rb"^\s*(terraform|language)\s*\{", re.MULTILINE)
 _ROOT_SETTING = re.compile(rb"\b(backend|cloud|required_[a-z]+)\b|\bencryption\b")
 _JSON_BLOCK = re.compile(rb'"terraform"\s*:')
@@ -122,8 +121,7 @@ _JSON_BLOCK = re.compile(rb'"terraform"\s*:')
 
 @frozen
 class Found:
-    """The meaning of a directory for a fleet: whether it is a root module, the names of its subdirectories, and the
-    stack in it."""
+    """A directory of a fleet: whether it is a root module, its subdirectories to search, and the stack in it."""
 
     is_root: bool
     below: list[str]
@@ -131,14 +129,14 @@ class Found:
 
 
 class FolderMemory(Protocol):
-    """Data about directories from earlier commands."""
+    """Cached data about directories."""
 
     def folder(self, path: str) -> Found | None:
-        """The stored content of a directory; None if the directory may have changed."""
+        """None if the directory may have changed."""
         ...
 
     def keep_folder(self, path: str, entries: Found, looked: Looked) -> None:
-        """`looked`: the files and directories that were read to determine it."""
+        """`looked`: the files and directories from which `entries` were determined."""
         ...
 
 
@@ -149,9 +147,9 @@ def root_modules(
     left: list[str] | None = None,
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
-    """The sorted relative paths of the root modules below a directory. A pattern other than `**` names directories,
-    which are root modules if they have any configuration. `left` receives the other directories that have a state,
-    `stacks` the stacks; the sources of components are not root modules."""
+    """The sorted relative paths of the root modules below a directory. Directories that match a `pattern` other than
+    `**` are root modules if they have any configuration. `left` receives the other directories with a state, `stacks`
+    the stacks. Sources of components are not root modules."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _matching_directories(folder, pattern, stacks)
@@ -169,7 +167,7 @@ def root_modules(
         elif left is not None and os.path.exists(os.path.join(path, STATE)):
             states.append(name)
         waiting += [f"{name}/{inner}" if name else inner for inner in result.below]
-    if left is not None:  # states below a stack belong to its deployments; their plans report states that remain
+    if left is not None:  # a state below a stack belongs to a deployment, whose plan reports removed components
         kept = [name for name in states if os.path.normpath(f"{name}/../..") not in stacks]
         left += [os.path.abspath(os.path.join(folder, name)) for name in kept]
     called = {
@@ -193,7 +191,6 @@ def _matching_directories(folder: str, pattern: str, stacks: dict[str, StackFold
 
 
 def _look_into(path: str, memory: FolderMemory) -> Found:
-    """The kind of a directory, with the names of the subdirectories to search."""
     looked = looked_at(path, "folder")
     below, names = [], []
     try:
@@ -213,7 +210,7 @@ def _look_into(path: str, memory: FolderMemory) -> Found:
 
 
 def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
-    """Whether a directory with these files is itself a root module."""
+    """Whether a directory with these files is a root module."""
     files = [n for n in names if n.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) and not n.startswith(".")]
     if TERRAGRUNT.intersection(names):
         return True
@@ -234,8 +231,8 @@ def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
 
 
 def _says_root(name: str, data: bytes) -> bool:
-    """Whether the text has a terraform block with a backend, cloud or required setting: a quick search is followed by
-    parsing."""
+    """Whether the file has a terraform block with a backend, a cloud block or a required version or provider. A fast
+    search avoids most parsing."""
     is_json = name.endswith(".json")
     if not (_JSON_BLOCK if is_json else _ROOT_BLOCK).search(data) or not _ROOT_SETTING.search(data):
         return False

@@ -1,4 +1,4 @@
-"""A run: the selected units of a fleet, planned or applied in their order, with a record."""
+"""Runs the selected units of a fleet in their order, and records the run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BatchReport:
-    """The result of a batch. `done` has an entry for every selected unit, in the order of waves and names."""
+    """`done` has an entry for every selected unit, by wave and name."""
 
     command: str
     analysis: Analysis | None
@@ -58,9 +58,9 @@ class BatchReport:
     peak: int = 0
     in_flight: tuple[str, ...] = ()
     mode: str = "normal"
-    """the kind of plan: normal, destroy or refresh-only"""
+    """the mode of plans: normal, destroy or refresh-only"""
     part: ShardSummary | None = None
-    """the data for joining, if this is one of several jobs"""
+    """data for joining, if several jobs share the work"""
 
     @property
     def failed(self) -> bool:
@@ -72,12 +72,12 @@ class BatchReport:
 
     @property
     def has_drift(self) -> bool:
-        """Whether a refresh-only plan of a unit has an object that was changed outside."""
+        """Whether an object was changed outside planner, in a refresh-only plan."""
         return any(d.result is not None and d.result.changes for d in self.done.values())
 
 
 class Run:
-    """One command over the selected units of a fleet, with its record."""
+    """One command on the selected units of a fleet."""
 
     def __init__(
         self,
@@ -91,39 +91,39 @@ class Run:
         key: bytes = b"",
         policies: FleetPolicies | None = None,
     ) -> None:
-        """`key`: the key for digests of outputs, if not the user's."""
+        """`key`: for digests of outputs; the user's key by default."""
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, FinishedUnit] = done or {}
         self.facts = facts or (policies.contents if policies is not None else ())
         self.cut_off = cut_off
         self.approved: dict[str, str] = {}
-        """approved plan files by unit, with which new plans are compared"""
+        """{unit: approved plan file} to compare with new plans"""
         self.reads: dict[str, Reads] = {}
-        """the inputs of plans, if plans are saved"""
+        """what each plan read, if plans are saved"""
         self.handed = Handed(self.done, key)
         self.planned: dict[str, UnitResult] = {}
-        """the first plan of each unit that has been applied"""
+        """{unit: the first plan that was applied}"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()
-        """the units that are planned only for their values"""
+        """units that are planned only for their values"""
         self._known_part: ShardSummary | None = None
         self.order = sorted(analysis.planned, key=lambda unit: (analysis.waves.get(unit, 0), unit))
         reported = [unit for unit in self.order if unit not in self.beside]
         self.gate = Gate(policies, analysis, self.done, reported, self.end, batch.options.asked)
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, FinishedUnit]:
-        """Plan (or validate) units. `mode`: plan, destroy or validate."""
+        """`mode`: plan, destroy or validate."""
         return self._schedule(command, units, lambda unit, decision: self._request(unit, mode, decision, True))
 
     def apply(self, units: list[str], command: str = "apply") -> dict[str, FinishedUnit]:
-        """Plan and apply each unit as soon as all units before it are done."""
+        """Plan and apply each unit when all units before it are done."""
         return self._schedule(
             command, units, lambda unit, decision: self._request(unit, command, decision, False), self.cut_off
         )
 
     def apply_plans(self, units: list[str], command: str) -> dict[str, FinishedUnit]:
-        """Apply the plans that were made and approved."""
+        """Apply the approved plans."""
         files = {unit: done.result.plan_file for unit, done in self.done.items() if done.result is not None}
         before = {unit: self.set_aside(unit) for unit in units}
 
@@ -138,14 +138,14 @@ class Run:
         return done
 
     def set_aside(self, unit: str) -> FinishedUnit:
-        """Prepare a unit for another plan or apply. The values with which other units were planned are kept."""
+        """Make a unit ready for another plan or apply, and remember the plan with which other units were planned."""
         done = self.done.pop(unit)
         if done.result is not None:
             self.planned.setdefault(unit, done.result)
         return done
 
     def moved(self, unit: str) -> dict[str, list[str]]:
-        """The outputs with which a unit was planned and whose values are different now, by unit."""
+        """{other unit: outputs whose values differ now from those with which this unit was planned}."""
         table = {}
         for other in self.analysis.reads_from.get(unit, ()):
             planned, now = self.planned.get(other), self.done[other].result if other in self.done else None
@@ -165,8 +165,6 @@ class Run:
         run = self
 
         class Runs(PassWork):
-            """Provides the data of this run to the scheduler."""
-
             def prepare(self, unit: str, decision: UnitDecision) -> Request:
                 requests[unit] = prepare(unit, decision)
                 return requests[unit]
@@ -190,7 +188,7 @@ class Run:
                 return run.handed.take(result, path)
 
         class Keeper(BatchListener):
-            """Stores plans without errors for the next run, and passes on all results."""
+            """Stores plans without errors in the cache, and forwards all events."""
 
             def expects(self, units: list[str]) -> None:
                 run.listener.expects([unit for unit in units if unit not in run.beside])
@@ -238,14 +236,14 @@ class Run:
         return self.done
 
     def _jobs_here(self, units: list[str]) -> int:
-        """The number of units to plan, if this process plans the first ones itself, because it would not only wait for
-        other programs; otherwise 0."""
+        """The number of units to plan if this process should plan the first of them itself: it would not only wait for
+        other programs. Otherwise 0."""
         unknown = [unit for unit in units if unit not in self.done and not self.batch.cache.may_hold(unit)]
         is_here = len(unknown) <= FEW < len(units) or not any(map(self.batch.waits, unknown))
         return len(unknown) if is_here else 0
 
     def _upstream(self, unit: str, is_planned: bool) -> Upstream:
-        """A unit whose outputs another unit reads, described by its plan or by its state."""
+        """Another unit whose outputs are read, with its plan or its state."""
         fleet = self.analysis.fleet
         described = fleet.units[unit]
         folder = described.directory(fleet.root)
@@ -300,9 +298,9 @@ class Run:
         )
 
     def _options(self, unit: str) -> OperationOptions:
-        """The options of the command line for one unit."""
+        """The command line's options for a unit."""
         options = self._options_for(self.asked[unit]) if unit in self.asked else self._common_options
-        # the job that owns the unit holds the lock
+        # the job of the unit's own shard holds the lock
         return evolve(options, lock=False) if unit in self.beside else options
 
     @cached_property
@@ -313,7 +311,7 @@ class Run:
         options = self.batch.options.operation
         return evolve(
             options,
-            mode="refresh-only" if options.mode == "refresh-only" else "normal",  # `destroy` is a separate command
+            mode="refresh-only" if options.mode == "refresh-only" else "normal",  # "destroy" is a command of its own
             var_args=asked.variables,
             limits=asked.limits,
             policies=asked.policies,
@@ -323,7 +321,7 @@ class Run:
         )
 
     def _fleet_policies(self, unit: str) -> tuple[str, ...]:
-        """The policies in the fleet's directory; a unit in that directory already has them as its own policies."""
+        """The fleet's policies for a unit; none for a unit in the fleet's own directory, which has them already."""
         policies, fleet = self.batch.fleet_policies, self.analysis.fleet
         if not policies:
             return ()
@@ -331,27 +329,25 @@ class Run:
         return () if is_root else policies
 
     def plan_path(self, unit: str) -> str:
-        """The path of a unit's plan."""
         out = self.batch.options.out
         is_saved = out and unit not in self.beside
         return plan_path(os.path.abspath(out), unit) if is_saved else self.record.plan_path(unit)
 
     def end(self, done: FinishedUnit) -> None:
-        """Record that a unit ends without having been run."""
+        """Record the end of a unit that did not run."""
         self.done[done.unit] = done
         self.record.finish(done)
         self.listener.finish_unit(done)
 
     def json_path(self, unit: str) -> str:
-        """The path of a unit's plan JSON."""
         return json_path(os.path.abspath(self.batch.options.json_out), unit)
 
     def in_order(self) -> dict[str, FinishedUnit]:
-        """The finished units that are reported, in their order."""
+        """The finished units to report."""
         return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
 
     def part(self) -> ShardSummary | None:
-        """The data for joining, if this is one of several jobs."""
+        """Data for joining, if several jobs share the work."""
         if self._known_part is None and self.analysis.share is not None:
             self._known_part = self._part(self.analysis.share)
         return self._known_part
@@ -382,14 +378,14 @@ def begin(
     facts: tuple[str, ...] | None = None,
     asked: Mapping[str, Any] = {},
 ) -> tuple[Run | None, BatchReport]:
-    """Find and analyse a fleet, and begin the record of a run; returns no Run if there are errors. `facts`: the
-    relations about plans that a query needs; None: no query. Raises Failure."""
+    """Find and analyse a fleet and begin a record; the run is None if there are errors. `facts`: the relations about
+    plans that a query reads; None if there is no query. Raises Failure."""
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
     policies = batch.standing_policies() if facts is None else None
     asks = facts is not None or policies is not None or options.text
-    analysis = batch.analysis(asks=asks)  # pages that contain plans show the reasons for edges
+    analysis = batch.analysis(asks=asks)  # pages with plans show the reasons for edges
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = BatchReport(
         command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.operation.mode
@@ -407,7 +403,7 @@ def begin(
     except Failure:
         batch.close()
         raise
-    plain = to_json(evolve(options, asked=evolve(options.asked, variables=())))  # values of variables may be secret
+    plain = to_json(evolve(options, asked=evolve(options.asked, variables=())))  # variables may contain secrets
     document = {"command": command, "options": plain, "directory": os.getcwd(), **asked}
     if command not in HARMLESS:
         document["by"] = myself()
@@ -421,8 +417,7 @@ def begin(
 
 
 def make_private(folder: str) -> None:
-    """Prepare a directory that only the user can read: a new directory, an empty one, or one from an earlier run of
-    this kind. Raises Failure."""
+    """Make a directory that only the user can read. Raises Failure."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         os.chmod(folder, 0o700)
@@ -432,7 +427,7 @@ def make_private(folder: str) -> None:
 
 
 def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, ...] = ()) -> BatchReport:
-    """Close the record and return the report."""
+    """Close the record."""
     run.batch.close()
     run.batch.cache.save()
     result = evolve(
@@ -453,7 +448,7 @@ def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, 
 
 
 def _remember(run: Run, report: BatchReport) -> None:
-    """Store the units and their states, so that they are known even after a unit was removed."""
+    """Update the manifest of the fleet."""
     done = {unit for unit, end in report.done.items() if end.outcome in ("applied", "unchanged")}
     analysis, command = run.analysis, report.command
     if command in ("plan", "apply", "destroy"):

@@ -9,9 +9,9 @@
     plans/          NAME.tfplan, as `planner plan -out` writes them; also incomplete ones
 
 Only the user can read the directory and its files (0700, 0600), because plans contain values. The manifest is written
-last. Readers do not trust its content: the names of files are derived from the names of units, paths must stay below
-the fleet or its repository, and sizes are limited. The digests of outputs are made with the manifest's own key, so that
-they can be compared on another machine."""
+last. Its content is not trusted: file names are derived from unit names, paths must be below the fleet or its
+repository, and sizes are limited. Digests of outputs use the manifest's key, so that other machines can compare
+these."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from planner.world.state.lock import myself
 
 NAME = "manifest.json"
 REPORT = "report.json"
-"""the report of a shard, in its directory"""
+"""the report of a shard"""
 PLANS = "plans"
 FORMAT, VERSION = "planner batch plan", 1
 MOST_SHARDS = 10_000
 MOST_BYTES = 256 << 20
-"""the maximum size of the manifest, and of one plan file"""
+"""maximum size in bytes of the manifest and of each plan file"""
 _PASSING = re.compile(r"(^|/)(\.terraform|\.planner|\.git)(/|$)|\.tfstate(\.[^/]*)?$|\.tfstate\.d(/|$)|\.lock\.info$")
 _DIGEST = re.compile(r"[0-9a-f]{32}$")
 _SHA = re.compile(r"([0-9a-f]{64})?$")
@@ -56,8 +56,8 @@ _OUTCOMES = ("changes", "incomplete", "unchanged")
 
 @frozen(eq=False)
 class Saved:
-    """One unit of a saved plan. `plan` is the SHA-256 of its plan file, "" if there is none; `files` are digests by
-    path, `asked` the options of the command line for the unit; paths are relative to the base."""
+    """A unit of a saved plan. `plan`: SHA-256 of its plan file, or "". `files`: {path relative to the base: digest}.
+    `asked`: the command line's options for the unit."""
 
     unit: str
     folder: str
@@ -73,17 +73,16 @@ class Saved:
     result: UnitResult
     asked: UnitOptions = NOTHING
     goes_on: bool = True
-    """whether the unit can be planned again with the same options if its apply is interrupted"""
+    """whether the same options can plan the unit again after an interrupted apply"""
 
     def done(self, plan_file: str) -> FinishedUnit:
-        """The unit with its result from the run that planned it, and its plan at another path."""
         return FinishedUnit(self.unit, self.outcome, self.because, False, evolve(self.result, plan_file=plan_file))
 
 
 @frozen(eq=False)
 class Shard:
-    """The shard of a saved plan, the number of shards, and a digest of the distributed fleet; `beside` are the units
-    that were planned only for their values, with digests of these (`seen_as`)."""
+    """The shard of a saved plan. `fleet`: a digest of all units and their files. `beside`: {unit that was planned only
+    for its values: digest} (see seen_as)."""
 
     number: int
     count: int
@@ -93,45 +92,43 @@ class Shard:
 
 @frozen(eq=False)
 class SavedManifest:
-    """A saved plan. `mode`: normal, destroy or refresh-only; `words`: the directories in which the fleet was
-    searched."""
+    """`mode`: normal, destroy or refresh-only. `words`: the directories that were searched for units."""
 
     mode: Mode
     words: tuple[str, ...]
     units: dict[str, Saved]
     key: str = ""
-    """the key for the digests of outputs, in hexadecimal"""
+    """key of the digests of outputs, in hexadecimal"""
     refresh: bool = True
     made: str = ""
     by: str = ""
     shard: Shard | None = None
     sum: str = ""
-    """the identity of the plan, for the records of runs"""
+    """identity of the plan in the records of runs"""
     data: bytes = field(default=b"", repr=False)
-    """the bytes of the manifest file"""
+    """the manifest file"""
 
 
 def base_of(root: str) -> str:
-    """The directory to which file paths are relative: the root of the fleet's repository, otherwise the root of the
-    fleet."""
+    """The base directory of paths: the root of the fleet's repository or, without one, of the fleet."""
     return repository_of(root) or os.path.realpath(root)
 
 
 def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
-    """A digest of those parts of a unit's plan that its readers use: its state and its planned outputs. `digests`: the
-    digests of the outputs' values."""
+    """A digest of what dependents use of a unit's plan: its state and its planned outputs. `digests`: of the outputs'
+    values."""
     changed = [(name, digest) for name, digest in digests if name in result.changed]
     facts = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
     return sha256(dumps(facts, escape_html=False)).hexdigest()[:32]
 
 
 def is_saved_plan(path: str) -> bool:
-    """Whether a directory has a saved plan of a fleet, even one that cannot be read."""
+    """Whether a directory has a saved plan, readable or not."""
     return NAME in _names(path)
 
 
 def is_left_over(path: str) -> bool:
-    """Whether a directory contains only the parts of a saved plan that are written before its manifest."""
+    """Whether a directory has only parts of a saved plan that are written before the manifest."""
     names = _names(path)
     return PLANS in names and names <= {PLANS, REPORT}
 
@@ -144,7 +141,6 @@ def _names(path: str) -> set[str]:
 
 
 def plan_path(folder: str, unit: str) -> str:
-    """The plan file of a unit."""
     return os.path.join(folder, PLANS, f"{safe_name(unit)}.tfplan")
 
 
@@ -171,7 +167,7 @@ def prepare(folder: str) -> None:
 
 
 def write(folder: str, manifest: SavedManifest) -> None:
-    """Write the manifest, which makes the directory a saved plan. Raises Failure."""
+    """Write the manifest, which completes a saved plan. Raises Failure."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -206,8 +202,8 @@ def _plain(saved: Saved) -> dict[str, Any]:
 
 
 def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> dict[str, str]:
-    """The digests of the files from which a unit was planned, by their paths relative to the base. Files elsewhere, and
-    files that change in every run, are omitted."""
+    """{path relative to the base: digest} of the files from which a unit was planned, without files outside the base
+    and files that change in every run."""
     base = base_of(root)
     known = {path: content for path, kind, _, _, content in reads if kind == "file" and content != A_FOLDER}
     table = {}
@@ -219,7 +215,7 @@ def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> 
 
 
 def plan_sum(path: str) -> str:
-    """The SHA-256 of a plan file, "" if there is none."""
+    """ "" if the file does not exist."""
     try:
         return sha256(read_bounded(path)).hexdigest()
     except FileNotFoundError:
@@ -235,7 +231,7 @@ def _sum(document: Mapping[str, Any]) -> str:
 
 
 def read_bounded(path: str) -> bytes:
-    """A regular file of bounded size, not a link. Raises OSError."""
+    """The content of a regular file of at most MOST_BYTES, not a link. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
@@ -245,7 +241,7 @@ def read_bounded(path: str) -> bytes:
 
 
 def read(folder: str) -> SavedManifest:
-    """The manifest of a saved plan. Raises Failure."""
+    """Raises Failure."""
     path = os.path.join(folder, NAME)
     try:
         data = read_bounded(path)
@@ -265,7 +261,7 @@ def read(folder: str) -> SavedManifest:
         raise _unusable(folder, f"{text}; this is {RELEASE} (format {VERSION}). Make the plan again")
     try:
         is_as_saved = document.get("sum") == _sum(document)
-    except TypeError:  # the document is nested too deeply
+    except TypeError:  # nested too deeply
         is_as_saved = False
     if not is_as_saved:
         raise _unusable(folder, f"{NAME} is not the saved file: its checksum differs")
@@ -273,7 +269,7 @@ def read(folder: str) -> SavedManifest:
         return evolve(_manifest(document), data=data)
     except (ValueError, KeyError, TypeError, AttributeError) as bad:
         raise _unusable(folder, f"{NAME} is damaged: {bad}") from None
-    except Exception as bad:  # the exceptions of cattrs for invalid data have no type in common
+    except Exception as bad:  # cattrs' exceptions for invalid data have no common type
         raise _unusable(folder, f"{NAME} is damaged: {type(bad).__name__}") from None
 
 
@@ -355,5 +351,4 @@ def _parse_saved(name: str, raw: Any) -> Saved:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a relative path stays inside its base directory."""
     return not (os.path.isabs(path) or "\0" in path or ".." in path.split("/"))

@@ -1,7 +1,7 @@
-"""Runs units in order: relations determine which unit is next, and rules determine its outcome (unit_decisions.py).
+"""Runs units in order. Relations determine the next unit, and rules its outcome (unit_decisions.py).
 
-A unit begins when all units before it have ended. If several may begin, the first by name begins. If a process dies,
-its unit may be run again; other units are not affected."""
+A unit starts when all units before it have ended; of several ready units, the first by name. If a worker dies, its unit
+may run again; other units are not affected."""
 
 from __future__ import annotations
 
@@ -21,65 +21,65 @@ POLL = 0.2
 """seconds between checks for a stop request"""
 
 HARMLESS = ("plan", "validate")
-"""commands that change nothing: their units may be queued behind running units, so that processes are never idle"""
+"""commands without changes: units may be queued behind running units, so that workers are never idle"""
 
 
 class BatchListener:
-    """Receives the events of a batch; this base class ignores them."""
+    """Receives the events of a batch. The methods of this base class do nothing."""
 
     def shares(self, share: Share, selected: int) -> None:
-        """The number of the selected units that this batch runs; other jobs run the rest."""
+        """The share of this batch in the `selected` units; other jobs run the rest."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        """The units that earlier runs of a saved plan applied, and the units that they began but did not complete."""
+        """Units that earlier runs of a saved plan applied, and units that they began and did not complete."""
 
     def expects(self, units: list[str]) -> None:
-        """Called when a pass over these units begins."""
+        """A pass over these units begins."""
 
     def tick(self, slots: int) -> None:
-        """Called repeatedly, except while a unit runs in this process. `slots`: how many units run at a time."""
+        """Called repeatedly, except while a unit runs in this process. `slots`: number of units that run at a time."""
 
     def rests(self) -> None:
-        """Called when the pass has ended."""
+        """The pass has ended."""
 
     def began(self, unit: str, attempt: int) -> None:
-        """Called when the work on the unit begins."""
+        """The work on the unit begins."""
 
     def finish_unit(self, done: FinishedUnit) -> None:
-        """Called when the unit has ended."""
+        """The unit has ended."""
 
     def stopping(self, units: list[str]) -> None:
-        """Called when a stop was requested: no further unit begins, and these units finish."""
+        """A stop was requested: nothing new starts; these units finish."""
 
 
 class PassWork:
-    """The interface of a pass for the code that runs it."""
+    """The functions that a pass needs from its caller."""
 
     def prepare(self, unit: str, decision: UnitDecision) -> Request:
-        """The request of a unit that is to be run."""
+        """The request to run a unit."""
         raise NotImplementedError
 
     def known(self, request: Request) -> UnitResult | None:
-        """The earlier result that is still valid; None if there is none."""
+        """An earlier result that is still valid; None if there is none."""
         return None
 
     def kept(self, request: Request, result: UnitResult) -> EarlierResult:
-        """The facts of an earlier result for the rules."""
+        """Facts about an earlier result, for the rules."""
         return EarlierResult(result.asks_plugins, result.asks_services)
 
     def submit(self, executor: Workplace, request: Request) -> Future[Any]:
-        """Begin the work on a request, with the values from other units filled in. Raises Failure."""
+        """Start the work. The request receives the values of other units' outputs. Raises Failure."""
         return executor.submit(run_in, request)
 
     def received(self, request: Request, result: Any) -> UnitResult:
-        """A result that has arrived, in the form that is passed on."""
+        """Convert a result from a worker."""
         passed: UnitResult = result
         return passed
 
 
 class Schedule:
-    """One pass over some units. `before`: the units before each unit; `reads_from`: the units whose outputs it reads;
-    `open_executor` creates the executor when it is needed."""
+    """A pass over units. `before`: {unit: units before it}. `reads_from`: {unit: units whose outputs it reads}.
+    `open_executor` is called when the first unit runs."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Schedule:
         self.is_told = False
 
     def run(self, units: list[str]) -> dict[str, FinishedUnit]:
-        """Run all units; units that are already in `done` are not run."""
+        """Run the units that are not in `done`."""
         left = [unit for unit in units if unit not in self.done]
         members = set(left)
         self.listener.expects(left)
@@ -186,7 +186,8 @@ class Schedule:
         self.running[future] = unit
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
-        """The results of the units before a unit; the unit's own `result` determines which values it waits for."""
+        """The results of the units before a unit. With its own `result`, the units whose values it waits for are
+        marked."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 
@@ -213,7 +214,7 @@ class Schedule:
                 self._finish(unit, _failure(unit, problem))
 
     def _bury(self, unit: str) -> None:
-        """Handle the end of the process that ran a unit."""
+        """Handle the death of the worker that ran a unit."""
         self.deaths[unit] = self.deaths.get(unit, 0) + 1
         self.record.add("died", unit=unit, attempt=self.deaths[unit])
         decision = decide(self.command, self._earlier(unit), result="died", died=self.deaths[unit])
@@ -258,8 +259,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The units before a unit that are done. `read`: the units whose outputs it reads; `awaited`: those units on whose
-    unknown outputs its plan depends."""
+    """The results of the units `before` a unit. `read`: units whose outputs it reads. `awaited`: units on whose unknown
+    outputs its plan depends."""
     result = {}
     for other in before:
         end = done.get(other)

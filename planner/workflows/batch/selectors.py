@@ -1,9 +1,8 @@
-"""Words that select units, as facts for rules/batch/selection.dl. A word is a set: a name or pattern of units or of
-their directories, `tag:X`, `group:X`, `changed:REV`, `reading:FILE`, `outcome:WORD`, `deps(...)` and `rdeps(...)` of
-sets, with an optional depth, and combinations of these with `+`, `&`, `-` and parentheses
-(planner/language/syntax/node_sets.py).
+"""Selectors of units as facts for rules/batch/selection.dl. A selector is a name or pattern of units or directories,
+`tag:X`, `group:X`, `changed:REV`, `reading:FILE`, `outcome:WORD`, `deps(...)` or `rdeps(...)` of a set with an optional
+depth, or a combination with `+`, `&`, `-` and parentheses (planner/language/syntax/node_sets.py).
 
-The rules derive the members of a set. Only the right side of `-` must be derived first, so that it can be a fact."""
+The rules derive the members of sets. Only the right side of `-` is derived first and becomes a fact."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _VERBS = dict.fromkeys(_REACH, 1)
 
 @frozen
 class Selection:
-    """The selection of a command line: the selectors are combined; the other fields narrow the result."""
+    """The selection of a command line: the union of the selectors, narrowed by the other fields."""
 
     selectors: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -43,7 +42,7 @@ class Selection:
 def select(
     facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey], selection: Selection, program: RuleProgram
 ) -> bool:
-    """Add the facts of a selection. Returns whether facts about files are among them. Raises Failure for a word that
+    """Add the facts of a selection. Returns whether it has facts about files. Raises Failure for a selector that
     matches nothing."""
     return _Selecting(facts, fleet, surveys, program).all(selection)
 
@@ -79,7 +78,7 @@ class _Selecting:
     # ------------------------------------------------------------ sets
 
     def _word(self, word: str) -> str:
-        """Add the facts of a word. Returns the name of the word's set."""
+        """Add the facts of a selector and return the name of its set."""
         if word in self.fleet.units:
             self.facts.add("name_matches", word, word, source=CommandLine(word))
             return word
@@ -199,7 +198,7 @@ _ASKED: dict[str, Callable[[_Selecting, str, str], None]] = {
 
 
 def _check_known(kind: str, name: str, names: Iterable[str]) -> None:
-    """Raises Failure for a tag or group that no unit has."""
+    """Raises Failure if no unit has the tag or group."""
     known = set(names)
     if name not in known:
         detail = f"No unit has the {kind} {name}.{did_you_mean(name, known)}"
@@ -207,8 +206,8 @@ def _check_known(kind: str, name: str, names: Iterable[str]) -> None:
 
 
 def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
-    """The units that match a name or pattern; the name of a repeated block matches all of its units. Raises Failure if
-    there are none."""
+    """Units by a name or pattern; the name of a block with for_each matches all of its units. Raises Failure if there
+    are none."""
     if pattern in fleet.units:
         return [pattern]
     repeated = [name for name, unit in fleet.units.items() if unit.called and unit.called[0] == pattern]
@@ -223,12 +222,11 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
     return units
 
 
-# Files that changed since a revision according to git, including untracked files.
+# Files that differ from a revision according to git, including untracked files.
 
 
 def changed_files(root: str, revision: str) -> list[str]:
-    """Paths relative to `root`, sorted, of everything in its repository that differs from the revision. Raises Failure
-    when git fails."""
+    """Sorted paths relative to `root`, from all of its repository. Raises Failure if git fails."""
     if revision.startswith("-"):
         raise Failure(error("batch.revision", "Not a revision", f'"{revision}" is an option, not a revision.'))
     top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")
@@ -250,16 +248,16 @@ def _git(folder: str, *words: str) -> str:
     return done.stdout.decode("utf-8", "surrogateescape")
 
 
-# The outcomes of the last runs of units, from the records of a fleet.
+# Outcomes of units in recent runs, from the records of a fleet.
 
 
 MOST = 50
-"""the maximum number of runs that are read, the newest first"""
+"""maximum number of runs to read, newest first"""
 _TELLING = ("plan", "apply", "destroy")
 
 
 def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]]:
-    """For each unit, the outcome and the run; runs of validate are ignored."""
+    """{unit: (last outcome, run)}, without runs of validate."""
     result: dict[str, tuple[str, str]] = {}
     try:
         names = sorted((n for n in os.listdir(os.path.join(root, FOLDER)) if is_run(n)), reverse=True)
@@ -271,7 +269,7 @@ def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]
             if record.asked().get("command") not in _TELLING:
                 continue
         except Failure:
-            continue  # the run was interrupted at its beginning
+            continue  # interrupted before it began
         ended: dict[str, str] = {}
         for event in record.events():
             if event["event"] == "finished":

@@ -1,4 +1,4 @@
-"""The session of one batch command: the fleet, the surveys of its configurations, the order that the rules derive."""
+"""The session of one batch command: finds the fleet, surveys its configurations and derives the order of its units."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from planner.workflows.batch.fleet_policies import FleetPolicies
 
 CHUNK = 5
-"""the number of units that one task surveys"""
+"""units that one task surveys"""
 MANY = 100
-"""the number of units, all of them unknown, from which on other processes are certainly needed"""
+"""from this number of uncached units on, worker processes are certainly needed"""
 
 
 @frozen
 class BatchOptions:
-    """The options of batch commands. `words` are directories, patterns and selectors; `executor` as in executors.py;
-    `workers` 0: one for each processor."""
+    """`words`: directories, patterns and selectors. `executor`: see executors.py. `workers`: 0 means one for each
+    processor."""
 
     words: tuple[str, ...] = ()
     file: str = ""
@@ -54,29 +54,29 @@ class BatchOptions:
     workers: int = 0
     cache: bool = True
     operation: OperationOptions = NO_OPTIONS
-    """options of the operation on each unit: its mode (normal, destroy or refresh-only), -refresh, locks and others"""
+    """for each unit: mode (normal, destroy or refresh-only), -refresh, locks and others"""
     rules: tuple[str, ...] = ()
     text: bool = False
     review: bool = False
     reuse: float = 0.0
-    """the maximum age of a reused result, in seconds since it read the objects"""
+    """maximum seconds since a reused result read the real objects"""
     asked: UnitArguments = NOTHING_ASKED
-    """the options for single units"""
+    """options that name single units"""
     out: str = ""
-    """the directory for plans and their inputs (`batch plan`)"""
+    """where `batch plan` saves plans and their inputs"""
     json_out: str = ""
-    """the directory for plan JSON"""
+    """where to write plan JSON"""
     shard: tuple[int, int] = (0, 0)
-    """the number of this job, from 1, and the number of jobs that share the selected units; (0, 0): a single job"""
+    """(number of this job, number of jobs that share the selected units); (0, 0) for a single job"""
     around: tuple[tuple[str, str, str], ...] = ()
-    """replacements of services for stacks, as in Request"""
+    """replaced services of a stack, as in Request"""
     is_brief: bool = False
-    """whether reused results need only counts, because the report does not list their changes"""
+    """whether reused results need only counts, because the report lists no changes"""
 
 
 class Batch:
-    """A fleet with its cache and executors: the session of one command. `keeps_pool`: the processes that survey the
-    units are kept for the next run, until `close`."""
+    """A fleet with its cache and executors, for one command. `keeps_pool`: keep the workers that survey the units for
+    the next run, until `close`."""
 
     def __init__(self, options: BatchOptions, command: str, keeps_pool: bool = False) -> None:
         self.options, self.command = options, command
@@ -97,7 +97,7 @@ class Batch:
         self.policies = organisation("policies", os.environ)
         self.fleet_judges = organisation("batch_policies", os.environ)
         self.fleet_policies = tuple(map(os.path.abspath, own(self.fleet.root)))
-        """the policies of the fleet's directory, which check the plan of each unit"""
+        """policies of the fleet's directory, which check the plan of each unit"""
         judges = os.pathsep.join(organisation("stack_policies", os.environ))
         self.stack_environment = (*self.environment, ("PLANNER_STACK_POLICIES", judges)) if judges else self.environment
         self.peak = 0
@@ -109,8 +109,8 @@ class Batch:
         self.known_bundles: dict[str, Bundle] = {}
 
     def standing_policies(self) -> FleetPolicies | None:
-        """The policies about all plans together that always apply; None if there are none, or if no plans are made.
-        Raises Failure."""
+        """The policies about all plans together; None if there are none or if this command makes no plans. Raises
+        Failure."""
         is_there = self.fleet_judges or os.path.lexists(os.path.join(self.fleet.root, FLEET))
         if not is_there or self.command == "validate" or self.options.operation.mode == "refresh-only":
             return None
@@ -119,7 +119,7 @@ class Batch:
         return load_policies(self.fleet, self.own, ())
 
     def hold(self) -> None:
-        """Lock the fleet until `close`. Batches that only read can share the lock. Raises Failure."""
+        """Lock the fleet until `close`; commands without changes share the lock. Raises Failure."""
         if self.options.operation.lock:
             alone = self.command not in HARMLESS
             self.held = take(self.fleet.root, self.command, alone, self.options.operation.lock_timeout)
@@ -134,7 +134,7 @@ class Batch:
         return open_executor(self.options.executor, self.workers, jobs, self._ships())
 
     def _ships(self) -> Ships | None:
-        """The transport of units to machines without shared files; None if not requested."""
+        """How units are sent to machines without shared files; None if they are not."""
         return self._bundled() if self._is_shipping else None
 
     @property
@@ -153,7 +153,7 @@ class Batch:
         return Ships(root, needs_of(root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
-        """The analysis of the fleet; with `asks`, it includes the database of derived facts. Raises Failure."""
+        """`asks`: include the database of derived facts. Raises Failure."""
         options = self.options
         chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
         selection = Selection(
@@ -174,7 +174,7 @@ class Batch:
         return self._share_of(result)
 
     def _share_of(self, analysis: Analysis) -> Analysis:
-        """The analysis, limited to the share of this job if several jobs share the work."""
+        """The analysis with the share of this job, if several jobs share the work."""
         if not self.options.shard[1] or has_errors((*self.fleet.diagnostics, *analysis.diagnostics)):
             return analysis
         from planner.workflows.batch.shard_results import share_analysis
@@ -182,13 +182,13 @@ class Batch:
         return share_analysis(analysis, *self.options.shard)
 
     def surveyed(self, unit: str) -> tuple[str, ...]:
-        """The files of a unit's configuration and of its variables, and the files of the fleet's file."""
+        """The files of a unit's configuration and variables, and the fleet's file."""
         files = (self.made.get(unit) or survey_of(self.texts[unit])).files
         files = (*files, *map(os.path.abspath, self.fleet.units[unit].files))
         return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
 
     def waits(self, unit: str) -> bool:
-        """Whether the work on a unit waits for other programs: its hooks, or the plugins of its locked providers."""
+        """Whether a unit waits for other programs: its hooks, or the plugins of its locked providers."""
         recipe = self.fleet.units[unit].recipe
         if recipe is not None and (recipe.hooks or recipe.auth):
             return True
@@ -196,7 +196,7 @@ class Batch:
         return any(os.path.lexists(os.path.join(folder, lock_file.NAME)) for folder in folders)
 
     def _remaining_states(self) -> dict[str, str]:
-        """The states of units from earlier runs that are no longer in the fleet."""
+        """{unit: state} for units of earlier runs that are no longer in the fleet."""
         known = known_units(self.fleet.root)
         if known is None:
             problem = damaged_manifest()
@@ -206,7 +206,7 @@ class Batch:
         return {name: entry.state for name, entry in known.items() if name not in self.fleet.units}
 
     def _analysis_key(self) -> str:
-        """The cache key of the analysis of a whole fleet."""
+        """The key under which the analysis of the whole fleet is cached."""
         digest = blake2b(digest_size=16)
         states = (state for _, state in self.fleet.left)
         for text in (self.fleet.text, self.fleet.root, *self.fleet.units, *self.texts.values(), *states):
@@ -214,7 +214,7 @@ class Batch:
         return digest.hexdigest()
 
     def survey(self) -> None:
-        """Survey the configurations, or use the cache if nothing has changed."""
+        """Survey the configurations that changed; the cache has the others."""
         if has_errors(self.fleet.diagnostics):
             return
         missing: list[Request] = []
@@ -242,7 +242,7 @@ class Batch:
             if not is_death(problem):
                 raise
         try:
-            return self._survey_elsewhere(requests, folders)  # a process was killed from outside
+            return self._survey_elsewhere(requests, folders)  # a worker was killed from outside
         except Exception as problem:
             if not is_death(problem):
                 raise
@@ -250,7 +250,7 @@ class Batch:
             raise Failure(error("batch.died", "A process died", detail)) from None
 
     def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
-        # Configurations are surveyed in their own directories.
+        # a relative path in a configuration refers to its own directory
         parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
         many = len(parts)
         executor = open_executor("", self.workers, many) if self._is_shipping else self.open_executor(many)
@@ -266,7 +266,7 @@ class Batch:
         return surveys
 
     def asked_of(self, selected: Iterable[str]) -> dict[str, UnitOptions]:
-        """The options of the command line for each selected unit; empty if there are none. Raises Failure."""
+        """{unit: the command line's options for it}, only for the selected units. Raises Failure."""
         if self.options.asked == NOTHING_ASKED:
             return {}
 
@@ -277,7 +277,7 @@ class Batch:
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
     def _of_deployment(self, name: str, options: UnitOptions) -> UnitOptions:
-        """The options, without those that apply only to root modules. Raises Failure if they name a deployment."""
+        """The options without those that only root modules have. Raises Failure if these name the deployment."""
         if self.fleet.units[name].deployment is None or not (options.variables or options.limits != UNLIMITED):
             return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
@@ -287,7 +287,7 @@ class Batch:
         return evolve(options, variables=())
 
     def run_all(self, requests: list[Request]) -> list[UnitResult]:
-        """Let workers process requests that change nothing."""
+        """Run requests without changes in workers."""
         if not requests:
             return []
         executor = self.open_executor(len(requests))
@@ -298,7 +298,7 @@ class Batch:
             self.pool = executor.keep()
 
     def close(self) -> None:
-        """Release the processes, unless they were taken over, and the lock of the fleet."""
+        """Release the workers, unless a run has taken these over, and the lock of the fleet."""
         self._give_back()
         if self.held is not None:
             self.held.release()
@@ -319,6 +319,7 @@ def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
 
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
-    """Users' rules about the fleet: from -rules, otherwise from `.planner/batch-rules` at its root. Raises Failure."""
+    """The user's rules about the fleet: from -rules, otherwise from `.planner/batch-rules` in its root. Raises
+    Failure."""
     own = os.path.join(fleet.root, ".planner", "batch-rules")
     return user_files(options.rules or ((own,) if os.path.isdir(own) else ()))

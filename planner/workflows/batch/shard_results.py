@@ -1,7 +1,8 @@
-"""Reads the results of the jobs (-shard) of one command. They come from other machines, so everything is checked.
+"""Reads the results of the shards of one command, and computes the share of each job. Results come from other machines,
+so everything in them is checked.
 
-The result of a shard is the file of `-report=FILE`, or the directory of `-out=DIR`. The directory contains this file
-and, if there were no failures, plans. Its content is rebuilt from the known members of a report; the rest is dropped.
+A shard's result is the file of `-report=FILE` or the directory of `-out=DIR`, which contains this file and, if there
+were no failures, plans. Only known members of a report are used.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from planner.workflows.batch.saved_plan import MOST_SHARDS, SavedManifest, files
 
 @frozen(eq=False)
 class PartRead:
-    """The result of a shard, with its name: its report (reports/document.py), and the manifest of its plans, if it has
-    plans."""
+    """The result of a shard. `name`: its path. `report`: see reports/document.py. `manifest`: of its plans; None
+    without plans."""
 
     name: str
     report: dict[str, Any]
@@ -41,7 +42,7 @@ class PartRead:
 
 
 def read_part(name: str, is_whole: bool = False) -> PartRead:
-    """Read the result of a shard or, with `is_whole`, of all units. Raises Failure."""
+    """Read the result of a shard; if `is_whole`, of a command without shards. Raises Failure."""
     is_folder = os.path.isdir(name)
     path = os.path.join(name, saved_plan.REPORT) if is_folder else name
     try:
@@ -68,7 +69,7 @@ def read_part(name: str, is_whole: bool = False) -> PartRead:
 
 
 def _check_names(report: Mapping[str, Any]) -> None:
-    """Raises ValueError for a report that contains a unit twice, or invalid edges."""
+    """Raises ValueError for a report that lists a unit twice or has invalid edges."""
     names = [unit["unit"] for unit in report["units"]]
     if len(set(names)) < len(names):
         raise ValueError("it has a unit twice")
@@ -86,7 +87,7 @@ def _has_errors(document: Mapping[str, Any]) -> bool:
 
 
 def _agree(part: PartRead) -> None:
-    """Raises Failure for a directory whose report and manifest belong to different shards."""
+    """Raises Failure if a directory's report and manifest are of different runs."""
     if part.manifest is None or part.report["shard"] is None:
         return
     shard, units = part.manifest.shard, {unit["unit"] for unit in part.report["units"]}
@@ -175,15 +176,14 @@ _REPORT = {
 }
 
 
-# One command whose units are distributed among jobs that share only the configuration (-shard=3/20).
-#
-# Every job computes the units of all shards independently: the selected units form a sequence in which connected units
-# are adjacent, and rules/batch/shards.dl divides it. A unit whose outputs another shard reads is also planned in that
-# shard, only for its values, without a lock and without a report; joining (join.py) checks that both plans agree.
+# One command whose units are divided among jobs that share only the configuration (-shard=3/20). Each job computes all
+# shards by itself: the selected units form a sequence in which connected units are adjacent, and rules/batch/shards.dl
+# divides it. If another shard reads the outputs of a unit, that shard plans the unit, too, only for its values, without
+# a lock or a report. Joining (join.py) checks that both plans agree.
 
 
 def share(analysis: Analysis, number: int, count: int) -> Share:
-    """The work of the job with this number, according to the rules."""
+    """The share of job `number`, from the rules."""
     line, groups = in_line(analysis)
     facts = FactBuilder()
     facts.add("command", analysis.command)
@@ -201,9 +201,9 @@ def share(analysis: Analysis, number: int, count: int) -> Share:
 
 
 def in_line(analysis: Analysis) -> tuple[list[str], dict[str, tuple[int, int]]]:
-    """The selected units in one sequence, and for each unit the position of the first unit connected with it and the
-    number of connected units. Connected units are adjacent, in the order of their first names; each unit directly
-    follows its last dependency, so that units with a common dependency are rarely in different shards."""
+    """The selected units in one sequence, and {unit: (position of the first connected unit, number of connected
+    units)}. Connected units are adjacent; each unit follows its last dependency, so that units with a common dependency
+    are rarely in different shards."""
     before = {unit: [o for o in analysis.before.get(unit, ()) if o in analysis.selected] for unit in analysis.selected}
     followers: dict[str, list[str]] = {unit: [] for unit in before}
     for unit, others in before.items():
@@ -249,8 +249,8 @@ def part_of(
     asked: object,
     surveyed: Mapping[str, Iterable[str]],
 ) -> ShardSummary:
-    """The data for joining. `asked`: the other options of the command line, as plain data without values; `surveyed`:
-    the files of units' configurations."""
+    """The data for joining. `asked`: the other options of the command line, as plain data without values. `surveyed`:
+    {unit: files of its configuration}."""
     units = analysis.fleet.units
     files = {unit: files_of(analysis.fleet.root, surveyed[unit], ()) for unit in sorted(analysis.selected)}
     parts = [
@@ -264,5 +264,4 @@ def part_of(
 
 
 def share_analysis(analysis: Analysis, number: int, count: int) -> Analysis:
-    """The analysis with the share of the job."""
     return evolve(analysis, share=share(analysis, number, count))

@@ -1,6 +1,6 @@
-"""Run the deployments of the stack in the working directory as a batch. Several run at a time, each in a worker
-process, like the units of a fleet. The output of each deployment is kept until the deployment ends, and is shown in the
-order of names, as if the deployments ran one after the other."""
+"""Runs the deployments of the stack in the working directory as a batch: several at a time, each in a worker process,
+like units of a fleet. The output of a deployment is shown when it has ended, in the order of names, as if deployments
+ran one after the other."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Turn:
-    """A round of a deployment whose plan is approved in another process: the `file` with the plan, the number of the
-    round (from 0), and the changes of earlier rounds."""
+    """A round of a deployment that is approved in the main process. `file`: its plan. `number`: from 0. `done`: changes
+    of earlier rounds."""
 
     file: str
     number: int = 0
@@ -45,7 +45,7 @@ class Turn:
 
 @frozen(eq=False)
 class StackWork:
-    """The input of the work on a deployment. `turn`: the only round to plan or apply; None: all rounds."""
+    """The input of a worker for a deployment. `turn`: the only round to plan or apply; None for all rounds."""
 
     session: OpenedStack
     policies: DeploymentPolicies | None
@@ -57,30 +57,30 @@ class StackWork:
 
 @frozen(eq=False)
 class DeploymentResult:
-    """The result of the work on a deployment. `code`: the exit code."""
+    """The result of a worker. `code`: the exit code."""
 
     deployment: str
     diagnostics: tuple[Diagnostic, ...] = ()
     code: int = 0
     has_changes: bool = False
     documents: tuple[dict[str, Any], ...] = ()
-    """the plans as data, for reports"""
+    """plans as data, for reports"""
     is_approved: bool = False
-    """whether the plan does not need approval"""
+    """whether the plan needs no approval"""
     is_partial: bool = False
-    """whether something is deferred"""
+    """whether parts are deferred"""
     done: Counts = Counts()
     report: DeploymentReport | None = None
 
 
 Do = Callable[[Deployment, StackWork], DeploymentResult]
-"""the function that does the work on one deployment; other processes import it"""
+"""the function that works on a deployment; workers import it by name"""
 
 
 @frozen(eq=False)
 class _Command:
-    """The data that the work on all deployments of a command has in common. `name`: a name that is different for each
-    command; `is_human` and `is_json`: the requested output."""
+    """Data shared by all deployments of a command, which `name` identifies. `is_human`, `is_json`: the requested
+    output."""
 
     name: str
     around: ServiceStandIns
@@ -93,7 +93,7 @@ class _Command:
 
 
 class StackBatch:
-    """A command over several deployments. `take` is called with their results, in the order of names."""
+    """A command on several deployments. `take` receives their results in the order of names."""
 
     def __init__(
         self,
@@ -114,23 +114,22 @@ class StackBatch:
                 self.command = evolve(self.command, is_human=True, show_sensitive=show, colour=colour, width=width)
 
     def plan(self, names: Iterable[str], plan: Do) -> None:
-        """Do work on all deployments that changes no objects."""
+        """Run work that changes no objects."""
         self._run("plan", dict.fromkeys(names), plan, self.take)
 
     def deploy(self, names: Iterable[str], deploy: Do) -> None:
-        """Do work that changes objects, in all rounds without pause."""
+        """Run work that changes objects, without approval between rounds."""
         self._run("deploy", dict.fromkeys(names), deploy, self.take)
 
     def deploy_in_turns(self, names: Iterable[str], plan: Do, deploy: Do, is_approved: Callable[[str], bool]) -> None:
-        """Do work that needs approval, round by round. In each round all deployments are planned, the plans are shown
-        one after the other, and approved plans are applied. Deployments with deferred parts take part in the next
-        round."""
+        """Run work that needs approval, in rounds: all deployments are planned, their plans are shown one after the
+        other, and approved plans are applied. Deployments with deferred parts continue in the next round."""
         reports: dict[str, DeploymentReport] = {}
         turns: dict[str, Turn | None]
         approved: dict[str, Turn | None]
 
         def report(result: DeploymentResult, is_last: bool) -> None:
-            """The result; it includes the report of all rounds if this is the deployment's last round."""
+            """Pass a result on; in the last round of a deployment, with the report of all its rounds."""
             from planner.workflows.batch.reports.deployments import after_round
 
             if result.report is not None:
@@ -169,7 +168,7 @@ class StackBatch:
     def _run(
         self, kind: str, turns: Mapping[str, Turn | None], do: Do, take: Callable[[DeploymentResult], None]
     ) -> None:
-        """One pass over deployments. `kind`: the command about which the rules decide: plan or deploy."""
+        """One pass over deployments. `kind`: the command in the rules (plan or deploy)."""
         from planner.workflows.batch.executors import open_executor
         from planner.workflows.batch.model import Request, UnitResult
         from planner.workflows.batch.record import NoRecord
@@ -181,7 +180,7 @@ class StackBatch:
         left, batch = list(turns), self
 
         class Works(PassWork):
-            """Lets a process work on a deployment."""
+            """Runs a deployment in a worker."""
 
             def prepare(self, unit: str, decision: UnitDecision) -> Request:
                 return Request(unit, directory, kind, environment=environment)
@@ -202,7 +201,7 @@ class StackBatch:
                     unit = left.pop(0)
                     take(batch._show(finished[unit], outputs.get(unit)))
 
-        # All jobs are submitted at once: the processes continue while a prompt waits for an answer.
+        # all jobs are submitted at once, so that workers continue while a prompt waits for an answer
         schedule = Schedule(
             kind,
             {},
@@ -218,7 +217,7 @@ class StackBatch:
         schedule.run(left.copy())
 
     def _show(self, done: FinishedUnit, output: _Output | None) -> DeploymentResult:
-        """The result of a deployment, after its output is shown."""
+        """Print a deployment's output and unpack its result."""
         if output is None:
             return DeploymentResult(done.unit, () if done.outcome == "stopped" else (_failure(done),), 1)
         for one in _views(self.view):
@@ -252,7 +251,7 @@ def _views(view: View) -> tuple[View, ...]:
 
 @frozen(eq=False)
 class _Output:
-    """The result of a deployment, packed, with its output as text and as JSON lines."""
+    """The pickled result of a deployment, with its output as text and as JSON lines."""
 
     result: bytes
     text: str
@@ -260,11 +259,10 @@ class _Output:
 
 
 _OPENED: dict[str, tuple[OpenedStack, DeploymentPolicies | None]] = {}
-"""the stack of the running command, read once in each process"""
+"""the stack of the running command, read once in each worker"""
 
 
 def _run_deployment(request: Request, command: _Command, do: Do, turn: Turn | None) -> _Output:
-    """Do the work on a deployment in this process."""
     from planner.workflows.batch.executor import busy
     from planner.workflows.batch.unit_setup import ALONE, home
 
@@ -294,12 +292,12 @@ def _view(command: _Command, terminal: Terminal, lines: io.StringIO) -> View:
     if command.is_json:
         views.append(JsonView(lines))
         lines.seek(0)
-        lines.truncate()  # the command has printed the version line
+        lines.truncate()  # the command has printed the version line itself
     return views[0] if len(views) == 1 else BothViews(*views)
 
 
 def _open(command: _Command) -> tuple[OpenedStack, DeploymentPolicies | None]:
-    """The stack; the command has already reported its diagnostics. Raises Failure."""
+    """Without diagnostics, which the command has already reported. Raises Failure."""
     if command.name not in _OPENED:
         _OPENED.clear()
         diagnostics = Diagnostics()
@@ -313,6 +311,6 @@ def _open(command: _Command) -> tuple[OpenedStack, DeploymentPolicies | None]:
 def _pack(result: DeploymentResult) -> bytes:
     try:
         return pickle.dumps(result)
-    except Exception:  # an optional explanation failed
+    except Exception:  # the explanation is optional
         plain = tuple(evolve(one, difference=None, because=()) for one in result.diagnostics)
         return pickle.dumps(evolve(result, diagnostics=plain))

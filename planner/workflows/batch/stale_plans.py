@@ -1,5 +1,4 @@
-"""Explains why a saved plan of a fleet is not applied: lists each state, file, plan and unit that has changed since it
-was made."""
+"""Explains why a saved plan of a fleet is stale: each state, file, plan and unit that changed since it was made."""
 
 from __future__ import annotations
 
@@ -25,14 +24,14 @@ from planner.workflows.batch.saved_plan import Saved, SavedManifest
 from planner.workflows.batch.session import Batch
 
 Moved = tuple[str, str, str, str]
-"""a difference from the inputs with which the plan was made, as (unit, kind, name, description)"""
+"""an input that changed since the plan was made, as (unit, kind, name, description)"""
 
 
 def refusals(
     batch: Batch, analysis: Analysis, manifest: SavedManifest, folder: str, plans: dict[str, bytes]
 ) -> tuple[Before, list[Diagnostic]]:
-    """The results of earlier runs of a saved plan, and every reason why it cannot be applied; `plans` receives the
-    unchanged plan files."""
+    """The progress of earlier runs of a saved plan, and all reasons why the plan cannot be applied. `plans` receives
+    {unit: content of its unchanged plan file}."""
     moved: list[Moved] = []
     facts = FactBuilder()
     for unit, saved in manifest.units.items():
@@ -117,7 +116,7 @@ def _files(batch: Batch, saved: Saved) -> Iterable[Moved]:
 
 
 def _when(path: str) -> str:
-    """When and by which user a file was last written, as far as the file system records this."""
+    """Example: ` (2026-01-31T12:00:00Z, a file of ann)`; "" if the file system does not know."""
     try:
         status = os.stat(path)
         owner = getpwuid(status.st_uid).pw_name
@@ -127,7 +126,7 @@ def _when(path: str) -> str:
 
 
 def _applied_by(root: str, unit: str, made: str) -> str:
-    """Which batch has applied the unit since then, and which user ran it, according to the records on this machine."""
+    """Which batch applied the unit since, and which user ran it, from the records on this machine; "" if none has."""
     for name in reversed(runs(root)):
         record = Record(root, name)
         try:
@@ -144,7 +143,7 @@ def _applied_by(root: str, unit: str, made: str) -> str:
 
 
 def _states(batch: Batch, units: list[Saved], states: dict[str, UnitResult], made: str) -> Iterable[Moved]:
-    """States whose serial or lineage differs from that in the plan."""
+    """The states whose lineage or serial differs from that in the plan."""
     for saved in units:
         now = states[saved.unit]
         place = saved.state or saved.unit

@@ -1,5 +1,5 @@
-"""The survey of one deployment by the files of its stack, without planning it: its states, its files, and the units
-whose outputs it reads."""
+"""Surveys a deployment from the files of its stack, without a plan: its states, its files, and the units whose outputs
+it reads."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _LOCKS = (".terraform.lock.hcl", FILE)
 
 
 def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
-    """The survey of a deployment, in the directory of its stack; and whether it remains valid until a file changes.
-    `folder`: the directory to which the paths of files are relative when they are shown."""
+    """Survey a deployment in the directory of its stack. Also returns whether the survey is valid until a file changes.
+    Paths are shown relative to `folder`."""
     _look()
     try:
         stack, problems = read_stack(".")
         if needs_init(problems):
-            init_stack(".")  # the plan of the deployment reports the problem
+            init_stack(".")  # the plan of the deployment reports problems
             RECORDER.begin_again()
             _look()
             stack, problems = read_stack(".")
@@ -73,13 +73,13 @@ def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
 
 
 def _look() -> None:
-    """Record files that are read only if they exist."""
+    """Record files that the stack reads only if they exist."""
     for name in _LOCKS:
         RECORDER.look(name)
 
 
 def needs_init(problems: list[Diagnostic]) -> bool:
-    """Whether a module or stack that the stack calls is not installed."""
+    """Whether a called module or stack is not installed."""
     return any(problem.code == NOT_INSTALLED for problem in problems)
 
 
@@ -120,8 +120,8 @@ def _published(stack: StackConfig, deployment: str, folder: str) -> list[Publish
 
 
 def mentioned(deployments: Deployments, expr: Expr | None, root: str) -> Iterator[tuple[str, str, Span]]:
-    """The references of an expression, with the locals that it uses, to objects below `root` (upstream_input or
-    deployment): the name, its attribute ("" if the whole object is used), and the place."""
+    """References to objects below `root` (upstream_input or deployment) in an expression and in the locals that it
+    uses, as (name, attribute, place). The attribute is "" for a reference to the whole object."""
     waiting = [] if expr is None else [expr]
     seen: set[str] = set()
     while waiting:

@@ -1,5 +1,5 @@
-"""The decisions about one unit, as rules/batch derives them. Only the kinds of facts about other units matter, and not
-their names. Therefore each combination is derived once, and cached."""
+"""Decisions about one unit, derived by rules/batch. Only kinds of facts about other units matter, not their names, so
+each combination is derived once and cached."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _UNIT = "unit"
 
 @frozen
 class Earlier:
-    """A unit that comes before the unit being decided: its outcome; whether its outputs are read, and changed by a plan
-    that is not applied; whether the plan of the unit being decided depends on unknown parts of them."""
+    """A unit before the unit in question. `is_read`: its outputs are read. `changes_outputs`: by a plan that is not
+    applied yet. `is_awaited`: the plan in question depends on unknown parts of them."""
 
     outcome: str
     is_read: bool = False
@@ -41,7 +41,7 @@ class Earlier:
 
 @frozen
 class EarlierResult:
-    """An earlier result: whether it depends on plugins and services, and whether the command allows that."""
+    """An earlier result: whether plugins and services affect it, and whether the command still accepts it."""
 
     asks_plugins: bool = False
     asks_services: bool = False
@@ -65,7 +65,7 @@ class UnitDecision:
     because: str = ""
     asks: bool = False
     is_continued: bool = False
-    """whether the unit is planned again after its apply, because parts were deferred"""
+    """whether to plan the unit again after its apply, because parts were deferred"""
 
 
 def decide(
@@ -78,10 +78,9 @@ def decide(
     is_partial: bool = False,
     is_approved: bool = False,
 ) -> UnitDecision:
-    """The decision about a unit. `before`: the units that come before it; `kept`: its earlier result, whose inputs are
-    unchanged; `result`: the outcome of its own run, "" before its end; `died`: the number of times that its process
-    died; `was_cut_off`: it was in progress when the resumed run was interrupted; `is_partial`: parts of it are
-    deferred; `is_approved`: the rules of its group approve it."""
+    """`before`: the units before this one. `kept`: its earlier result, with unchanged inputs. `result`: the outcome of
+    its run, "" before the end. `died`: how often its worker died. `was_cut_off`: it was running when the resumed run
+    was interrupted. `is_partial`: parts are deferred. `is_approved`: by the rules of its group."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):

@@ -1,5 +1,5 @@
-"""The options of a command line for single units: values of variables, targets and replacements. A name that does not
-belong to a unit is an error."""
+"""Options of a command line for single units: variables, targets and replacements. A name that is not a unit's is an
+error."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ A = TypeVar("A", Address, ResourceAddress)
 
 @frozen
 class UnitArguments:
-    """Options of a command line, as given. `variables`: ("var", [UNIT:]NAME=VALUE) and ("var-file", [UNIT:]FILE) in
-    their order; `targets` and `replace`: UNIT:ADDRESS; `policies` that also check the plan of each unit (absolute paths
-    and builtin:NAME), codes of overridden denials, and the `reason` for that."""
+    """The options as given. `variables`: ("var", [UNIT:]NAME=VALUE) and ("var-file", [UNIT:]FILE) in order. `targets`,
+    `replace`: UNIT:ADDRESS. `policies`: additional policies for each plan (absolute paths and builtin:NAME).
+    `overrides`: codes of accepted denials, with the `reason`."""
 
     variables: Pairs = ()
     targets: tuple[str, ...] = ()
@@ -69,8 +69,8 @@ def of_units(
     units: Sequence[str],
     declared: Callable[[str], Sequence[str] | None],
 ) -> dict[str, UnitOptions]:
-    """The options for each selected unit. `units`: all units of the fleet; `declared`: the root variables of a unit,
-    None if its configuration cannot be read. Raises Failure, with all names that do not exist."""
+    """The options for each selected unit. `units`: all units of the fleet. `declared`: a unit's root variables; None if
+    its configuration cannot be read. Raises Failure with all wrong names."""
     problems: list[Diagnostic] = []
     variables: dict[str, list[tuple[str, str]]] = {unit: [] for unit in selected}
     for kind, text in arguments.variables:
@@ -107,7 +107,7 @@ def _add_variable(
 ) -> None:
     left, equals, value = text.partition("=")
     unit, colon, name = left.rpartition(":")
-    shown = f"-var={left}=..."  # values may be secret
+    shown = f"-var={left}=..."  # hide the value, which may be secret
     if not equals or not name:
         problems.append(_wrong(shown.rstrip("=."), "is not NAME=VALUE or UNIT:NAME=VALUE"))
         return
@@ -148,7 +148,7 @@ def _add_file(
 def _addresses(
     option: str, parse: Callable[[str], A], texts: Iterable[str], units: Sequence[str], problems: list[Diagnostic]
 ) -> list[tuple[str, A]]:
-    """The pairs (unit, address) for arguments of the form UNIT:ADDRESS."""
+    """(unit, address) for each argument UNIT:ADDRESS."""
     result = []
     for text in texts:
         unit, colon, address = text.partition(":")

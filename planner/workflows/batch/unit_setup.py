@@ -1,4 +1,4 @@
-"""Setting a unit up: its options, its recipe, and the work of `init` if that has not been done yet."""
+"""Sets up a unit: its options, its recipe, and `init` if that has never run."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from planner.world.state.workspace import current_workspace, read_pointer
 
 NOT_INSTALLED = "config.module_not_installed"
 OWN_RULES = os.path.join(".planner", "rules")
-"""the directory of a unit's own rules"""
+"""directory of a unit's own rules"""
 
 
 def options_of(request: Request) -> OperationOptions:
-    """The options of a command for this unit: the options of the request, with those of the unit. Raises Failure."""
+    """The options of the request and of the unit. Raises Failure."""
     options = request.options
     given, coming = _made_of(request)
     files = (("var-file", file) for file in request.var_files)
@@ -51,7 +51,7 @@ def options_of(request: Request) -> OperationOptions:
 
 
 def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
-    """The values of variables that the fleet sets, and the states that units before this one will write. Raises
+    """The values of variables that the fleet sets, and the states that earlier units are going to write. Raises
     Failure."""
     if not (request.inputs or request.variables or request.upstream):
         return {}, {}
@@ -62,8 +62,8 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
 
 
 def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
-    """The values that the fleet sets and the command line does not: -var and -var-file take precedence."""
-    values, _ = collect_variables(".", request.options.var_args, {})  # problems are reported with the configuration
+    """The fleet's values without variables that the command line sets, because -var and -var-file take precedence."""
+    values, _ = collect_variables(".", request.options.var_args, {})  # loading the configuration reports the problems
     return {
         name: value
         for name, value in given.items()
@@ -72,14 +72,14 @@ def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
 
 
 def _arguments(request: Request) -> tuple[tuple[str, str], ...]:
-    """The settings of the unit in the form of command line options."""
+    """The recipe's -var and -var-file arguments for the request."""
     if request.recipe is None or not request.recipe.arguments:
         return ()
     return fitting_arguments(request)
 
 
 def set_up_unit(request: Request) -> None:
-    """Run `init` for a unit that was never set up here. Raises Failure."""
+    """Run `init` if it has never run for the unit. Raises Failure."""
     with ALONE, home(request):
         reading = read_configuration(options_of(request))
         if is_new(reading):
@@ -87,8 +87,7 @@ def set_up_unit(request: Request) -> None:
 
 
 def store_of_unit(deployment: str | None = None) -> Store | None:
-    """The store in a service that `init` has set up for the unit or a deployment of a stack; None for other kinds of
-    stores."""
+    """The store of a unit or deployment, if its backend is a service that `init` has set up; otherwise None."""
     if deployment is not None:
         return _store_of_deployment(deployment)
     pointer, _ = read_pointer(data_folder("."))
@@ -105,7 +104,7 @@ def _store_of_deployment(deployment: str) -> Store | None:
 
 
 def is_new(reading: ConfigurationReading[OperationOptions]) -> bool:
-    """Whether the unit was never set up: its modules or providers are not installed, or its backend is not set up."""
+    """Whether `init` has never run: modules or providers are not installed, or the backend is not set up."""
     config, directory = reading.config, reading.begun.options.directory
     if any(d.code == NOT_INSTALLED for d in reading.problems):
         return True
@@ -117,7 +116,6 @@ def is_new(reading: ConfigurationReading[OperationOptions]) -> bool:
 
 
 def set_up(request: Request, reading: ConfigurationReading[OperationOptions]) -> None:
-    """Run `init`. Raises Failure."""
     from planner.operations.init import init
 
     problems = init(options_of(request), read=reading)
@@ -126,22 +124,20 @@ def set_up(request: Request, reading: ConfigurationReading[OperationOptions]) ->
 
 
 def with_recipe(request: Request) -> Request:
-    """A request whose recipe is ready, for reading the configuration. Raises Failure."""
+    """The request with a recipe that is ready for reading the configuration. Raises Failure."""
     if request.recipe is None:
         return request
     return looked_at(request)
 
 
 def surrounded(request: Request) -> AbstractContextManager[object]:
-    """Set the environment of the unit. Raises Failure."""
+    """Context with the unit's environment. Raises Failure."""
     return nullcontext() if request.recipe is None else recipe_run.surrounded(request)
 
 
-# The context of a unit while a process works on it: its directory, its environment, and the lock that keeps other units
-# out.
-#
-# Planning reads relative to the working directory and the environment, which belong to the process: both are set for
-# one unit at a time (`ALONE`) and restored afterwards.
+# The context of a unit while a process works on it: its directory, its environment and a lock. Planning reads relative
+# to the working directory and the environment, which belong to the process, so both are set for one unit at a time
+# (`ALONE`) and restored afterwards.
 
 
 ALONE = threading.RLock()
@@ -149,8 +145,7 @@ ALONE = threading.RLock()
 
 @contextmanager
 def home(request: Request) -> Iterator[None]:
-    """The working directory and the environment of a unit; the recursion limit and the limit of digits are the same as
-    for a command."""
+    """Sets the working directory and environment of a unit, and the recursion and digit limits of a command."""
     here = os.getcwd()
     depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
     wanted = dict(request.environment)
@@ -181,8 +176,7 @@ _since_tidy = 0
 
 
 def tidy() -> None:
-    """Collect garbage among new objects from time to time; otherwise the reference cycles of finished units would
-    accumulate."""
+    """Collect young garbage once in 100 units, because finished units leave reference cycles."""
     global _since_tidy
     _since_tidy += 1
     if _since_tidy >= 100:
@@ -191,6 +185,6 @@ def tidy() -> None:
 
 
 def peak() -> int:
-    """The peak memory of this process, in bytes."""
+    """Peak memory of this process in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -1,5 +1,5 @@
-"""The work on one unit, in any process: it receives a request, returns a result, and stores nothing else. Also surveys
-the configuration of a unit: its state, the states that it reads, its files."""
+"""Works on one unit, in any process: receives a request and returns a result, without storing anything else. Also
+surveys a unit's configuration: its state, the states that it reads, its files."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def _nothing() -> None:
 
 
 def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
-    """Plan, apply, destroy or validate one unit. Failures are part of the result. The only exception is Unmet, raised
-    by `before_changes`, which is called after all reading and before any change."""
+    """Plan, apply, destroy or validate a unit. Failures are part of the result. `before_changes` is called after all
+    reads and before any change; Unmet, which it may raise, is the only exception."""
     begin, used, started = time.monotonic(), time.process_time(), time.time()
     with ALONE, home(request), RECORDER.recording():
         if os.path.isabs(request.state):
-            RECORDER.look(request.state)  # the state is read through its lock, which opens it for writing
+            RECORDER.look(request.state)  # the lock opens the state for writing, which is not recorded as a read
         secret = is_secret_directory(".")
         before = service_reads()
         try:
@@ -113,7 +113,6 @@ def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
 
 
 def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
-    """The surveys of some units' configurations."""
     return [_survey(request, folder) for request, folder in zip(requests, folders, strict=True)]
 
 
@@ -135,12 +134,12 @@ def _survey(request: Request, folder: str) -> Survey:
                 if is_new(reading) and not (request.recipe is not None and request.recipe.refusals):
                     try:
                         set_up(request, reading)
-                    except Failure:  # the plan of the unit reports the reason; the dependencies are known without it
+                    except Failure:  # the plan of the unit reports the reason; dependencies are known without it
                         is_whole = False
                     if stays_as_it_is(reading):
                         RECORDER.look_again(data_folder(reading.begun.options.directory))
                     else:
-                        RECORDER.begin_again()  # paths that were read earlier do not matter
+                        RECORDER.begin_again()  # earlier reads are irrelevant
                         reading = read_configuration(options_of(request))
                 made = survey(request.unit, reading, folder)
         except Failure as failure:
@@ -148,15 +147,15 @@ def _survey(request: Request, folder: str) -> Survey:
             is_whole = False
         looked_at = RECORDER.compared()
         if made.problems and is_secret_directory("."):
-            is_whole = False  # their content is not stored in the cache
+            is_whole = False  # their content is not cached
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 
-# The work on one unit in this process: plan, apply, destroy, validate, or read its state.
+# Work on a unit in this process: plan, apply, destroy, validate, or read its state.
 
 
 def do(request: Request, check: Check) -> UnitResult:
-    """Do the requested work. Raises Failure, and the exception Unmet from `check`."""
+    """Raises Failure, and Unmet from `check`."""
     if request.command == "state" and request.deployment is None:
         return _state(request)
     if request.recipe is None:
@@ -197,7 +196,7 @@ def _run(request: Request, check: Check) -> UnitResult:
 
 
 def _apply(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan and apply without approval, in rounds: deferred parts are planned again after the rest is applied."""
+    """Plan and apply without approval, in rounds: deferred parts are planned again after the others are applied."""
     result = _apply_once(request, options, check)
     while decide("apply", {}, result=result.result, is_partial=result.is_partial).is_continued:
         more = _apply_once(request, options, lambda: None)
@@ -209,7 +208,7 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> UnitRes
 
 
 def _apply_once(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan and apply; the state remains locked in between."""
+    """Plan and apply under one lock of the state."""
     from planner.operations.apply import apply
     from planner.operations.plan import release
 
@@ -225,7 +224,8 @@ def _apply_once(request: Request, options: OperationOptions, check: Check) -> Un
         tainted = [c.address for c in made.plan.changes if c.reason == "replace_because_tainted"]
         if tainted and request.spares_tainted:
             return spared_result(request, planned.diagnostics, tainted)
-        short = of_plan(evolve(request, facts=()), made, planned.diagnostics)  # before apply replaces planned values
+        # summarized first, because apply replaces planned values
+        short = of_plan(evolve(request, facts=()), made, planned.diagnostics)
         applied = apply(options, planned, hooks)
     finally:
         problems += release(planned)
@@ -261,8 +261,8 @@ def _with_recorded(result: UnitResult, state: State) -> UnitResult:
 
 
 def _state(request: Request) -> UnitResult:
-    """The current state of the unit: its lineage and serial, and as text who wrote it last and who holds its lock. With
-    an approved plan, also whether it was applied, and if it was, the outputs."""
+    """The current state: lineage and serial; in `text`, who wrote it last and who holds its lock. With an approved
+    plan, also whether it was applied and, if so, the outputs."""
     request = with_recipe(request)
     with surrounded(request):
         options = options_of(request)
@@ -296,11 +296,10 @@ _PROVIDER = "terraform.io/builtin/terraform"
 
 
 def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) -> Survey:
-    """The survey of a loaded configuration, in the working directory of the unit. Paths of its files are shown relative
-    to `folder`."""
+    """The survey of a loaded configuration in the unit's directory. Paths are shown relative to `folder`."""
     begun, config, problems = reading.begun, reading.config, list(reading.problems)
     if config is None:
-        # problems are reported by planning; the readable part still shows which units wait for which
+        # planning reports the problems; the readable part still shows dependencies
         config, _ = load_tree(".", variables=begun.given, workspace=begun.workspace, locate=lambda *_: None)
         problems = []
     kind, settings = "local", dict[str, Any]()
@@ -313,7 +312,8 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
         pointer, more = read_pointer(data_folder(begun.options.directory))
         problems += more
         if pointer is not None and pointer.type == kind:
-            settings = {**settings, **pointer.settings}  # init may have received more settings than the block contains
+            # init may have received settings that the block does not contain
+            settings = {**settings, **pointer.settings}
     state = "" if has_errors(problems) else state_identity(kind, settings, begun.workspace)
     remote = tuple(_remote_reads(config, begun, folder))
     files = [os.path.abspath(name) for name in config.files]
@@ -326,7 +326,7 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
 
 
 def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -> list[RemoteRead]:
-    """The states that the modules read; a state that cannot be determined without planning is unknown."""
+    """The states that the modules read; `state` is "" if only planning can determine it."""
     reads: list[RemoteRead] = []
     for path, module, scope in module_scopes(config.root, given_values(begun.given), begun.workspace):
         for key in sorted(module.resources):
@@ -344,7 +344,7 @@ def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -
 
 
 def _state_read(content: Content, scope: StaticScope) -> str:
-    """The state that a data source reads; "" if unknown without planning."""
+    """The state that a data source reads; "" if only planning can determine it."""
     values: dict[str, Value] = {}
     for name, attribute in content.attributes.items():
         problems = Problems()

@@ -1,1 +1,1 @@
-"""The language server for configuration and rule files; `server.py` implements the protocol."""
+"""The language server for configuration and rule files. `server.py` implements the protocol."""

@@ -1,4 +1,4 @@
-"""Code actions: corrections of names, missing declarations and requirements, extraction of expressions."""
+"""Code actions: corrected names, missing declarations and requirements, extraction of expressions."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _HINT = re.compile(r'Did you mean "([^"\n]+)"\?')
 _LAST_NAME = re.compile(r'[\w-]+(?="?\Z)')
 _FIXED = ("depends_on", "provider", "providers")
 _FIXED_IN = {"module": ("source", "version"), "output": ("sensitive", "ephemeral", "deprecated")}
-"""arguments whose values are constants"""
+"""arguments that must be constants"""
 _MOVABLE = ("resource", "data", "module", "local")
-"""the kinds of declarations that can be moved to a new module"""
+"""declarations that can be moved to a new module"""
 _MOST_MOVED = 100
-"""the maximum number of moved blocks that a code action writes"""
+"""maximum number of moved blocks in one code action"""
 Edits = dict[str, list[tuple[int, int, str]]]
 
 
 def code_actions(
     workspace: Workspace, model_of: ModelOf, path: str, start: int, end: int, problems: Iterable[Any]
 ) -> list[Json]:
-    """The actions for a range of a file; `problems` are the diagnostics there."""
+    """The actions for a range of a file. `problems`: its diagnostics."""
     maker = _Actions(workspace, model_of, path)
     result = [*maker.corrections(problems)]
     body = workspace.body(path)[0]
@@ -73,7 +73,7 @@ class _Actions:
     # ---------------------------------------------------------------- names
 
     def corrections(self, problems: Iterable[Any]) -> Iterator[Json]:
-        """Corrections of names, as diagnostics suggest them."""
+        """Replace a name as a diagnostic suggests."""
         for problem in problems:
             match = _HINT.search(problem.message)
             start, end = self.document.at(problem.range.start), self.document.at(problem.range.end)
@@ -83,7 +83,7 @@ class _Actions:
                 yield self._action(f'Change to "{match[1]}"', edits)
 
     def declare(self, mention: NameUse, around: list[Any]) -> Iterator[Json]:
-        """Declarations for a name that is not declared."""
+        """Add a declaration for an undeclared name."""
         target = resolved(self.workspace, self.directory, mention.key)
         if target is None or declarations(self.workspace, target):
             return
@@ -105,8 +105,7 @@ class _Actions:
             yield self._action(f'Declare local value "{name}"', self._local(name, "null"))
 
     def _type(self, around: list[Any]) -> str:
-        """The type for a variable that is the whole value of an argument; in a file with values, the type of the
-        value."""
+        """The type of a new variable: of the argument whose whole value it is or, in a variables file, of the value."""
         if kind_of(self.path) == "values":
             return _type_of(around[-1].expr) if around and isinstance(around[-1], Attribute) else "any"
         blocks = [BlockHeader(n.type, tuple(label.value for label in n.labels)) for n in around if isinstance(n, Block)]
@@ -124,7 +123,8 @@ class _Actions:
         return "string"
 
     def _append(self, target: DeclaredObject, name: str, block: str) -> Edits:
-        """Append a block to the file in which such blocks usually are, or to the first file of the module."""
+        """Append a block to the file where such blocks usually are, to the current file, or to the module's first
+        file."""
         files = [path for path in self.workspace.module(target.directory).files if path.endswith((".tf", ".tofu"))]
         usual = [path for path in files if os.path.basename(path).split(".")[0] == name]
         own = [self.path] if self.path in files else []
@@ -140,7 +140,7 @@ class _Actions:
             return ""
 
     def _local(self, name: str, value: str) -> Edits:
-        """Add a local value to the first locals block of the file, or in a new block."""
+        """Add a local value to the first locals block of the file, or to a new block."""
         body = self.workspace.body(self.path)[0]
         for block in getattr(body, "blocks", ()):
             if block.type == "locals" and self.document.text[block.end - 1 : block.end] == "}":
@@ -152,7 +152,7 @@ class _Actions:
     # ---------------------------------------------------------------- missing parts of a block
 
     def completed(self, blocks: list[Block]) -> Iterator[Json]:
-        """Add the missing required arguments of a block, and the requirement of its provider."""
+        """Add a block's missing required arguments, and the requirement of its provider."""
         outer, block = blocks[0], blocks[-1]
         if self.path.endswith(".json"):
             return
@@ -206,14 +206,14 @@ class _Actions:
     # ---------------------------------------------------------------- count
 
     def keyed(self, blocks: list[Block], around: list[Any], start: int) -> Iterator[Json]:
-        """Replace count by for_each, with moved blocks, if the number of instances is known."""
+        """Replace count by for_each, with moved blocks, if the number of instances is constant."""
         block = blocks[0]
         count = attributes_of(block.body).get("count")
         is_there = start <= block.header_end or count in around
         if count is None or not is_there or block.type not in ("resource", "module") or self.path.endswith(".json"):
             return
         if variables(count) and self.workspace.callers(self.directory):
-            return  # the values in each calling module determine the number
+            return  # calling modules determine the number
         model, source = self.model_of(self.path), Source(os.path.basename(self.path), self.document.text)
         number = model.value(Expr(count.expr, source), "count")
         labels = ".".join(label.value for label in block.labels)
@@ -257,7 +257,7 @@ class _Actions:
             yield self._action(f"Extract to var.{name}", edits, "refactor.extract")
 
     def extracted_module(self, start: int, end: int) -> Iterator[Json]:
-        """Extract the selected blocks to a new module below this one."""
+        """Extract the selected blocks to a new module in a subdirectory."""
         inside = [one for one in self.workspace.symbols(self.path).symbols if start <= one.start and one.end <= end]
         keys = [one.key for one in inside if one.block in _MOVABLE]
         name = next((one.name for one in inside if one.key in keys and one.block != "local"), "")
@@ -271,7 +271,7 @@ class _Actions:
         try:
             edits = extraction_edits(self.workspace, self.directory, keys, to)
         except Failure:
-            return  # blocks that cannot be moved get no action
+            return  # no action for blocks that cannot be moved
         title = f"Extract to module {os.path.relpath(to, self.directory)}"
         yield self._action(title, edits, "refactor.extract")
 
@@ -284,7 +284,7 @@ class _Actions:
 
 
 def _type_of(node: Any) -> str:
-    """The type for a variable that replaces an expression."""
+    """The type of a variable that replaces an expression."""
     if not isinstance(node, Literal):
         return "string" if isinstance(node, Template | Wrap) else "any"
     if isinstance(node.value, str):
@@ -301,7 +301,7 @@ def _takes_references(blocks: list[Block], name: str) -> bool:
 
 
 def _is_free(node: SyntaxNode, attribute: Attribute) -> bool:
-    """Whether an expression does not use names that a `for` around it binds."""
+    """Whether an expression uses no name that a surrounding `for` binds."""
     inside = {getattr(one, "root", None) or getattr(one, "name", "") for one in variables(node)}  # type: ignore[arg-type]
     bound = set()
     for outer in nodes(attribute):
@@ -311,7 +311,7 @@ def _is_free(node: SyntaxNode, attribute: Attribute) -> bool:
 
 
 def _empty(type: str) -> str:
-    """A simple initial value of a type."""
+    """An initial value of a type."""
     if type.startswith(("list", "set", "tuple")):
         return "[]"
     if type.startswith(("map", "object")):

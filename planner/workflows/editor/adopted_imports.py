@@ -1,6 +1,6 @@
-"""The plan for `adopt`, in which the targets of import blocks have generated configuration. That can be generated only
-for a resource without count and for_each. Therefore each instance that an import block names is first planned as a
-resource of its own, with a name that the configuration does not have."""
+"""Plans with generated configuration for the targets of import blocks, for `adopt`. Configuration can be generated only
+for a resource without count and for_each, so each instance that an import block names is first planned as a resource of
+its own, under an unused name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.workflows.editor.texts import TextDocument, uri_of
 
 
 def generated_plan(options: OperationOptions) -> MadePlan[Any]:
-    """The plan with generated configuration for the targets of import blocks that have none. Raises Failure."""
+    """Raises Failure."""
     with tempfile.TemporaryDirectory() as folder:
         generating = evolve(options, generate_config_out=os.path.join(folder, "generated.tf"))
         config = read_configuration(options).config
@@ -37,7 +37,7 @@ def generated_plan(options: OperationOptions) -> MadePlan[Any]:
 
 
 def _repeated(root: ModuleConfig) -> Iterator[ImportDecl]:
-    """The import blocks in HCL syntax that name instances with keys of resources without a block, by their id."""
+    """The native import blocks whose target is an instance with a key, of a resource without a block."""
     for block in root.imports:
         target = block.target
         is_keyed = block.instance is None or block.instance.key is not None

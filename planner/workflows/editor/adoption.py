@@ -1,6 +1,6 @@
-"""`adopt`: write configuration for objects of the state and of import blocks that have none. At first, the blocks
-contain the required arguments and the arguments that have values. If a plan shows that more arguments are needed, these
-are added. A value that comes from another object becomes a reference, and a repeated value becomes a variable."""
+"""`adopt`: writes configuration for objects of the state and of import blocks that have none. A block first contains
+the required arguments and those with values; if a plan shows that it needs more, these are added. A value that comes
+from another object becomes a reference, and a repeated value becomes a variable."""
 
 from __future__ import annotations
 
@@ -34,21 +34,20 @@ from planner.workflows.editor.symbols import nodes
 from planner.workflows.editor.texts import TextDocument, uri_of
 
 _ROUNDS = 6
-"""the maximum number of plans that are made to find the arguments that the blocks need"""
+"""maximum number of plans to find the arguments that blocks need"""
 _REPEATED = 3
-"""the number of blocks in which an argument must have the same value so that the value becomes a variable"""
+"""number of blocks with an equal argument from which on the value becomes a variable"""
 _LONG = 8
-"""the length, in characters, from which equal values are unlikely to be a coincidence"""
+"""minimum length in characters at which equal values are unlikely to be a coincidence"""
 _WIDE = 80
-"""the maximum length, in characters, of a list in one line"""
+"""maximum length in characters of a list on one line"""
 _PREFERRED = ("id", "arn", "self_link", "name")
 _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
-"""attributes whose values identify an object"""
+"""attributes that identify an object"""
 
 
 def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
-    """Write configuration for objects without it (all, or those of the named resources) into a new file. Raises
-    Failure."""
+    """Write configuration for objects without it (of the named resources, or all) into a new file. Raises Failure."""
     path = os.path.join(os.path.abspath(options.directory), to)
     if path_exists(path) or not to.endswith((".tf", ".tofu")):
         raise refusal(f"{to} exists already, or its name does not end with .tf: name a new file with -to=FILE.")
@@ -58,7 +57,7 @@ def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refac
 
 
 class _NewResource:
-    """A resource to be declared: its instances by key, with their values."""
+    """A resource to declare: {key: values of the instance}."""
 
     def __init__(self, change: ResourceChange, schema: BlockSchema) -> None:
         self.address, self.type, self.name = change.resource_address, change.type, change.name
@@ -67,10 +66,9 @@ class _NewResource:
         self.instances: dict[Any, dict[str, Value]] = {}
         self.included = {name for name, one in schema.attributes.items() if one.required}
         self.verbatim: set[str] = set()
-        """arguments that contain JSON in a form that differs from the output of jsonencode"""
+        """arguments with JSON that jsonencode would print differently"""
 
     def add(self, change: ResourceChange) -> None:
-        """Add an instance."""
         value = change.before if change.before.__class__ is dict else change.after
         plain = unmark(value)[0]
         self.instances[change.key] = plain if isinstance(plain, dict) else {}
@@ -79,7 +77,7 @@ class _NewResource:
                 self.included.add(name)
 
     def include(self, names: Iterable[str]) -> bool:
-        """Add arguments. Returns whether any is new."""
+        """Include arguments. Returns whether one of them is new."""
         known = {name for name in names if self._may_set(name)}
         again = {name for name in known & self.included - self.verbatim if self._is_json(name)}
         has_more = bool(again) or not known <= self.included
@@ -88,7 +86,7 @@ class _NewResource:
         return has_more
 
     def include_all(self) -> bool:
-        """Add all arguments with a value. Returns whether any is new."""
+        """Include all arguments with a value. Returns whether one of them is new."""
         return self.include(name for value in self.instances.values() for name in value if not _is_empty(value[name]))
 
     def _is_json(self, name: str) -> bool:
@@ -107,14 +105,14 @@ class _Adoption:
         self.root = before.loaded.config.root
         self.objects: dict[str, _NewResource] = {}
         self.variables: dict[str, str] = {}
-        """the blocks of new variables by name"""
+        """{name: block} of new variables"""
         self.inputs: dict[str, Any] = {}
-        """values of sensitive variables, for the plan"""
+        """values of sensitive variables for the plan"""
         self._choose(addresses)
         self._secrets = self._values(True)
 
     def _choose(self, addresses: Sequence[str]) -> None:
-        """Collect the objects. Raises Failure."""
+        """Raises Failure."""
         left, others = set(addresses), set[str]()
         for change in self.before.plan.changes:
             is_without = change.reason == "delete_because_no_resource_config" and not change.deposed
@@ -149,8 +147,8 @@ class _Adoption:
         yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)
 
     def result(self) -> Refactoring:
-        """The file, if these objects are unchanged in a plan with it, and the plan of all other objects is the same as
-        without it. Raises Failure."""
+        """The new file, if a plan with it leaves these objects unchanged and is otherwise equal to the plan without it.
+        Raises Failure."""
         for number in range(_ROUNDS):
             text = self._text()
             try:
@@ -179,7 +177,7 @@ class _Adoption:
             return plan_or_fail(evolve(self.options, inputs={**self.options.inputs, **self.inputs}))
 
     def _failing(self, text: str, failure: Failure) -> list[_NewResource]:
-        """The objects whose blocks have the errors; all objects if it is not known which."""
+        """The objects whose blocks have errors; all objects if that is unknown."""
         subjects = [one.subject for one in failure.diagnostics if one.subject is not None]
         name = os.path.basename(self.path)
         lines = [one.start for one in subjects if os.path.basename(one.filename) == name]
@@ -192,7 +190,7 @@ class _Adoption:
         return [one for key, one in self.objects.items() if key in hit] or list(self.objects.values())
 
     def _different(self, after: MadePlan[Any]) -> Iterator[tuple[_NewResource, ResourceChange, set[str]]]:
-        """The objects that would change, with their changes and the arguments that differ."""
+        """(object, change, arguments that differ) for each object that would change."""
         for change in after.plan.changes:
             one = self.objects.get(change.resource_address)
             if one is not None and not change.deposed and change.action != "no-op":
@@ -228,7 +226,8 @@ class _Adoption:
         return "\n".join([*required, *(self.variables[name] for name in sorted(self.variables)), *blocks.values()])
 
     def _requirements(self) -> Iterator[str]:
-        """The requirements of providers that their names do not imply, if the configuration has no such block."""
+        """required_providers for sources that the providers' names do not imply, unless the configuration has the
+        block."""
         sources = {one.provider.source.rpartition("/")[2]: one.provider.source for one in self.objects.values()}
         lines = [
             f"    {name} = {{\n      source = {quote(source)}\n    }}\n"
@@ -239,7 +238,7 @@ class _Adoption:
             yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
 
     def _block(self, one: _NewResource) -> str:
-        """The block of a resource with all of its instances."""
+        """The block of a resource, for all of its instances."""
         keys = sorted(one.instances, key=lambda key: (isinstance(key, str), key if key is not None else 0))
         contents = [self._content(one, key) for key in keys]
         blocks = [content for _, content in contents]
@@ -281,8 +280,8 @@ class _Adoption:
 
     @staticmethod
     def _nested(one: _NewResource, contents: list[list[Block]]) -> tuple[str, dict[str, list[str]]]:
-        """The nested blocks that all instances have, and the lists of differing blocks, by type. Raises Failure for
-        blocks inside such blocks."""
+        """Nested blocks that are equal in all instances, as source; for types whose blocks differ, {type: source of
+        each instance's list}. Raises Failure if such blocks contain blocks."""
         kept, dynamic = [], {}
         for name in dict.fromkeys(block.type for blocks in contents for block in blocks):
             own = [[block for block in blocks if block.type == name] for blocks in contents]
@@ -298,7 +297,7 @@ class _Adoption:
         return "".join(kept), dynamic
 
     def _content(self, one: _NewResource, key: Any) -> tuple[dict[str, str], list[Block]]:
-        """The arguments of an instance by name, and its nested blocks."""
+        """The arguments of an instance as {name: source}, and its nested blocks."""
         value = one.instances[key]
         chosen = {name: one.schema.attributes[name] for name in sorted(one.included)}
         hidden = {name: schema for name, schema in chosen.items() if _is_hidden(schema, value.get(name))}
@@ -316,7 +315,7 @@ class _Adoption:
         return arguments, body.blocks
 
     def _secret(self, one: _NewResource, name: str, key: Any, value: Value) -> str:
-        """The expression for a secret: a reference to another object, else a sensitive variable."""
+        """The source for a secret: a reference to another object's attribute, otherwise a new sensitive variable."""
         plain = unmark_deep(value)[0]
         hits = self._secrets.get(plain, ()) if isinstance(plain, str) else ()
         hits = [hit for hit in hits if hit[0] != one.address and hit[3]]
@@ -334,7 +333,7 @@ class _Adoption:
     # ---------------------------------------------------------------- references and variables
 
     def _with_references(self, blocks: dict[str, str]) -> Iterator[tuple[str, str]]:
-        """The blocks, with references to other objects instead of values of those objects."""
+        """Blocks in which values of other objects are replaced by references."""
         known = self._values(False)
         parts = {
             value: (f"{hits[0][1]}.{min((hit[2] for hit in hits), key=_preference)}", hits[0][0])
@@ -369,8 +368,8 @@ class _Adoption:
             yield key, with_edits(text, changes)
 
     def _values(self, secret: bool) -> dict[str, list[tuple[str, str, str, bool]]]:
-        """The attributes whose value is a string, by the string; only sensitive attributes if `secret`, otherwise only
-        the others. Each as (resource, reference to the instance, attribute, whether only the provider sets it)."""
+        """{string: attributes with this value}; each attribute is (resource, reference to the instance, name, whether
+        only the provider sets it). Only sensitive attributes if `secret`, otherwise only the others."""
         result: dict[str, list[tuple[str, str, str, bool]]] = {}
         for change in self.before.plan.changes:
             key = change.resource_address
@@ -389,19 +388,19 @@ class _Adoption:
         return result
 
     def _dependencies(self, key: str) -> set[str]:
-        """The resources on which a resource depends, according to the state."""
+        """The resources that the state records as dependencies."""
         resource = self.before.loaded.state.resources.get(key)
         instances = resource.instances.values() if resource is not None else ()
         return {one for instance in instances if instance.current is not None for one in instance.current.dependencies}
 
     @staticmethod
     def _counts(blocks: dict[str, str]) -> Counter[tuple[str, str]]:
-        """The number of blocks with a string as an argument, by the argument's name and the string."""
+        """{(argument name, string): number of blocks}."""
         pairs = ({(attribute.name, value) for attribute, value in _arguments(text)} for text in blocks.values())
         return Counter(pair for one in pairs for pair in one)
 
     def _with_variables(self, blocks: dict[str, str]) -> dict[str, str]:
-        """The blocks, with variables for values that many of them have."""
+        """Blocks in which frequent values are replaced by variables."""
         counts = self._counts(blocks)
         chosen: dict[tuple[str, str], str] = {}
         for (name, value), number in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
@@ -418,7 +417,7 @@ class _Adoption:
 
 
 def _list_text(texts: list[str]) -> str:
-    """An expression for the element of a list at the instance's index."""
+    """The source of `[...][count.index]`."""
     line = f"[{', '.join(texts)}][count.index]"
     lines = "".join(f"    {text},\n" for text in texts)
     return line if len(line) <= _WIDE and "\n" not in line else f"[\n{lines}  ][count.index]"
@@ -430,13 +429,13 @@ def _text_of(node: Block | Attribute) -> str:
 
 
 def _names_of(contents: list[list[Block]], type: str) -> list[str]:
-    """The names of all arguments that are set in at least one of the blocks of a type."""
+    """The arguments that at least one block of this type sets."""
     own = (block for blocks in contents for block in blocks if block.type == type)
     return list(dict.fromkeys(name for block in own for name in block.body.just_attributes()[0]))
 
 
 def _objects_text(blocks: list[Block], names: list[str]) -> str:
-    """Blocks as a list of objects, all with the same attributes."""
+    """The source of a list of objects, one for each block, all with the same attributes."""
     rows = []
     for block in blocks:
         arguments = block.body.just_attributes()[0]
@@ -450,7 +449,7 @@ def _preference(name: str) -> tuple[int, str]:
 
 
 def _identifies(hit: tuple[str, str, str, bool]) -> bool:
-    """Whether an attribute has a value that the provider creates for one object, such as an ID."""
+    """Whether the provider creates this value for one object, as it does an ID."""
     return hit[3] and _IDENTITY.match(hit[2]) is not None
 
 
@@ -481,12 +480,12 @@ def _is_hidden(schema: AttributeSchema, value: Value) -> bool:
 
 def _body(text: str) -> NativeBody:
     body, _, _ = load_text(text.encode(), "adopted.tf", keep=False)
-    assert isinstance(body, NativeBody)  # generated here
+    assert isinstance(body, NativeBody)  # the source was generated above, in native syntax
     return body
 
 
 def _inside(text: str, literal: Literal, parts: dict[str, tuple[str, str]]) -> Iterator[tuple[int, int, str, str]]:
-    """The identifiers of objects in a quoted string: the place of each, with the reference and the resource."""
+    """The identifiers of other objects in a quoted string, as (start, end, reference, resource)."""
     source, end = text[literal.start : literal.end], 0
     hits = sorted((source.find(value), -len(value), value) for value in parts if value in source)
     for at, _, value in hits if source.startswith('"') else ():
@@ -496,7 +495,7 @@ def _inside(text: str, literal: Literal, parts: dict[str, tuple[str, str]]) -> I
 
 
 def _null_lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """The edits that remove null arguments of nested blocks."""
+    """Edits that remove null arguments from nested blocks."""
     blocks = list(_body(text).blocks)
     while blocks:
         body = blocks.pop().body
@@ -508,7 +507,7 @@ def _null_lines(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _strings(body: NativeBody) -> Iterator[Literal]:
-    """The literal strings in arguments, without keys of objects."""
+    """Literal strings in a body, without keys of objects."""
     keys = {id(node.key) for node in nodes(body) if isinstance(node, ObjectItem)}
     for node in nodes(body):
         if isinstance(node, Literal) and isinstance(node.value, str) and id(node) not in keys:
@@ -516,7 +515,7 @@ def _strings(body: NativeBody) -> Iterator[Literal]:
 
 
 def _arguments(text: str) -> Iterator[tuple[Attribute, str]]:
-    """The arguments of a resource that are literal strings."""
+    """Arguments that are literal strings, with their strings."""
     for block in _body(text).blocks:
         inner = block.body.attributes if isinstance(block, Block) and isinstance(block.body, NativeBody) else {}
         for attribute in inner.values():

@@ -26,32 +26,31 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.workflows.stacks.validate import validate_stack
 
 LARGE = 1_000_000
-"""the size of open files, in characters, above which a module is checked only in another process"""
+"""size of open files in characters, above which only another process checks a module"""
 MOST_MODELS = 6
-"""the maximum number of kept models"""
+"""maximum number of cached models"""
 Found = dict[str, list[Json]]
-"""the problems by file"""
+"""{file: diagnostics}"""
 _MODULES = ("configuration", "values", "test", "query")
 _NOT_REFERRED = frozenset(("output", "moved", "removed", "import", "check", "terraform"))
 _GLANCED = ("undeclared_variable", "undeclared_local")
-"""the last parts of the codes of those errors that a quick check of a single file reports, too"""
+"""ends of the codes of errors that the quick check of a single file reports, too"""
 
 
 class Checking:
-    """The models of open modules, and the problems of each."""
+    """The models of open modules, and the diagnostics of each."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._models: dict[str, Model] = {}
-        self._former: dict[str, Model] = {}  # the models of edited modules before the edits
-        self._edited: dict[str, set[str]] = {}  # the edited files of these modules
-        self._declared: dict[str, dict[str, frozenset[str]]] = {}  # names by module and file, as in the model
-        self._reach: dict[str, frozenset[str]] = {}  # the directories of each module's tree at the last check
+        self._former: dict[str, Model] = {}  # models of edited modules before the edits
+        self._edited: dict[str, set[str]] = {}  # edited files of these modules
+        self._declared: dict[str, dict[str, frozenset[str]]] = {}  # {module: {file: declared names}}, as in the model
+        self._reach: dict[str, frozenset[str]] = {}  # {module: directories of its tree at the last check}
         self._found: dict[tuple[str, str], Found] = {}
-        self._placed: dict[str, TextDocument] = {}  # the texts to which the problems refer
+        self._placed: dict[str, TextDocument] = {}  # the versions of files to which diagnostics refer
 
     def model(self, path: str) -> Model:
-        """The current model of the module of a file."""
         directory = self.workspace.directory_of(path)
         known = self._models.pop(directory, None)
         if known is None:
@@ -60,7 +59,7 @@ class Checking:
             if not any(map(self._is_unreadable, here)):
                 self._former.pop(directory, None)
                 self._declared[directory] = {one: self._keys(one) for one in here}
-        self._models[directory] = known  # the most recently used model comes last
+        self._models[directory] = known  # most recently used last
         self._reach[directory] = self._reach.get(directory, frozenset()) | known.directories
         for models in (self._models, self._former):
             for oldest in list(models)[:-MOST_MODELS]:
@@ -68,8 +67,8 @@ class Checking:
         return known
 
     def recent_model(self, path: str) -> Model:
-        """The model of the module of a file, for answers between two keystrokes. It may lack the last edits, if these
-        do not change declared names."""
+        """A model for answers between two keystrokes. It may lack the last edits, if these do not change declared
+        names."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)
         if former is not None and self._is_unreadable(path):
@@ -84,16 +83,16 @@ class Checking:
         return former if is_same else self.model(path)
 
     def _is_unreadable(self, path: str) -> bool:
-        """Whether no part of a file can be read: in JSON, a single syntax error is enough."""
+        """In JSON, one syntax error makes the whole file unreadable."""
         return path.endswith(".json") and bool(self.workspace.symbols(path).problems)
 
     def _keys(self, path: str) -> frozenset[str]:
-        """The names declared in a file that its module can refer to."""
+        """The names declared in a file to which its module can refer."""
         symbols = self.workspace.symbols(path).symbols
         return frozenset(symbol.key for symbol in symbols if symbol.block not in _NOT_REFERRED)
 
     def forget(self, path: str = "") -> None:
-        """Discard the models that include a changed file ("": all models)."""
+        """Discard the models that include a file; "" means all."""
         directory = os.path.dirname(path)
         if not path:
             self._former.clear()
@@ -107,7 +106,7 @@ class Checking:
                 self._edited[folder].add(path)
 
     def read_called(self, subject: tuple[str, str]) -> Iterator[None]:
-        """Read the modules that a module calls, one at each step. They are cached."""
+        """Read and cache the modules that a module calls, one at each step."""
         if subject[0] == "module" and not self.is_large(subject) and self._open_paths(subject):
             model = self.model(os.path.join(subject[1], "main.tf"))
             for name in model.root.calls:
@@ -115,8 +114,8 @@ class Checking:
                 yield
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
-        """A process that checks a module and all modules below it, which takes seconds for large trees. None if the
-        module calls no other module."""
+        """Start a process that checks a module with all modules below it, which takes seconds for large trees. None if
+        the module calls no other."""
         if not hasattr(os, "fork"):
             return None
         if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:
@@ -131,8 +130,8 @@ class Checking:
         return {"directories": sorted(model.directories), "problems": problems}
 
     def keep_tree(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
-        """Record the result of a process that has checked a module and all modules below it. The modules must not have
-        changed meanwhile. Returns the diagnostics of its files."""
+        """Record the result of `start_tree_check`. The modules must not have changed meanwhile. Returns the diagnostics
+        by file."""
         key, tree = ("tree", subject[1]), json.loads(result)
         for path in [path for kind, path in self._found if kind == "glance"]:
             del self._found["glance", path]
@@ -142,14 +141,14 @@ class Checking:
         return {path: self._diagnostics(path) for path in {**before, **tree["problems"]} if path}
 
     def subject(self, path: str) -> tuple[str, str]:
-        """The subject to check after a change of a file: its kind, and a directory or file."""
+        """The subject to check after a change of a file: (kind, directory or file)."""
         kind = kind_of(path)
         if kind in _MODULES:
             return "module", self.workspace.directory_of(path)
         return (kind, os.path.dirname(path)) if kind in ("stack", "rules") else (kind, path)
 
     def reached(self, path: str) -> list[tuple[str, str]]:
-        """The subjects to check that a change of a file may affect, and that have open files."""
+        """The subjects with open files that a change of a file may affect."""
         own = self.subject(path)
         result = {own: None} if own[0] else {}
         directory = os.path.dirname(path)
@@ -163,13 +162,13 @@ class Checking:
         return list(result)
 
     def is_large(self, subject: tuple[str, str]) -> bool:
-        """Whether the open files of a module take seconds to check."""
+        """Whether checking the open files takes seconds."""
         size = sum(len(self.workspace.opened.documents[path].text) for path in self._open_paths(subject))
         return hasattr(os, "fork") and subject[0] == "module" and size > LARGE
 
     def glance(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
-        """The syntax errors and undeclared names in the open files of a module, before it is checked. The other
-        diagnostics of these files are kept, and moved with their lines."""
+        """Syntax errors and undeclared names in the open files, before the module is checked. Other diagnostics are
+        kept and moved with their lines."""
         opened = self._open_paths(subject)
         if all(self._placed.get(path) is self.workspace.opened.documents[path] for path in opened):
             return {}  # another module was edited
@@ -189,16 +188,15 @@ class Checking:
         return [path for path in self.workspace.opened.documents if self.subject(path) == subject]
 
     def start_check(self, subject: tuple[str, str]) -> Fork:
-        """A process that checks a subject, for `keep`. Raises OSError."""
+        """Start a process that checks a subject, for `keep`. Raises OSError."""
         return start_fork(lambda: json.dumps(self._problems(subject)).encode())
 
     def keep(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
-        """Record the result of a process that has checked a subject. Returns the diagnostics of each file whose
-        diagnostics may have changed."""
+        """Record the result of `start_check`. Returns the diagnostics of each file where these may have changed."""
         return self._keep(subject, json.loads(result))
 
     def check(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
-        """Check a subject again. Returns the diagnostics of each file whose diagnostics may have changed."""
+        """Check a subject in this process. Returns the diagnostics of each file where these may have changed."""
         return self._keep(subject, self._problems(subject))
 
     def _problems(self, subject: tuple[str, str]) -> Found:
@@ -213,7 +211,7 @@ class Checking:
         before = self._found.pop(subject, {})
         kind, name = subject
         tree = self._found.get(("tree", name)) if kind == "module" else None
-        if tree is not None:  # from before the edit, but possibly still correct for other modules
+        if tree is not None:  # older than the edit, but perhaps still right for other modules
             before = {**before, **tree}
             self._found["tree", name] = {path: of for path, of in tree.items() if os.path.dirname(path) != name}
         opened = self._open_paths(subject)
@@ -261,8 +259,8 @@ class Checking:
                         yield path, hit
 
     def _undeclared(self, directory: str, path: str, mention: NameUse) -> Diagnostic | None:
-        """The error for a reference to an undeclared variable or local value, for when the check ended before reporting
-        it."""
+        """The error for a reference to an undeclared variable or local value, because a check that stops early does not
+        report it."""
         key, start, end = mention.key, mention.start, mention.end
         kind, _, name = key.partition(".")
         if kind not in ("var", "local") or declarations(self.workspace, DeclaredObject(directory, key)):
@@ -286,7 +284,7 @@ class Checking:
             problems = _guarded(lambda: read_batch_file(path, lambda root: _NoMemory(), is_read_only=True).diagnostics)
         for problem in problems:
             name = problem.subject.filename if problem.subject is not None else ""
-            yield os.path.abspath(name) if name else "", problem  # fleets use relative names
+            yield os.path.abspath(name) if name else "", problem  # fleets have relative names
 
     def _rules(self, directory: str, opened: list[str]) -> Iterator[tuple[str, Diagnostic]]:
         texts = self.workspace.opened.texts
@@ -303,7 +301,7 @@ _CHECKS = {
 
 
 class _NoMemory:
-    """A Memory without data from earlier commands, which stores nothing."""
+    """Implements FolderMemory without storing anything."""
 
     def folder(self, path: str) -> None:
         return None
@@ -313,7 +311,7 @@ class _NoMemory:
 
 
 def _local_sources(directory: str) -> StackSources:
-    """The sources of a stack; local ones work without `init`."""
+    """The sources of a stack; local sources need no `init`."""
     recorded = installed(directory, read_manifest(directory)[0])
 
     def preferring_local(otherwise: Locate) -> Locate:
@@ -337,7 +335,7 @@ def _guarded(work: Callable[[], Iterable[Diagnostic]]) -> list[Diagnostic]:
 
 
 def diagnostic(problem: Diagnostic, document: TextDocument) -> Json:
-    """A diagnostic in the form of the protocol."""
+    """The diagnostic as LSP JSON."""
     subject = problem.subject
     start, end = (subject.start, subject.end) if subject is not None else (0, 0)
     lines = [f"{problem.summary}", problem.detail, *(f"{name} {value}" for name, value in problem.values)]
@@ -351,7 +349,7 @@ def diagnostic(problem: Diagnostic, document: TextDocument) -> Json:
 
 
 def shift_lines(problems: Iterable[Json], before: TextDocument, after: TextDocument) -> Iterator[Json]:
-    """The diagnostics before the first and after the last changed line, moved to their lines in the later text."""
+    """The diagnostics before the first and after the last changed line, at their lines in the new version."""
     old, new = before.text.splitlines(), after.text.splitlines()
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     rest = min(len(old), len(new)) - first

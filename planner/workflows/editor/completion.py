@@ -1,5 +1,5 @@
-"""Completions in configuration files. Completions come from the declarations of the module, the schemas of its
-providers, the modules that it calls, and the functions of the language."""
+"""Completions in configuration files, from declarations, provider schemas, called modules and functions of the
+language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.workflows.editor.texts import Json
 from planner.workflows.editor.workspace import kind_of
 
 KEYWORD, FUNCTION, VARIABLE, FIELD, MODULE, PROPERTY, VALUE, CLASS, STRUCT = 14, 3, 6, 5, 9, 10, 12, 7, 22
-"""the protocol's kinds of completions"""
+"""LSP's kinds of completions"""
 MODES = {"resource": "managed", "data": "data", "ephemeral": "ephemeral", "action": "action", "list": "list"}
 _TOP = {
     "configuration": "resource data ephemeral action module variable output locals provider terraform moved removed "
@@ -67,7 +67,7 @@ _BODIES = {
     "unit": "path template for_each tags variables var_files inputs depends_on workspace",
     "group": "units variables inputs",
 }
-"""arguments and blocks that all blocks of a type may have"""
+"""arguments and blocks that blocks of every type may have"""
 MEANINGS = {
     "for_each": "An instance for each element of a map or of a set of strings, with `each.key` and `each.value`.",
     "count": "The number of instances, with `count.index`.",
@@ -100,7 +100,7 @@ MEANINGS = {
     "terraform": "`terraform.workspace` is the name of the workspace.",
     "self": "The object that the block belongs to.",
 }
-"""meta-arguments, blocks and names of the language"""
+"""documentation of meta-arguments, blocks and names of the language"""
 _ROOTS = {
     "var": "the input variables", "local": "the local values", "module": "the outputs of called modules",
     "data": "the data sources", "each": "each.key and each.value of for_each", "count": "count.index",
@@ -112,7 +112,7 @@ _TYPES = ("string", "number", "bool", "any", "list()", "set()", "map()", "object
 
 
 def item(label: str, kind: int, detail: str = "", doc: str = "", insert: str = "", snippet: str = "") -> Json:
-    """A completion in the form of the protocol."""
+    """A completion as LSP JSON."""
     result: Json = {"label": label, "kind": kind}
     if detail:
         result["detail"] = detail
@@ -126,7 +126,6 @@ def item(label: str, kind: int, detail: str = "", doc: str = "", insert: str = "
 
 
 def completions(model: Model, path: str, text: str, offset: int, has_snippets: bool) -> list[Json]:
-    """The completions at an offset of a file."""
     kind = kind_of(path)
     if path.endswith(".json"):
         place = _json_place(model, kind, text, offset)
@@ -154,8 +153,6 @@ def _completions(model: Model, place: Place, kind: str) -> Iterable[Json]:
 
 
 def _json_place(model: Model, kind: str, text: str, offset: int) -> Place:
-    """The place at an offset of a file in JSON syntax."""
-
     def label_count(blocks: Iterable[BlockHeader], name: str) -> int | None:
         inner = list(blocks)[-1]
         schema = schema_of(model, blocks)
@@ -166,19 +163,19 @@ def _json_place(model: Model, kind: str, text: str, offset: int) -> Place:
 
 
 def _without_insertion(one: Json) -> Json:
-    """A completion that inserts only the name."""
+    """The completion with only its name as inserted text."""
     return {key: value for key, value in one.items() if key not in ("insertText", "insertTextFormat")}
 
 
 def _source(text: str, offset: int) -> str:
-    """The source in the module block around an offset; the block may be incomplete."""
+    """The `source` in the module block around an offset, even if the block is incomplete."""
     start = max(text.rfind("\nmodule", 0, offset), 0)
     hit = _SOURCE.search(text, start)
     return hit[1] if hit is not None else ""
 
 
 def _plain(one: Json) -> Json:
-    """A completion without a snippet."""
+    """The completion without a snippet, for clients that do not support them."""
     if "insertTextFormat" not in one:
         return one
     rest = {key: value for key, value in one.items() if key != "insertTextFormat"}
@@ -201,7 +198,7 @@ def _block(type: str, detail: str = "", doc: str = "") -> Json:
 
 
 def takes(type: str, name: str) -> bool:
-    """Whether the language itself defines an argument or block with this name for blocks of a type."""
+    """Whether the language defines this argument or block for blocks of the type."""
     return name in _BODIES.get(type, "").replace("{}", "").split()
 
 
@@ -232,7 +229,7 @@ def _body(model: Model, place: Place, kind: str) -> Iterator[Json]:
 
 
 def schema_of(model: Model, blocks: Iterable[BlockHeader]) -> BlockSchema | None:
-    """The schema of the innermost of these nested blocks; None if it is not known or does not exist."""
+    """The schema of the innermost of these nested blocks; None if it is unknown or does not exist."""
     outer, *inner = blocks
     schema: BlockSchema | None = None
     if outer.type in MODES and outer.labels:
@@ -258,7 +255,7 @@ def schema_of(model: Model, blocks: Iterable[BlockHeader]) -> BlockSchema | None
 
 
 def attribute_detail(schema: AttributeSchema) -> str:
-    """The type and the role of an attribute in one line."""
+    """Example: `string, optional, computed`."""
     role = "required" if schema.required else "optional" if schema.optional else "read-only"
     more = [word for word in ("computed", "sensitive", "deprecated", "write_only") if getattr(schema, word)]
     return ", ".join(
@@ -337,7 +334,7 @@ def _first(model: Model) -> Iterator[Json]:
 
 
 def signature_text(function: Function) -> str:
-    """A function with its parameters and result."""
+    """Example: `join(separator: string, lists: list(string)...): string`."""
     parameters = [f"{p.name}: {constraint_text(p.type)}" for p in function.params]
     if function.variadic is not None:
         parameters.append(f"{function.variadic.name}: {constraint_text(function.variadic.type)}...")
@@ -386,7 +383,7 @@ def _members(type: Type | None, schema: BlockSchema | None) -> Iterator[Json]:
 
 
 def describe(model: Model, path: tuple[str, ...]) -> BlockSchema | None:
-    """The schema of the object with which a path begins."""
+    """The schema of the object at the beginning of a path."""
     mode = path[0] if path[0] in ("data", "ephemeral") else "managed"
     names = [step for step in path if not step.startswith("[")]
     if len(names) != (2 if mode == "managed" else 3):
@@ -397,7 +394,7 @@ def describe(model: Model, path: tuple[str, ...]) -> BlockSchema | None:
 
 
 def type_at(model: Model, path: tuple[str, ...], blocks: tuple[BlockHeader, ...] = ()) -> Type | None:
-    """The type of the value at a path; None if it is not known."""
+    """The type of the value at a path; None if it is unknown."""
     root, steps = model.root, list(path)
     type: Type | None = None
     first = steps.pop(0)
@@ -435,7 +432,7 @@ def type_at(model: Model, path: tuple[str, ...], blocks: tuple[BlockHeader, ...]
 
 
 def _object_keys(model: Model, place: Place) -> Iterator[Json]:
-    """The keys of an object in an argument, from the type of a module's variable or of a nested attribute."""
+    """Keys of an object in an argument, from the type of the module's variable or of the nested attribute."""
     type: Type | None = None
     if place.blocks and place.blocks[0].type == "module" and len(place.blocks) == 1:
         child = model.child(place.blocks[0].labels[0]) if place.blocks[0].labels else None

@@ -1,5 +1,5 @@
-"""A place in a configuration file during editing: the blocks around it, and the code that can be inserted there. Only
-the tokens before the place are read, so the rest of the file may be invalid."""
+"""Finds the context of an offset in a file that is being edited: the blocks around it, and what can be inserted there.
+Only the tokens before the offset are read, so the rest of the file may be invalid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLOSING = {"RBRACE": "LBRACE", "RBRACKET": "LBRACKET", "RPAREN": "LPAREN"}
 
 @frozen
 class BlockHeader:
-    """A block around a place: its type and its labels."""
+    """The type and the labels of a block."""
 
     type: str
     labels: tuple[str, ...] = ()
@@ -23,10 +23,10 @@ class BlockHeader:
 
 @frozen
 class Place:
-    """`kind` is body (a statement begins), label, value, text (within a string) or comment. `attribute` is the argument
-    whose value contains the place, with the `keys` of objects in it; `call` is the function whose argument number
-    `argument` contains the place; `given` are the arguments before it in the body; `path` are the steps before the
-    cursor, and `typed` is the beginning of a name at the cursor."""
+    """The context of an offset. `kind`: body (a statement begins), label, value, text (in a string) or comment.
+    `attribute`: the argument whose value contains it, with the `keys` of objects in that value. `call`, `argument`: the
+    function call around it and the index of the argument. `given`: earlier arguments in the body. `path`: steps before
+    the cursor; `typed`: the beginning of a name."""
 
     kind: str
     blocks: tuple[BlockHeader, ...] = ()
@@ -42,7 +42,7 @@ class Place:
 
 
 class _OpenBracket:
-    """An open bracket: its token, the block or key before it, and the arguments of a call."""
+    """An open bracket: its token, the tokens before it, and the number of arguments of a call."""
 
     def __init__(self, token: str, block: BlockHeader | None = None, name: str = "") -> None:
         self.token, self.block, self.name = token, block, name
@@ -56,7 +56,6 @@ class _OpenBracket:
 
 
 def place_at(text: str, offset: int) -> Place:
-    """The place at an offset."""
     before = text[:offset]
     tokens = tokenize(before)
     stack = [_OpenBracket("LBODY")]
@@ -100,7 +99,7 @@ def _scope_of(kind: str, top: _OpenBracket) -> _OpenBracket:
 
 
 def _key(scope: _OpenBracket) -> str:
-    """The name before the equals sign or the colon."""
+    """The name before `=` or `:`."""
     return scope.head[0][1].strip('"') if scope.head else ""
 
 
@@ -149,7 +148,7 @@ def _place(stack: list[_OpenBracket], before: str) -> Place:
 
 
 def path_before(before: str) -> tuple[tuple[str, ...], str]:
-    """The steps of the path at the end of a text, and the beginning of a name after these steps."""
+    """Splits the end of a text: `a.b.c` gives (("a", "b"), "c")."""
     match = _PATH.search(before[-400:])
     if match is None:
         return (), ""

@@ -1,5 +1,5 @@
-"""`extract-module`: blocks become a child module, with variables for the values that they need, and outputs for the
-values that the remaining blocks use."""
+"""`extract-module`: moves blocks into a new child module, with variables for the values that they need and outputs for
+the values that remaining blocks use."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from planner.world.state.workspace import data_directory
 
 _MOVABLE = ("resource", "data", "module", "locals")
 _COPIED = ("type", "description", "sensitive", "ephemeral")
-"""arguments of a variable that are copied to the variable of the same name in the new module"""
+"""arguments copied from a variable to the variable of the new module"""
 _UNTYPED = ("string", "number", "bool")
-"""types of literals that may be written as the type of a variable; other values would be converted"""
+"""literals of these types need no declared type; values of other types would be converted"""
 
 
 def extract_module(options: OperationOptions, addresses: Sequence[str], to: str, name: str = "") -> Refactoring:
-    """Move blocks of one module into a new module in a directory. Raises Failure."""
+    """Raises Failure."""
     workspace = workspace_of(options)
     targets = [target_of(workspace, options, address) for address in addresses]
     directory, module = targets[0][0].directory, targets[0][1]
@@ -69,13 +69,13 @@ def extract_module(options: OperationOptions, addresses: Sequence[str], to: str,
 
 
 def extraction_edits(workspace: Workspace, directory: str, keys: Sequence[str], to: str) -> Edits:
-    """The edits that move blocks into a new module, for an editor. They are not checked by a plan. Raises Failure."""
+    """Edits like those of extract_module, for an editor, without the check by a plan. Raises Failure."""
     made = _Extraction(workspace, directory, keys, to, "")
     return {**made.edits(), **{path: [(0, 0, text)] for path, text in made.files().items()}}
 
 
 def check_directory(workspace: Workspace, path: str) -> None:
-    """Raises Failure for a path that is not a directory of the repository, and cannot become one."""
+    """Raises Failure unless the path is, or can become, a directory of the repository."""
     above, folders = path, [*map(os.path.realpath, workspace.folders)]
     while not os.path.lexists(above):
         above = os.path.dirname(above)
@@ -103,20 +103,20 @@ class _Extraction:
         self._add_locals()
         self.model = Model(workspace, directory)
         self.variables: dict[str, tuple[str, str]] = {}
-        """for each name, the source of the argument and the whole block in the new module"""
+        """{name: (source of the argument, block in the new module)}"""
         self.outputs: dict[str, str] = {}
-        """the source of each value, by name"""
+        """{name: source of the value}"""
         self.inner: dict[str, Changes] = {}
-        """edits of the pieces, by file"""
+        """{file: edits within the moved blocks}"""
         self.providers: dict[str, set[str]] = {}
-        """the aliases by local name; "" for the configuration without an alias"""
+        """{local name: aliases}; "" for the configuration without an alias"""
         self._names: dict[tuple[str, ...], str] = {}
         for piece in self.in_order():
             self._bring(piece)
         self.outer = self._outside()
 
     def _call_name(self, name: str) -> str:
-        """The name of the call. Raises Failure if the directory or the name is taken."""
+        """The name of the module call. Raises Failure if the directory or the name is taken."""
         where = os.path.relpath(self.to)
         if is_module(self.to):
             raise refusal(f"{where} has configuration files already: name a new directory.")
@@ -144,7 +144,7 @@ class _Extraction:
                 raise refusal(f"The source of {piece.key} is computed.")
 
     def _add_locals(self) -> None:
-        """Add the local values that only the pieces use."""
+        """Also move the local values that only moved blocks use."""
         waiting = list(self.pieces.values())
         while waiting:
             for key in sorted({use.key for use in uses_in(waiting.pop()) if use.ref.kind == "local"}):
@@ -158,17 +158,17 @@ class _Extraction:
                     waiting = list(self.pieces.values())
 
     def in_order(self) -> list[Piece]:
-        """The pieces in their order in the files."""
+        """Sorted by position in the files."""
         return sorted(self.pieces.values(), key=lambda piece: (piece.path, piece.start))
 
     def moves(self) -> list[tuple[str, str]]:
-        """The former and the current addresses of the objects."""
+        """(former address, new address) of each object."""
         return [(key, f"module.{self.name}.{key}") for key in self.pieces if not key.startswith("local.")]
 
     # ---------------------------------------------------------------- inputs of the new module
 
     def _bring(self, piece: Piece) -> None:
-        """Make the edits of a piece, with the variables and providers that it needs."""
+        """Make the edits in a moved block, with the variables and providers that it needs."""
         changes = self.inner.setdefault(piece.path, [])
         wholes = {use.key for use in uses_in(piece) if not use.attribute and use.role == "value"}
         for use in uses_in(piece):
@@ -192,7 +192,7 @@ class _Extraction:
         self._bring_providers(piece)
 
     def _variable_for(self, use: Use, source: str, is_whole: bool) -> str:
-        """The variable for a value of the calling module."""
+        """The reference to a variable for a value of the calling module."""
         text = self._type(use, is_whole)
         wanted = plain_name(use, is_whole)
         copied = ""
@@ -212,7 +212,7 @@ class _Extraction:
         return self._names[of]
 
     def _arguments_of(self, key: str) -> Iterator[str]:
-        """The arguments of a variable's block that are copied."""
+        """The source of the arguments in _COPIED."""
         for path, symbol in self.symbols[key]:
             if path.endswith(".json"):
                 continue
@@ -225,7 +225,7 @@ class _Extraction:
                     )
 
     def _type(self, use: Use, is_whole: bool) -> str:
-        """The type of a value, as far as the configuration determines it."""
+        """The source of the value's type, as far as the configuration determines it."""
         ref = use.ref
         if ref.kind == "local":
             local = self.model.root.locals.get(ref.name)
@@ -264,7 +264,7 @@ class _Extraction:
     # ---------------------------------------------------------------- outputs of the new module
 
     def _outside(self) -> Edits:
-        """The edits of the references in other blocks."""
+        """Edits of references in remaining blocks."""
         edits: Edits = {}
         staying = [
             (path, use)
@@ -300,7 +300,7 @@ class _Extraction:
     # ---------------------------------------------------------------- the texts
 
     def edits(self) -> Edits:
-        """The edits of the files of the calling module."""
+        """Edits of the calling module's files."""
         edits = {path: list(changes) for path, changes in self.outer.items()}
         for piece in self.in_order():
             text = self.workspace.document(piece.path).text
@@ -313,7 +313,7 @@ class _Extraction:
         return edits
 
     def _range(self, piece: Piece) -> tuple[int, int]:
-        """The lines to remove for a piece: the whole locals block, if it contains nothing else."""
+        """The range to remove for a moved block: the whole `locals` block if nothing else is in it."""
         if piece.key.startswith("local.") and piece.holder is not piece.node:
             inside = attributes_of(piece.holder.body)
             if all(f"local.{name}" in self.pieces for name in inside):
@@ -335,7 +335,7 @@ class _Extraction:
         return format_text("".join([*lines, "}"])) + "".join(moved) + "\n"
 
     def files(self) -> dict[str, str]:
-        """The files of the new module by path."""
+        """{path: content} of the new module."""
         texts = {piece.path: self.workspace.document(piece.path).text for piece in self.pieces.values()}
         locals_, blocks = [], []
         for piece in self.in_order():
@@ -358,7 +358,7 @@ class _Extraction:
         return {os.path.join(self.to, name): text for name, text in parts.items() if text}
 
     def _attribute_lines(self, piece: Piece) -> tuple[int, int]:
-        """The lines of a local value; only its own text if there are others on the same line."""
+        """The lines of a local value, or only its own characters if others are on the line."""
         text = self.workspace.document(piece.path).text
         start, end = whole_lines(text, piece.node.start, piece.node.end)
         if start <= piece.holder.start:
@@ -370,7 +370,7 @@ class _Extraction:
         return "\n".join(map(format_text, blocks)).replace("\r\n", "\n").replace("\n", newline)
 
     def _requirements(self) -> Iterator[str]:
-        """The block with the providers that the module needs; "" if it needs none."""
+        """The `terraform` block with required providers; nothing if there are none."""
         entries = []
         for name, aliases in sorted(self.providers.items()):
             required = self.model.root.required_providers.get(name)

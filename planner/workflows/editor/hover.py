@@ -1,4 +1,4 @@
-"""Documentation at the cursor: hover, signatures of calls during typing, and values as inlay hints."""
+"""Documentation at the cursor: hover, signatures while typing a call, and values as inlay hints."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from planner.workflows.editor.texts import Json, TextDocument
 from planner.workflows.editor.workspace import Workspace
 
 LONGEST_HINT = 60
-"""the maximum length of an inlay hint, in characters"""
+"""maximum length of an inlay hint in characters"""
 _LONGEST_VALUE = 2000
 
 ModelOf = Callable[[str], Model]
-"""returns the model of the module to which a file belongs"""
+"""returns the model of a file's module"""
 Planned = Callable[[str, str], str]
-"""returns the plan for a block, by directory and key, as Markdown"""
+"""returns the plan of the object (directory, key) as Markdown"""
 
 
 def hover(workspace: Workspace, model_of: ModelOf, planned: Planned, path: str, offset: int) -> Json | None:
-    """Documentation of the name at an offset."""
+    """None if nothing is documented there."""
     document = workspace.document(path)
     hit = target_at(workspace, path, offset)
     if hit is not None:
@@ -67,7 +67,7 @@ def _answer(document: TextDocument, text: str, start: int, end: int) -> Json:
 
 
 def value_line(value: Value | None, most: int = _LONGEST_VALUE) -> str:
-    """A value in one line, in the syntax of the language."""
+    """The value as source on one line, cut after `most` characters."""
     text = literal(whole_text(value))
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
@@ -80,7 +80,7 @@ def _code(text: str, *paragraphs: str) -> str:
 
 
 def describe(model: Model, target: DeclaredObject, planned: Planned) -> str:
-    """The documentation of a declared object; "" if it is not known."""
+    """The documentation of a declared object; "" if it is unknown."""
     kind, _, name = target.key.partition(".")
     root = model.root
     if kind == "var" and name in root.variables:
@@ -146,7 +146,7 @@ def _resource(model: Model, decl: ResourceDecl, plan: str) -> str:
 def _of_node(
     model: Model, node: Any, blocks: list[Block], offset: int, planned: Planned
 ) -> tuple[str, int, int] | None:
-    """The documentation of a part of a file, and its range; None if only a larger part may have documentation."""
+    """The documentation of a syntax node, and its range; None if only an outer node may have documentation."""
     if isinstance(node, Call):
         if offset <= node.name_end:
             function = _function(model, node.name)
@@ -213,7 +213,6 @@ def _of_step(model: Model, node: Traversal, offset: int, blocks: list[Block]) ->
 
 
 def schema_of_object(model: Model, names: list[str]) -> BlockSchema | None:
-    """The schema of the object to which steps lead."""
     plain = [name for name in names if not name.startswith("[")]
     decl = model.root.resources.get(".".join(plain))
     return model.schema(decl.mode, decl.type, decl.provider_name) if decl is not None else None
@@ -238,7 +237,7 @@ def _of_function(function: Function) -> str:
 
 
 def signature(model: Model, text: str, offset: int) -> Json | None:
-    """The signature of the function whose argument is at an offset."""
+    """The signature of the function call around an offset."""
     place = place_at(text, offset)
     function = _function(model, place.call) if place.call else None
     if function is None:
@@ -258,8 +257,7 @@ def signature(model: Model, text: str, offset: int) -> Json | None:
 
 
 def inlay_hints(model: Model, path: str, document: TextDocument, start: int, end: int) -> list[Json]:
-    """The values of local values, outputs and variables in a range, except where the expression itself shows the
-    value."""
+    """The values of local values, outputs and variables in a range, unless the expression itself shows the value."""
     return [
         {"position": document.position(offset), "label": f" = {text}" if is_given else f" {text}", "paddingLeft": True}
         for offset, text, is_given in _hints(model, path)

@@ -1,4 +1,4 @@
-"""`inline-module`: replace the call of a local module with the blocks of the module."""
+"""`inline-module`: replaces the call of a local module by the blocks of the module."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ from planner.workflows.editor.symbols import RESOURCES, attributes_of, nodes
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 _REMOVED = ("variable", "output", "terraform")
-"""blocks of the module that are removed"""
+"""block types of the module that are removed"""
 
 
 def inline_module(options: OperationOptions, address: str) -> Refactoring:
-    """Replace the call of a local module with its blocks. Raises Failure."""
+    """Raises Failure."""
     try:
         return _inlined(options, address, False)
     except Failure as failure:
         if not any(one.code == CHANGES for one in failure.diagnostics):
             raise
-        with suppress(Failure):  # the conversions to the types of variables may cause the difference
+        with suppress(Failure):  # without conversions to the variables' types the plan may differ
             return _inlined(options, address, True)
         raise
 
@@ -85,7 +85,7 @@ def _inlined(options: OperationOptions, address: str, is_exact: bool) -> Refacto
 
 class _Inlining:
     def __init__(self, workspace: Workspace, directory: str, name: str, is_exact: bool) -> None:
-        """`is_exact`: maps and lists are converted to the types of the variables. This is correct, but hard to read."""
+        """`is_exact`: convert maps and lists to the variables' types, which is safer but hard to read."""
         self.workspace, self.directory, self.name, self.is_exact = workspace, directory, name, is_exact
         self.call = piece_of(workspace, DeclaredObject(directory, f"module.{name}"))
         self.text = workspace.document(self.call.path).text
@@ -97,16 +97,16 @@ class _Inlining:
         self.bodies = {path: native_body(workspace, path) for path in self.paths}
         self.names = self._new_names()
         self.locals: dict[str, str] = {}
-        """new local values by name: their lines, with comments"""
+        """{name: lines of the new local value, with comments}"""
         self.variables: dict[str, str] = {}
-        """blocks of new variables by name"""
+        """{name: new variable block}"""
         self.required: list[str] = []
-        """entries of required_providers that the calling module lacks"""
+        """entries that the calling module's required_providers lacks"""
         self._taken = {*workspace.module(directory).symbols, *self.names.values()}
         self.changes: dict[str, Changes] = {path: [] for path in self.paths}
         self.configurations = self._configurations()
         self.comments = self._comments()
-        """comments whose former place is removed, by the key of the object that they describe"""
+        """{key: comments of a removed declaration}"""
         self.values = {name: self._argument(decl) for name, decl in self.inner.root.variables.items()}
         for path, body in self.bodies.items():
             self._rewrite(path, body)
@@ -114,7 +114,7 @@ class _Inlining:
         self.notes: list[str] = []
 
     def _module_directory(self) -> str:
-        """The directory of the module. Raises Failure for a call that cannot be inlined."""
+        """Raises Failure if the call cannot be inlined."""
         arguments = attributes_of(self.call.holder.body)
         for one in ("count", "for_each", "depends_on"):
             if one in arguments:
@@ -127,7 +127,7 @@ class _Inlining:
         return os.path.normpath(os.path.join(self.directory, source))
 
     def _files(self) -> list[str]:
-        """The files of the module, main.tf first. Raises Failure for files that cannot be merged into one text."""
+        """The files of the module, main.tf first. Raises Failure if there is an override file."""
         try:
             files = module_files(self.below)
         except OSError as problem:
@@ -139,7 +139,7 @@ class _Inlining:
         return [os.path.join(self.below, name) for name in names]
 
     def _new_names(self) -> dict[str, str]:
-        """The new keys of the module's declarations in the calling module, where some names may be taken."""
+        """{key in the module: key in the calling module}, renamed where the name is taken."""
         taken = {*self.workspace.module(self.directory).symbols} - {f"module.{self.name}"}
         result: dict[str, str] = {}
         for key, places in self.workspace.module(self.below).symbols.items():
@@ -155,14 +155,14 @@ class _Inlining:
 
     @property
     def moves(self) -> list[tuple[str, str]]:
-        """The former and the current addresses of the objects."""
+        """(former address, new address) of each object."""
         return [(f"module.{self.name}.{o}", n) for o, n in self.names.items() if not o.startswith("local.")]
 
     # ---------------------------------------------------------------- inputs of the module
 
     def _comments(self) -> dict[str, list[str]]:
-        """The comments of the call, and the comments of the removed variables and outputs together with those of their
-        arguments."""
+        """{key: comment lines} of removed variables and outputs, with their arguments' comments; "" for the call
+        itself."""
         own = comments_of(self.call.holder)
         result: dict[str, list[str]] = {}
         for block in (one for body in self.bodies.values() for one in body.blocks):
@@ -176,7 +176,7 @@ class _Inlining:
         return {**result, "": [line for some in own.values() for line in some]}
 
     def _local(self, wanted: str, source: str, comments: Iterable[str] = ()) -> str:
-        """A new local value with this source, below its comments."""
+        """Add a local value and return the reference."""
         names = (key[6:] for key in self._taken if key.startswith("local."))
         name = free_name(wanted, names, f"{self.name}_{wanted}")
         self._taken.add(f"local.{name}")
@@ -184,7 +184,7 @@ class _Inlining:
         return f"local.{name}"
 
     def _argument(self, decl: VariableDecl) -> str:
-        """The expression that replaces a variable."""
+        """The source that replaces a variable."""
         given = attributes_of(self.call.holder.body).get(decl.name)
         node, text = (given.expr, self.text) if given is not None else self._default(decl)
         source = source_text(text, node)
@@ -203,8 +203,8 @@ class _Inlining:
         return self._local(decl.name, new, self.comments.pop(f"var.{decl.name}", ()))
 
     def _variable(self, decl: VariableDecl) -> str:
-        """A new variable that is null. Therefore, an expression that uses a part of it fails only if its value is
-        needed."""
+        """Add a variable that is null, so that an expression that uses a part of it fails only if that part is
+        evaluated."""
         content, _ = self._block("variable", decl.name)
         type = content.get("type")
         text = type.source.text[type.start : type.end].rstrip() if type is not None else "type = any"
@@ -215,7 +215,7 @@ class _Inlining:
         return f"var.{name}"
 
     def _completed(self, decl: VariableDecl, node: Expression, text: str) -> str:
-        """The expression, with the attributes that the type of the variable adds."""
+        """The source of an argument, with the attributes that the variable's type adds."""
         source = source_text(text, node)
         parent = self.outer.root.variables.get(source[4:]) if source.startswith("var.") else None
         if parent is not None and parent.constraint == decl.constraint:
@@ -231,14 +231,14 @@ class _Inlining:
         return cut_text(text, node.start, node.end, changes)
 
     def _default(self, decl: VariableDecl) -> tuple[Expression, str]:
-        """The default of a variable, and the text of its file."""
+        """The default of a variable, and the content of its file. Raises Failure if there is none."""
         content, text = self._block("variable", decl.name)
         if "default" not in content:
             raise refusal(f"module.{self.name} lacks the argument {decl.name}.")
         return content["default"].expr, text
 
     def _conversion(self, decl: VariableDecl, node: Expression, source: str) -> str:
-        """The expression, with the conversions that the variable's type causes."""
+        """The source with the conversions of the variable's type."""
         wanted = decl.constraint.type
         classes: dict[object, tuple[type, str]] = {
             STRING: (str, "tostring"),
@@ -263,7 +263,7 @@ class _Inlining:
         return source
 
     def _template_parts(self) -> set[int]:
-        """The references within strings."""
+        """ids of the references inside of strings."""
         return {
             id(part)
             for body in self.bodies.values()
@@ -274,7 +274,7 @@ class _Inlining:
         }
 
     def _rewrite(self, path: str, body: NativeBody) -> None:
-        """Make the edits of a file of the module."""
+        """Add the edits of a file of the module."""
         text, changes = self.workspace.document(path).text, self.changes[path]
         for symbol in self.workspace.symbols(path).symbols:
             new = self.names.get(symbol.key, symbol.key)
@@ -300,7 +300,7 @@ class _Inlining:
                 changes.append((step.start + 1, step.end, new.rpartition(".")[2]))
 
     def _keep_comments(self, changes: Changes, path: str, use: Use, key: str) -> None:
-        """Insert the comments of a removed variable or output above its first use."""
+        """Move the comments of a removed variable or output above its first use."""
         if comments := self.comments.pop(key, []):
             text, body = self.workspace.document(path).text, native_body(self.workspace, path)
             start, end, lines = comment_edit(text, body, use.node.start, comments)
@@ -309,7 +309,7 @@ class _Inlining:
             changes.append((start, end, "".join(one[2] for one in before) + lines))
 
     def _path(self, text: str, use: Use) -> tuple[int, int, str]:
-        """The edit that replaces path.module with the directory of the module."""
+        """The edit that replaces path.module by the directory of the module."""
         start, end = use.node.start, use.end(1)
         inside = os.path.relpath(self.below, self.directory)
         if not self.workspace.callers(self.directory):
@@ -320,7 +320,7 @@ class _Inlining:
         return start, end, f'"${{path.module}}/{inside}"'
 
     def _relocate(self, text: str, block: Block, changes: Changes) -> None:
-        """Make the source of a call of a local module relative to the calling directory, and adapt its providers."""
+        """Make the source of a nested module call relative to the calling directory, and adapt its `providers`."""
         passed = attributes_of(block.body).get("providers")
         changes += source_edits(self.workspace, self.below, block, text, self.directory)
         decl = self.inner.root.calls.get(block.labels[0].value)
@@ -334,8 +334,8 @@ class _Inlining:
     # ---------------------------------------------------------------- providers
 
     def _configurations(self) -> dict[tuple[str, str], str]:
-        """The provider configurations of the calling module, by the configurations of the called module (local name and
-        alias). Raises Failure if a name means different providers in the two modules."""
+        """{(local name, alias) in the module: provider configuration of the calling module}. Raises Failure if a name
+        means different providers in the two modules."""
         call = self.outer.root.calls[self.name]
         passed = {(inner.name, inner.alias or ""): str(outer) for inner, outer in call.providers}
         for inner, outer in call.providers:
@@ -349,11 +349,10 @@ class _Inlining:
         return result
 
     def _configuration(self, ref: ProviderRef) -> str:
-        """The provider configuration of the calling module for a reference in the called module."""
         return self.configurations.get((ref.name, ref.alias or ""), str(ref))
 
     def _namesake(self, name: str) -> str:
-        """The local name of a provider in the calling module."""
+        """The calling module's local name for a provider."""
         source = self.inner.root.provider_source(name)
         root = self.outer.root
         if root.provider_source(name) == source:
@@ -372,8 +371,7 @@ class _Inlining:
         return name
 
     def _choose_provider(self, block: Block, changes: Changes) -> None:
-        """Change the provider argument of a resource, if the configuration has a different name in the calling
-        module."""
+        """Change the provider argument of a resource if the calling module names the configuration differently."""
         given = attributes_of(block.body).get("provider")
         own = block.labels[0].value.partition("_")[0]
         decl = self.inner.root.resources.get(self._key(block))
@@ -400,7 +398,7 @@ class _Inlining:
     # ---------------------------------------------------------------- the calling module
 
     def edits(self) -> Edits:
-        """The edits of the calling module."""
+        """Edits of the calling module."""
         edits: Edits = {}
         for path, use in module_uses(self.workspace, self.directory, [f"module.{self.name}"]):
             if use.key != f"module.{self.name}":
@@ -417,7 +415,7 @@ class _Inlining:
         return edits
 
     def _replacement(self, use: Use) -> tuple[int, int, str]:
-        """The edit of a reference to the module."""
+        """The edit that replaces a reference to the module."""
         steps, start = use.node.steps, use.node.start
         if use.role == "address":
             length = 4 if len(steps) > 1 and getattr(steps[1], "name", "") in ("data", "module", "ephemeral") else 3
@@ -444,7 +442,7 @@ class _Inlining:
         raise refusal(f"A reference to module.{self.name} cannot be rewritten.")
 
     def _output(self, name: str) -> str:
-        """The expression that replaces an output."""
+        """The source that replaces an output."""
         if name not in self.outputs:
             arguments, text = self._block("output", name)
             value = arguments["value"]
@@ -465,7 +463,7 @@ class _Inlining:
         return self.outputs[name]
 
     def _block(self, kind: str, name: str) -> tuple[dict[str, Attribute], str]:
-        """The arguments of a block of the module, and the text of its file. Raises Failure."""
+        """The arguments of a block, and the content of its file. Raises Failure."""
         for path, body in self.bodies.items():
             for block in body.blocks:
                 if block.type == kind and block.labels[0].value == name:
@@ -473,7 +471,7 @@ class _Inlining:
         raise refusal(f"module.{self.name} has no {kind} {name}.")
 
     def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
-        """Remove a moved block that leads from the current address of an object to its former address."""
+        """Remove a moved block that leads from an object's new address back to its former one."""
         text = self.workspace.document(path).text
         arguments = attributes_of(use.block.body)
         pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)
@@ -481,8 +479,8 @@ class _Inlining:
             edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
 
     def _redirect(self, edits: Edits) -> None:
-        """Edit moved blocks that lead to the current address of an object, so that they lead to its former address,
-        from which it moves on."""
+        """A moved block that leads to an object's new address must lead to its former address, from which the object
+        moves on."""
         former = {new: old for old, new in self.moves}
         for path, use in module_uses(self.workspace, self.directory, former):
             to = attributes_of(use.block.body).get("to")
@@ -490,7 +488,7 @@ class _Inlining:
                 edits.setdefault(path, []).append((use.node.start, use.end(use.base), former[use.key]))
 
     def _require(self, edits: Edits) -> None:
-        """Insert requirements of providers into the existing required_providers block."""
+        """Add requirements to the existing required_providers block."""
         for path in self.workspace.module(self.directory).files if self.required else ():
             if kind_of(path) != "configuration" or path.endswith(".json"):
                 continue
@@ -504,7 +502,7 @@ class _Inlining:
                         return
 
     def _block_texts(self) -> str:
-        """The blocks of the module that replace its call."""
+        """The blocks that replace the call."""
         parts = []
         for path, body in self.bodies.items():
             text = self.workspace.document(path).text
@@ -529,7 +527,7 @@ class _Inlining:
         return (move for move in self.moves if not move[1].startswith(("data.", "ephemeral.", "action.", "check.")))
 
     def removed_files(self) -> dict[str, None]:
-        """The files of the module, which become unused; none if tests for them remain, or it is called elsewhere."""
+        """The files of the module, which nothing uses any more; none if another call or tests need them."""
         module = os.path.relpath(self.below)
         others = [call for call in self.workspace.callers(self.below) if call != (self.directory, self.name)]
         if others:

@@ -1,5 +1,5 @@
-"""A place in a configuration file in JSON syntax during editing, described like a place in native syntax. Only the text
-before the place is read, so the rest of the file may be invalid."""
+"""Finds the context of an offset in a JSON configuration file that is being edited, in the form of cursor.py. Only the
+text before the offset is read, so the rest of the file may be invalid."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ _EXPRESSIONS = frozenset(
 """arguments whose strings are expressions without `${`"""
 
 LabelCount = Callable[[Iterable[BlockHeader], str], "int | None"]
-"""the number of labels of a block inside other blocks; None if the name is an argument"""
+"""returns the number of labels of an inner block; None for an argument"""
 
 
 class _Bracket:
-    """An open bracket, with the name before it and the names in it. `name` is the last of these names if its value
-    follows."""
+    """An open bracket: the names before it and in it. `name`: the last of these if its value follows."""
 
     def __init__(self, is_object: bool, before: str = "") -> None:
         self.is_object, self.before = is_object, before
@@ -29,8 +28,7 @@ class _Bracket:
 
 
 def place_in_json(text: str, offset: int, top: dict[str, int], label_count: LabelCount) -> Place:
-    """The place at an offset; outside of strings it is a comment. `top`: the block types with the number of their
-    labels."""
+    """The context of an offset; outside of strings it is like a comment. `top`: {block type: number of labels}."""
     stack = [_Bracket(False)]
     last, inside = "", None
     for match in _TOKEN.finditer(text[:offset]):
@@ -86,7 +84,7 @@ def _place(
 
 
 def _interpolation(text: str) -> str | None:
-    """The part of a string after the last `${` or `%{` that is still open; None if none is open."""
+    """The text after the last unclosed `${` or `%{`; None if there is none."""
     start = max(text.rfind("${"), text.rfind("%{"))
     if start < 0 or text[:start].endswith(text[start]) or text.count("}", start) >= text.count("{", start):
         return None

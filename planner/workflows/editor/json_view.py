@@ -1,5 +1,5 @@
-"""Converts files in JSON syntax to bodies of the native syntax, so that the editor treats both alike. The names of
-block types determine which properties are blocks."""
+"""Converts JSON files to native bodies, so that the editor treats both syntaxes alike. The names of block types
+determine which properties are blocks."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _INSIDE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "run": (("variables", ()), ("module", ()), ("assert", ()), ("plan_options", ())),
     "removed": (("lifecycle", ()),),
 }
-"""the blocks in a block, with their labels; blocks of providers' schemas are treated as arguments"""
+"""{block type: inner blocks with their labels}; blocks in provider schemas are treated as arguments"""
 
 
 def native_view(body: Body, schema: BodySchema) -> Body:
-    """The body of a file. A file in native syntax is returned unchanged. Invalid parts are left out."""
+    """The body in native form; invalid parts are left out."""
     if not isinstance(body, JsonBody):
         return body
     content, rest = body.partial_content(schema)
@@ -41,7 +41,7 @@ def native_view(body: Body, schema: BodySchema) -> Body:
 
 
 def _block(block: Block) -> Block:
-    """The block, beginning at its last label, because the names before it may also belong to other blocks."""
+    """The block, starting at its last label, because earlier names may be shared with other blocks."""
     inside = _INSIDE.get(block.type, ())
     schema = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in inside))
     start = block.labels[-1].start if block.labels else block.start
@@ -51,8 +51,8 @@ def _block(block: Block) -> Block:
 
 
 def _is_readable(attribute: Attribute) -> bool:
-    """Whether the templates in a value are valid. The expression is created on first use. Its offsets count each escape
-    in JSON as one character; they are converted to offsets in the file."""
+    """Whether the templates in a value are valid. Also corrects the expression's offsets, which count each JSON escape
+    as one character."""
     try:
         expression = attribute.expr
     except Failure:
@@ -64,8 +64,8 @@ def _is_readable(attribute: Attribute) -> bool:
 
 
 def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """The strings that contain escapes, each as (start, end, escapes). An escape is (offset, with each earlier escape
-    counted as one character; number of extra characters of all escapes up to this one)."""
+    """Strings with escapes as (start, end, escapes). Each escape is (offset, extra): its offset with earlier escapes
+    counted as one character, and the extra characters of all escapes up to it."""
     if isinstance(value, JsonArray):
         for item in value.items:
             yield from _escaped(item, text)
@@ -82,13 +82,13 @@ def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple
 
 
 def _extra(at: int, escapes: list[tuple[int, int]]) -> int:
-    """The number of characters by which the escapes before an offset are longer than their values."""
+    """The extra characters of the escapes before an offset."""
     index = bisect_right(escapes, (at - 1, 1 << 60)) - 1
     return escapes[index][1] if index >= 0 else 0
 
 
 def _move(node: SyntaxNode, start: int, end: int, escapes: list[tuple[int, int]]) -> None:
-    """Convert the offsets of the nodes in a string to offsets in the file."""
+    """Convert offsets within a string to offsets in the file."""
     stack: list[object] = [node]
     while stack:
         item = stack.pop()

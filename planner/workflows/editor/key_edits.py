@@ -1,4 +1,4 @@
-"""Edits of the keys of repeated objects: rename a key of for_each, and change count to for_each."""
+"""Edits of the keys of repeated objects: renames a for_each key, or changes count to for_each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from planner.workflows.editor.symbols import FILE, DeclaredName, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 IMPOSSIBLE = "refactor.impossible"
-"""the code of a refactoring that is refused before a plan"""
+"""code of a refactoring that is refused before a plan"""
 _COLLECTIONS = frozenset((
     "toset", "tomap", "tolist", "merge", "concat", "setunion", "distinct", "flatten", "keys", "sort", "compact",
     "reverse", "setintersection", "setsubtract", "try", "coalesce", "nonsensitive",
@@ -44,12 +44,11 @@ _SUFFIX = re.compile(r"(?:\.[A-Za-z_][\w-]*|\[\d+\]|\[\"[^\"\\$%]*\"\])*")
 
 
 def refusal(detail: str) -> Failure:
-    """The failure of a refactoring that cannot be done."""
     return Failure(error(IMPOSSIBLE, "Cannot refactor", detail))
 
 
 def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> tuple[str, Block, Attribute | None]:
-    """The file and the block that declare an object, and the named argument of the block. Raises Failure."""
+    """The file and the block of an object, and the block's argument `name`. Raises Failure."""
     places = declarations(workspace, target)
     if len(places) != 1:
         raise refusal(f"{target.key} is declared in {len(places)} places, such as override files.")
@@ -68,9 +67,9 @@ def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> 
 def rename_key_edits(
     workspace: Workspace, target: DeclaredObject, old: str, new: str
 ) -> tuple[Edits, list[DeclaredObject]]:
-    """The edits that rename a key of an object with for_each: they change the key itself and references to the
-    instance, and add a moved block. If the for_each of other objects takes the key from the same place, these objects
-    get the new key, too. All of these objects are returned. Raises Failure."""
+    """Rename a for_each key: where it is written, in references to the instance, and with a moved block. Other objects
+    whose for_each takes the key from the same place are renamed, too, and all of these objects are returned. Raises
+    Failure."""
     path, _, repeated = found_attribute(workspace, target, "for_each")
     if repeated is None:
         raise refusal(f"{target.key} has no for_each.")
@@ -100,7 +99,7 @@ def rename_key_edits(
 
 
 def _with_same_key(workspace: Workspace, target: DeclaredObject, keys: _KeyTexts) -> list[DeclaredObject]:
-    """The object, and the other objects whose for_each has the key from one of the places where it is written."""
+    """The object, and other objects whose for_each takes the key from the same place."""
     own, seen = keys.offsets, dict.fromkeys((target, *keys.holders))
     waiting, users = list(seen), {target: None}
     while waiting:
@@ -135,8 +134,8 @@ def _step(text: str, at: int, key: str) -> tuple[int, int] | None:
 
 
 class _KeyTexts:
-    """The places where a key is written: `places` are (file, node, whether it is a name without quotes), `holders` the
-    local values and variables that contain it."""
+    """Where a key is written. `places`: (file, node, whether it is a name without quotes). `holders`: local values and
+    variables that contain it."""
 
     def __init__(self, workspace: Workspace, key: str) -> None:
         self.workspace, self.key = workspace, key
@@ -145,11 +144,11 @@ class _KeyTexts:
 
     @property
     def offsets(self) -> set[tuple[str, int]]:
-        """The files and offsets of the places."""
+        """The places as (file, offset)."""
         return {(path, node.start) for path, node, _ in self.places}
 
     def look(self, directory: str, path: str, node: Expression) -> None:
-        """Look for the key in an expression of a file, and in the local values and variables to which it refers."""
+        """Search an expression, and the local values and variables that it uses."""
         if isinstance(node, (Parens, Wrap)):
             self.look(directory, path, node.expr)
         elif isinstance(node, Conditional):
@@ -201,7 +200,7 @@ class _KeyTexts:
                     self.look(above, path, attribute.expr)
 
     def _is_json(self, places: Iterable[tuple[str, DeclaredName]]) -> bool:
-        """Whether a call is in a file in JSON syntax. Raises Failure if that file mentions the key."""
+        """Whether a call is in a JSON file. Raises Failure if that file mentions the key."""
         for path, _ in places:
             if path.endswith(".json") and quote(self.key) in self.workspace.document(path).text:
                 raise refusal(
@@ -229,14 +228,14 @@ class _KeyTexts:
 
 
 Elements: TypeAlias = Callable[[str, Expression], list[str] | None]
-"""returns the elements of a list in a file, if they are known and different strings; otherwise None"""
+"""returns the elements of a list of different known strings, otherwise None"""
 
 
 def for_each_edits(
     workspace: Workspace, target: DeclaredObject, instances: int, elements_of: Elements
 ) -> tuple[Edits, list[str]]:
-    """The edits that change the count of an object to for_each, and the new keys of its instances: the elements of the
-    list in `count = length(LIST)`, otherwise numbers. `instances` is their number. Raises Failure."""
+    """Change an object's count to for_each. Returns the edits and the keys of its `instances`: the elements of the list
+    in `count = length(LIST)`, otherwise numbers. Raises Failure."""
     path, block, count = found_attribute(workspace, target, "count")
     if count is None:
         raise refusal(f"{target.key} has no count.")
@@ -268,7 +267,7 @@ def for_each_edits(
 
 
 def strings(model: Model, node: Expression, source: Source) -> list[str] | None:
-    """The elements of a list of different strings, through variables and local values; None for other expressions."""
+    """The elements of a list of different known strings; None for other expressions."""
     value = model.value(Expr(node, source), "count")
     items = [item for _, item in parts(unmark_deep(value)[0])] if value is not None else []
     is_list = items and all(isinstance(item, str) for item in items) and len(set(items)) == len(items)
@@ -276,7 +275,7 @@ def strings(model: Model, node: Expression, source: Source) -> list[str] | None:
 
 
 def length_of(node: Expression) -> Expression | None:
-    """The list in `length(LIST)`; None for another expression."""
+    """The argument in `length(LIST)`; None for another expression."""
     if isinstance(node, Call) and node.name.removeprefix("core::") == "length" and len(node.arguments) == 1:
         return node.arguments[0]
     return None
@@ -288,7 +287,7 @@ def _moved_blocks(key: str, names: list[str]) -> Iterator[str]:
 
 
 class _CountIndexes:
-    """Replaces `listed[count.index]` in a block with each.value, and any other count.index with another expression."""
+    """Replaces `LIST[count.index]` in a block by each.value, and other uses of count.index by an expression."""
 
     def __init__(self, document: str, listed: str, other: str) -> None:
         self.document, self.listed, self.other = document, listed, other
@@ -307,7 +306,7 @@ class _CountIndexes:
 
 
 class _Mentions:
-    """Replaces the index after a reference to an object with count: a number, count.index, or a splat."""
+    """Replaces the index in references to an object with count: a number, count.index or a splat."""
 
     def __init__(self, name_of: Callable[[int], str | None], keys: str, key_of: str) -> None:
         self.name_of, self.keys, self.key_of = name_of, keys, key_of

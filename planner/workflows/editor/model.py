@@ -1,4 +1,4 @@
-"""One module with the texts of the editor: declarations, values as far as they are known, schemas, and problems."""
+"""A module as the editor sees it, with unsaved texts: declarations, known values, schemas and problems."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from planner.world.state.workspace import data_directory
 
 
 class Model:
-    """The module in a directory, taken as a root module. Of the modules that it calls, only variables and outputs are
-    read; with `is_deep`, everything. Providers and modules that are not installed are replaced (`missing`: why each is
-    missing, by address)."""
+    """The module in a directory, read as a root module. Of called modules only variables and outputs are read; if
+    `is_deep`, everything. Providers and modules that are not installed are replaced. `missing`: {address: why it is
+    missing}."""
 
     def __init__(self, workspace: Workspace, directory: str, is_deep: bool = False) -> None:
         self.workspace, self.directory, self.is_deep = workspace, directory, is_deep
@@ -58,35 +58,35 @@ class Model:
             self.problems = [*problems, *more]
             for name, call in self.root.calls.items():
                 if name not in self.root.children and (name,) not in self._places and (name,) not in self._absent:
-                    self._locate((name,), call, ".", Problems())  # loading does not do this if the module is invalid
+                    self._locate((name,), call, ".", Problems())  # loading skips this if the module is invalid
         self.schemas = Schemas(self._start)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """A context in which files are read with the texts of the editor."""
+        """Context in which files are read with the editor's unsaved texts."""
         with working_in(self.directory), view(self.workspace.overlay()), own_reads():
             yield
 
     @property
     def root(self) -> ModuleConfig:
-        """The module itself. Unless `is_deep`, it has no children: only a check needs all of them."""
+        """Without children unless `is_deep`: only a check needs these."""
         return self._own.root
 
     @cached_property
     def config(self) -> Config:
-        """The module with the modules that it calls. These are read on first use, because there may be hundreds."""
+        """The module with called modules, which are read on first use because there may be hundreds."""
         if not self.root.calls:
             return self._own
         with self.reading():
             return evolve(self._own, root=with_modules(self.root, self._module))
 
     def path(self, name: str) -> str:
-        """The absolute path of a file by its name in diagnostics."""
+        """The absolute path of a file that a diagnostic names."""
         return os.path.normpath(os.path.join(self.directory, name))
 
     @cached_property
     def directories(self) -> frozenset[str]:
-        """The directories of the module and of the modules that it calls."""
+        """The directories of the module and of called modules."""
         places = [*self._places.values(), *(self.root.calls[path[0]].source for path in self._absent if len(path) == 1)]
         called = [os.path.join(self.directory, place) for place in places]
         files = [os.path.dirname(self.path(name)) for name in self._own.files]
@@ -94,7 +94,7 @@ class Model:
 
     @cached_property
     def _text(self) -> str:
-        """The text of all files of the module."""
+        """The content of all files of the module, joined."""
         texts = []
         for name in self._own.files:
             with suppress(OSError):
@@ -102,8 +102,8 @@ class Model:
         return "\n".join(texts)
 
     def child(self, name: str, source: str = "") -> ModuleConfig | None:
-        """A called module, even if the files of this module are invalid: then `source` is the source of the call. None
-        if the module is not known."""
+        """A called module; None if it is unknown. `source`: the source of the call, needed if the files of this module
+        are invalid."""
         known = self.root.children.get(name) or self._called.get(name)
         if known is None and name in self.root.calls:
             with self.reading():
@@ -141,7 +141,7 @@ class Model:
         return directory if self.is_deep else None
 
     def _module(self, path: ModulePath, call: ModuleCall) -> ModuleConfig | None:
-        """A called module that is not in the tree."""
+        """A called module that is not in the tree yet."""
         if path in self._places:
             module = self.workspace.single_module(self.directory, self._places[path])
             return evolve(module, path=path, call=call, is_remote=call.source_kind != "local")
@@ -157,8 +157,8 @@ class Model:
         return guessed_provider(self._own, address, [self._text])
 
     def _cached(self, address: str) -> Provider:
-        """The provider from the cache, in the version that this directory, or a directory that calls this module, has
-        installed. Raises Failure."""
+        """The provider in the version that this directory, or one that calls this module, has installed. Raises
+        Failure."""
         folders = (self.directory, *self.workspace.roots_above(self.directory))
         wanted = provider_constraints(self._own)
         first: Failure | None = None
@@ -169,10 +169,10 @@ class Model:
                     return provider
                 first = first or provider
         assert first is not None
-        raise Failure(first.diagnostics)  # a new exception each time, because raising adds frames to its traceback
+        raise Failure(first.diagnostics)  # a new exception, because each raise extends the traceback
 
     def schema(self, mode: str, type: str, provider: str = "") -> BlockSchema | None:
-        """The schema of a resource type; None if it is not known."""
+        """None if it is unknown."""
         source = self.root.provider_source(provider or type.split("_", 1)[0])
         try:
             hit = self.schemas.resource(source, mode, type)
@@ -181,7 +181,7 @@ class Model:
         return hit.block if hit is not None else None
 
     def provider_schema(self, name: str) -> Any:
-        """The schema of the provider with a local name; None if it is not known."""
+        """The schema of a provider by its local name; None if it is unknown."""
         try:
             source = self.root.provider_source(name)
             schema = self.schemas.schema(source)
@@ -191,7 +191,7 @@ class Model:
 
     @cached_property
     def provider_names(self) -> list[str]:
-        """The local names of providers that the module requires, configures or uses."""
+        """Local names of the providers that the module requires, configures or uses."""
         used = (decl.provider_name for decl in self.root.resources.values())
         names = {"terraform", *self.root.required_providers, *(p.name for p in self.root.providers.values()), *used}
         return sorted(names)
@@ -204,7 +204,7 @@ class Model:
         return StaticScope(self.root.variables, self.root.locals, given, ".", ".", self._begun.workspace)
 
     def value(self, expr: Expr, name: str) -> Value | None:
-        """The value of an expression that only needs variables and locals; None if it is not known."""
+        """The value of an expression over variables and locals; None if it is not known."""
         with self.reading():
             try:
                 value = self._scope.evaluate(expr, name, expr.span, Problems())
@@ -213,7 +213,7 @@ class Model:
         return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
 
     def variable_value(self, name: str) -> Value | None:
-        """The value of a variable: the given value, otherwise its default; None if it has neither."""
+        """The given value of a variable, otherwise its default; None without either."""
         with self.reading():
             try:
                 value = self._scope.root_value(name, Problems()) if name in self.root.variables else None
@@ -222,11 +222,11 @@ class Model:
         return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
 
     def is_given(self, name: str) -> bool:
-        """Whether a variable has a value other than its default."""
+        """Whether a value is given, by a file or the environment."""
         return name in self._begun.given
 
     def object_type(self, key: str) -> Type | None:
-        """The type of the objects of a declared resource; None if it is not known."""
+        """None if it is unknown."""
         decl = self.root.resources.get(key)
         if decl is None:
             return None
@@ -238,7 +238,7 @@ class Model:
     # ---------------------------------------------------------------- all problems
 
     def validate(self) -> list[tuple[str, Diagnostic]]:
-        """The problems of the module and of the modules that it calls, each with its file ("" if none)."""
+        """Problems of the module and of called modules, each with its file ("" if none)."""
         problems = list(self.problems)
         try:
             with self.reading():
@@ -273,7 +273,7 @@ class Model:
         return any(path.endswith("test.hcl") for path in self.workspace.module(self.directory).files)
 
     def _notes(self) -> Iterator[Diagnostic]:
-        """A warning for each provider whose schema is not known."""
+        """A warning for each provider whose schema is unknown."""
         for address, why in sorted(self.missing.items()):
             where = next(
                 (r.span for r in self.root.required_providers.values() if r.source == address and r.span is not None),
@@ -285,22 +285,22 @@ class Model:
                 yield warning("provider.schema_not_cached", "Provider schema is not known", detail, where)
 
     def _values(self) -> Iterator[Diagnostic]:
-        """The problems of values in files of values that are not valid for their variables."""
+        """Problems of values in variables files that do not fit their variables."""
         given = {name: raw for name, raw in self._begun.given.items() if raw.origin != "environment"}
         return _placed(self.root.variables, given)
 
 
 def values_problems(model: Model, path: str) -> list[Diagnostic]:
-    """The problems of a file with values that is not read automatically."""
+    """Problems of a variables file that is not read automatically."""
     given, problems = collect_variables(model.directory, (("var-file", path),), {})
     if not model.config.files:
-        return problems  # a file of values of a module in another directory
+        return problems  # a variables file for a module in another directory
     given = {name: raw for name, raw in given.items() if raw.span is not None and raw.span.filename == path}
     return [*problems, *_placed(model.root.variables, given)]
 
 
 def _placed(declared: Mapping[str, VariableDecl], given: RawVariables) -> Iterator[Diagnostic]:
-    """The problems of values, with the places of these values."""
+    """Problems of values, located at the values."""
     for name, raw in given.items():
         of = {name: declared[name]} if name in declared else declared
         for problem in root_variables(of, {name: raw})[1]:

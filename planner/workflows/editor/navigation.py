@@ -1,4 +1,4 @@
-"""Declarations and references across modules: definition, references, symbols, rename."""
+"""Declarations and references across modules: definition, references, symbols and rename."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ KINDS = {
     "resource": 5, "data": 8, "ephemeral": 8, "action": 12, "list": 8, "module": 2, "variable": 13, "local": 14,
     "output": 10, "provider": 3, "check": 24, "run": 12, "mock_provider": 3, "component": 2, "deployment": 3, "unit": 2,
 }  # fmt: skip
-"""the protocol's kinds of symbols (class, field, method, module, variable, constant, enum, namespace, event)"""
+"""LSP's kinds of symbols (class, field, method, module, variable, constant, enum, namespace, event)"""
 _MOST = 1000
-"""the maximum number of symbols in a response"""
+"""maximum number of symbols in a response"""
 _COMMENT = re.compile(r"[ \t]*(?:#|//)[^\r\n]*")
 _WORD = re.compile(r"[\w-]*")
 _STEPS = re.compile(r"(?:\.[\w*-]+|\[[^\[\]\n]*\])+")
 _LONGEST_STEPS = 300
-"""the maximum length, in characters, of the steps after the name of an object"""
+"""maximum length in characters of the steps after an object's name"""
 Edits: TypeAlias = dict[str, list[tuple[int, int, str]]]
-"""the new texts for ranges of files, by path, with offsets in code points"""
+"""{path: [(start, end, new text)]}, with offsets in code points"""
 
 
 @frozen
 class DeclaredObject:
-    """A declared object: the directory of its module, and its key there."""
+    """A declared object: its module's directory and its key there."""
 
     directory: str
     key: str
 
 
 def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObject, int, int] | None:
-    """The object whose name is at an offset, and the range of the name."""
+    """The object whose name is at an offset, and the range of that name."""
     hit = workspace.symbols(path).at(offset)
     if hit is None:
         return None
@@ -51,7 +51,7 @@ def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject | None:
-    """The object for a key. An output or an argument of a call is an object of the called module."""
+    """The object of a key. An output or argument of a call is an object of the called module."""
     kind, _, rest = key.partition(".")
     call, _, name = rest.partition(".")
     if kind == "instances" and call not in workspace.module(directory).repeated:
@@ -65,12 +65,12 @@ def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject |
 
 
 def declarations(workspace: Workspace, target: DeclaredObject) -> list[tuple[str, DeclaredName]]:
-    """The declarations of an object; there may be several if there are override files."""
+    """Several declarations are possible, in override files."""
     return workspace.module(target.directory).symbols.get(target.key, [])
 
 
 def mentions(workspace: Workspace, target: DeclaredObject) -> Iterator[tuple[str, NameUse]]:
-    """The references to an object, in its module and in the modules that call it."""
+    """The references to an object in its module and in modules that call it."""
     yield from workspace.module(target.directory).mentions.get(target.key, ())
     kind, _, name = target.key.partition(".")
     if kind in ("var", "output"):
@@ -90,8 +90,7 @@ def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> 
 
 
 def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
-    """The declarations of the object at an offset. At the source of a module call, these are the files of the
-    module."""
+    """The declarations of the object at an offset; at a module's source, the files of the module."""
     hit = target_at(workspace, path, offset)
     if hit is not None:
         return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])
@@ -110,8 +109,8 @@ def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
 
 
 def _inner(workspace: Workspace, path: str, offset: int) -> Iterator[tuple[str, int, int]]:
-    """The place where the attribute of the reference at an offset is declared, if the declaration of the object names
-    it: for the `b` of `var.a.b`, the attribute in the type of the variable."""
+    """Where the attribute at an offset is declared, if the object's own declaration names it: for `b` in `var.a.b`, the
+    attribute in the variable's type."""
     text = workspace.document(path).text
     end = offset + len(_WORD.match(text, offset)[0])  # type: ignore[index]
     near = (use for use in workspace.symbols(path).mentions if use.end < offset <= use.end + _LONGEST_STEPS)
@@ -132,7 +131,6 @@ def _inner(workspace: Workspace, path: str, offset: int) -> Iterator[tuple[str, 
 
 
 def references(workspace: Workspace, path: str, offset: int, with_declaration: bool) -> list[Json]:
-    """The references to the object at an offset."""
     workspace.look_again()
     hit = target_at(workspace, path, offset)
     if hit is None:
@@ -142,7 +140,7 @@ def references(workspace: Workspace, path: str, offset: int, with_declaration: b
 
 
 def highlights(workspace: Workspace, path: str, offset: int) -> list[Json]:
-    """The places in one file that name the object at an offset."""
+    """The references in this file to the object at an offset."""
     document = workspace.document(path)
     hit = target_at(workspace, path, offset)
     if hit is None:
@@ -153,12 +151,11 @@ def highlights(workspace: Workspace, path: str, offset: int) -> list[Json]:
 
 
 def shown_key(symbol: DeclaredName) -> str:
-    """The name of a symbol in lists, in the form of a reference to it."""
+    """The symbol's name in lists, written like a reference."""
     return symbol.key if symbol.block in (*RESOURCES, "module", "local", "provider", "output") else f"{symbol.key}"
 
 
 def outline(workspace: Workspace, path: str) -> list[Json]:
-    """The declarations of a file."""
     document = workspace.document(path)
     return [
         {
@@ -172,7 +169,7 @@ def outline(workspace: Workspace, path: str) -> list[Json]:
 
 
 def workspace_symbols(workspace: Workspace, query: str) -> list[Json]:
-    """The declarations in all folders whose names contain the letters of a query, in the same order."""
+    """The declarations in all folders whose names contain the letters of the query in order."""
     workspace.look_again()
     wanted = query.lower()
     result = []
@@ -210,7 +207,7 @@ def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def check_renamable(workspace: Workspace, target: DeclaredObject) -> None:
-    """Raises Failure if the declarations of an object cannot be edited."""
+    """Raises Failure if a declaration of the object cannot be edited."""
     for place, symbol in declarations(workspace, target):
         if symbol.block in ("provider", "mock_provider", symbol.key):
             raise _refusal(f"A block of type {symbol.block} cannot be renamed.")
@@ -220,15 +217,14 @@ def check_renamable(workspace: Workspace, target: DeclaredObject) -> None:
 
 
 def rename(workspace: Workspace, path: str, offset: int, name: str) -> Json:
-    """The edits that rename an object everywhere, for an editor. Raises Failure."""
+    """Rename the object at an offset everywhere. Raises Failure."""
     workspace.look_again()
     target, _, _ = renamable(workspace, path, offset)
     return workspace_edit(workspace.opened, rename_edits(workspace, target, name))
 
 
 def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edits:
-    """The edits that rename an object everywhere. A resource or module call gets a `moved` block, so that its objects
-    are kept. Raises Failure."""
+    """Rename an object everywhere, with a `moved` block for a resource or module call. Raises Failure."""
     if not valid_identifier(name):
         raise _refusal(f'"{name}" is not a valid name: letters, digits, _ and -, beginning with a letter or _.')
     new_key = f"{target.key.rpartition('.')[0]}.{name}"
@@ -255,14 +251,13 @@ def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edi
 
 
 def after_block(text: str, end: int, more: str) -> tuple[int, int, str]:
-    """The edit that inserts text after a block, or after the comment that follows the block on its last line."""
+    """The edit that inserts text after a block and after the comment that follows on its last line."""
     comment = _COMMENT.match(text, end)
     at = comment.end() if comment is not None else end
     return at, at, more
 
 
 def moved_text(old: str, new: str) -> str:
-    """A moved block, to be inserted after another block."""
     return f"\n\nmoved {{\n  from = {old}\n  to   = {new}\n}}"
 
 

@@ -1,4 +1,4 @@
-"""Pieces of configuration files that refactorings move: declarations with their comments, and their references."""
+"""Declarations with their comments and references, as refactorings move them."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from planner.workflows.editor.symbols import FILE, RESOURCES, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 Changes = list[tuple[int, int, str]]
-"""new texts of ranges of a text, with offsets in code points"""
+"""(start, end, new text), with offsets in code points"""
 _NOTE = re.compile("#|//")
 _COMMENT = re.compile(r"(?:#|//)[^\r\n]*|/\*(?s:.*?)\*/")
 _COMMON = frozenset(("this", "main", "default", "example", "it"))
-"""common names of resources that do not describe the object"""
+"""common names that do not describe a resource"""
 
 
 @frozen(eq=False)
 class Piece:
-    """A declaration: [start, end) are its whole lines, including the comments above it."""
+    """A declaration. [start, end): its whole lines, with the comments above."""
 
     key: str
     path: str
     node: Block | Attribute
     holder: Block
-    """the block itself, or the locals block around a local value"""
+    """the block, or the `locals` block around a local value"""
     start: int
     end: int
 
 
 def native_body(workspace: Workspace, path: str) -> NativeBody:
-    """The content of a file. Raises Failure for a file that cannot be edited."""
+    """The body of a file. Raises Failure if the file cannot be edited."""
     try:
         body, text = workspace.body(path)
         is_plain = text == workspace.document(path).text
@@ -58,7 +58,7 @@ def native_body(workspace: Workspace, path: str) -> NativeBody:
 
 
 def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
-    """The declaration of an object. Raises Failure if it is in several places, or in a file that cannot be edited."""
+    """The declaration of an object. Raises Failure if there are several, or its file cannot be edited."""
     places = declarations(workspace, target)
     if len(places) != 1:
         how = "in several places" if places else "nowhere"
@@ -72,19 +72,19 @@ def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
             return Piece(target.key, path, block, block, *whole_lines(text, block.start, block.end))
         if block.start < symbol.start < block.end and isinstance(block.body, NativeBody):
             attribute = block.body.attributes[symbol.name]
-            if len(block.body.attributes) == 1:  # if its last local value is removed, the block is removed, too
+            if len(block.body.attributes) == 1:  # without its last local value the block is removed, too
                 return Piece(target.key, path, attribute, block, *whole_lines(text, block.start, block.end))
             return Piece(target.key, path, attribute, block, *whole_lines(text, attribute.start, attribute.end))
     raise refusal(f"The declaration of {target.key} cannot be read.")
 
 
 def holder_of(pieces: Iterable[Piece], path: str, offset: int) -> Piece | None:
-    """The piece that contains a place."""
+    """The piece around an offset."""
     return next((p for p in pieces if p.path == path and p.node.start <= offset < p.node.end), None)
 
 
 def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
-    """The lines of a range, with the comments directly above them."""
+    """The lines of a range, with the comments directly above."""
     begin = text.rfind("\n", 0, start) + 1
     while begin:
         above = text.rfind("\n", 0, begin - 1) + 1
@@ -100,13 +100,13 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
     stop = text.find("\n", max(start, end - 1) if text[end - 1 : end] == "\n" else end)
     opened = text.rfind("/*", end, stop)
     if stop >= 0 and opened >= 0 and text.find("*/", opened, stop) < 0 and not _NOTE.search(text, end, opened):
-        stop = text.find("\n", text.find("*/", opened))  # a comment that continues in the next lines
+        stop = text.find("\n", text.find("*/", opened))  # a comment that continues below
     return begin, len(text) if stop < 0 else stop + 1
 
 
 def comments_of(block: Block) -> dict[str, list[str]]:
-    """The comments above and in a block, by the argument or nested block to which they belong; "" for the block as a
-    whole. Comments within expressions and nested blocks are left out."""
+    """{argument or nested block: comment lines above it}; "" for the block itself. Without comments inside of
+    expressions and nested blocks."""
     text, result = block.source.text, dict[str, list[str]]()
     start, end = whole_lines(text, block.start, block.end)
     if not isinstance(block.body, NativeBody):
@@ -118,7 +118,7 @@ def comments_of(block: Block) -> dict[str, list[str]]:
         for match in _COMMENT.finditer(text, at, begin):
             is_beside = at > start and "\n" not in text[at : match.start()]
             result.setdefault(before if is_beside else name, []).append(match[0])
-        before, at = name, stop - 1 if text[stop - 1] == "\n" else stop  # a heredoc ends with its line
+        before, at = name, stop - 1 if text[stop - 1] == "\n" else stop  # a heredoc includes its line break
     return result
 
 
@@ -142,8 +142,7 @@ def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[st
 
 
 def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
-    """The edit that removes whole lines. It also removes the blank lines after them, if there is a blank line or
-    nothing before them."""
+    """The edit that removes lines, and also blank lines after them if a blank line or nothing comes before."""
     before = text[:start]
     if before.strip() and not text[end:].strip():
         return len(before.rstrip()), len(text), "\n"
@@ -154,7 +153,7 @@ def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
 
 
 def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The text after the edits. New lines have the line endings of the text."""
+    """New lines get the line endings of the text."""
     newline = "\r\n" if "\r\n" in text else "\n"
     for start, end, new in sorted(set(edits), reverse=True):
         text = text[:start] + new.replace("\r\n", "\n").replace("\n", newline) + text[end:]
@@ -162,14 +161,14 @@ def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def edited_file(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The text of a file after the edits; in the standard layout if it was in the standard layout before."""
+    """The edited file, in standard layout if the file was in standard layout before."""
     new = with_edits(text, edits)
-    is_standard = format_file(text.encode(), "")[0] == text  # never applies to a file in JSON or with errors
+    is_standard = format_file(text.encode(), "")[0] == text  # always false for JSON and for files with errors
     return (format_file(new.encode(), "")[0] or new) if is_standard else new
 
 
 def cut_text(text: str, start: int, end: int, edits: Changes) -> str:
-    """A range of a text, after the edits in that range."""
+    """A range of a text with the edits in that range."""
     inside = [(one - start, other - start, new) for one, other, new in edits if start <= one and other <= end]
     return with_edits(text[start:end], inside)
 
@@ -179,8 +178,8 @@ def cut_text(text: str, start: int, end: int, edits: Changes) -> str:
 
 @frozen(eq=False)
 class Use:
-    """A reference, and its role: value, depends_on, replace_triggered_by, actions, address (in a block that names an
-    object by its address), history (in moved and removed blocks)."""
+    """A reference. `role`: value, depends_on, replace_triggered_by, actions, address (a block names an object by its
+    address), or history (a moved or removed block)."""
 
     node: Traversal
     ref: Ref
@@ -189,24 +188,23 @@ class Use:
 
     @property
     def key(self) -> str:
-        """The key of the referenced object."""
         if self.ref.kind == "resource":
             return self.ref.name
         return f"{'module' if self.ref.kind == 'output' else self.ref.kind}.{self.ref.name}"
 
     def end(self, steps: int) -> int:
-        """The offset after this number of steps of the reference."""
+        """The offset after so many steps of the reference."""
         return self.node.steps[steps - 1].end
 
     @property
     def base(self) -> int:
-        """The number of steps after which the reference means the object as a whole."""
+        """The number of steps that name the object as a whole."""
         is_long = self.ref.kind == "resource" and (self.ref.mode != "managed" or self.node.root == "resource")
         return 2 if is_long else 1
 
     @property
     def attribute(self) -> str:
-        """The name of the attribute or output after the name of the object; "" if there is none."""
+        """The attribute or output after the object's name; "" if there is none."""
         steps = self.node.steps[self.base : self.base + 1]
         is_whole = self.ref.kind not in ("resource", "output")
         return steps[0].name if steps and not is_whole and isinstance(steps[0], GetAttr) else ""
@@ -218,7 +216,7 @@ _PROVIDERS = ("provider", "providers")
 
 
 def uses(body: NativeBody, outer: Block | None = None, role: str = "value") -> Iterator[Use]:
-    """The references of a body to declared objects, except in runs of a test with another module."""
+    """The references of a body to declared objects, except in test runs of another module."""
     for attribute in body.attributes.values():
         own = _ROLES.get(attribute.name, role)
         block = outer.type if outer is not None else ""
@@ -241,7 +239,6 @@ def uses(body: NativeBody, outer: Block | None = None, role: str = "value") -> I
 
 
 def uses_in(piece: Piece) -> Iterator[Use]:
-    """The references of a declaration."""
     if isinstance(piece.node, Block):
         if isinstance(piece.node.body, NativeBody):
             yield from uses(piece.node.body, piece.node)
@@ -257,8 +254,8 @@ def _is_elsewhere(body: NativeBody) -> bool:
 
 
 def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> Iterator[tuple[str, Use]]:
-    """The references in the files of a module, with its tests. Raises Failure if a file in JSON syntax mentions one of
-    these objects."""
+    """The references in the files and tests of a module. Raises Failure if a JSON file mentions one of these
+    objects."""
     wanted = frozenset(keys)
     for path, file in workspace.module(directory).files.items():
         if path.endswith(".json"):
@@ -270,7 +267,7 @@ def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> It
 
 
 def plain_name(use: Use, is_whole: bool) -> str:
-    """A name for a variable or an output with the value of a reference."""
+    """A name for a variable or output with the value of a reference."""
     ref = use.ref
     if ref.kind == "output" and not is_whole:
         return use.attribute
@@ -281,8 +278,7 @@ def plain_name(use: Use, is_whole: bool) -> str:
 
 
 def free_name(wanted: str, taken: Iterable[str], longer: str = "") -> str:
-    """A valid name that is not taken: the preferred name, otherwise the longer name, otherwise the longer name with a
-    number."""
+    """The first name that is valid and not taken: `wanted`, `longer`, or one of these with a number."""
     known = frozenset(taken)
     if wanted in known and valid_identifier(longer):
         wanted = longer
@@ -294,7 +290,6 @@ def free_name(wanted: str, taken: Iterable[str], longer: str = "") -> str:
 
 
 def source_text(text: str, node: Expression) -> str:
-    """An expression as it is written."""
     return text[node.start : node.end]
 
 
@@ -305,14 +300,14 @@ REFERENCE = re.compile(r'[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|"[^"\\$%]*
 
 
 def relative_source(directory: str, to: str) -> str:
-    """The source of a local module, relative to a directory."""
+    """The source of a local module for a call in `directory`."""
     path = os.path.relpath(to, directory)
     return path if path.startswith("../") or path == ".." else f"./{path}"
 
 
 def source_edits(workspace: Workspace, directory: str, block: Block, text: str, to: str) -> Changes:
-    """For the call of a local module whose source is relative to a directory, the edits that make it relative to
-    another directory."""
+    """For the call of a local module: the edits that make its source relative to the directory `to` instead of
+    `directory`."""
     source = attributes_of(block.body).get("source") if block.type == "module" else None
     if source is None or not source_text(text, source.expr).startswith(('"./', '"../')):
         return []
@@ -321,8 +316,8 @@ def source_edits(workspace: Workspace, directory: str, block: Block, text: str, 
 
 
 def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | None) -> Iterator[tuple[int, int, str]]:
-    """The edits that add the missing optional attributes of a type to an expression, with their defaults. Raises
-    ValueError if the attributes of the expression are not known."""
+    """Edits that add a type's missing optional attributes, with defaults, to an expression. Raises ValueError if the
+    expression's attributes are unknown."""
     children = defaults.children if defaults is not None else {}
     if isinstance(node, Parens):
         yield from completions(text, node.expr, wanted, defaults)
@@ -357,8 +352,8 @@ def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | 
 
 
 def completed(source: str, wanted: Type, defaults: Defaults | None) -> str:
-    """An expression that adds the missing optional attributes of a type to the value of a reference. Attributes that
-    are null get no default. Raises ValueError for other expressions."""
+    """Source that adds a type's missing optional attributes to the value of a reference; attributes that are null get
+    no default. Raises ValueError if `source` is not a reference."""
     if without_optional(wanted) == wanted:
         return source
     if not REFERENCE.match(source):
@@ -386,7 +381,7 @@ def completed(source: str, wanted: Type, defaults: Defaults | None) -> str:
 
 
 def _default_text(wanted: ObjectType, name: str, defaults: Defaults | None) -> str:
-    """The source of the value of a missing attribute."""
+    """The source of a missing attribute's value."""
     if defaults is None or name not in defaults.values:
         return "null"
     value, child = defaults.values[name], defaults.children.get(name)

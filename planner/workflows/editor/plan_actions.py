@@ -1,4 +1,4 @@
-"""Code actions that use the last plan: waivers of denials, and the smallest sets of edits that avoid a change."""
+"""Code actions from the last plan: waivers of denials, and the smallest sets of edits that avoid a change."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ from planner.workflows.editor.workspace import Workspace
 FIX = "planner.fix"
 WAIVERS = os.path.join(".planner", "waivers.toml")
 _DAYS = 30
-"""the number of days until a new waiver expires"""
+"""days until a new waiver expires"""
 _SET_BACK = re.compile(r"set \S+ back to (.+)", re.S)
 
 
 def plan_actions(plans: Plans, path: str, symbols: Iterable[DeclaredName], offset: int) -> Iterator[Json]:
-    """The actions for the block at an offset of a file."""
     workspace = plans.workspace
     symbol = next((one for one in symbols if one.start <= offset <= one.end), None)
     if symbol is None:
@@ -54,10 +53,10 @@ def plan_actions(plans: Plans, path: str, symbols: Iterable[DeclaredName], offse
 
 
 def _waiver(code: str, address: str) -> str:
-    """A temporary waiver of one finding, in the name of the current user."""
+    """A temporary waiver of one finding, owned by the current user."""
     try:
         owner = getpass.getuser()
-    except (KeyError, OSError):  # a process whose user has no name
+    except (KeyError, OSError):  # the user has no name
         owner = "unknown"
     expires = (date.today() + timedelta(days=_DAYS)).isoformat()
     lines = (
@@ -68,8 +67,8 @@ def _waiver(code: str, address: str) -> str:
 
 
 async def fixes(workspace: Workspace, plans: Plans, root: str, address: str) -> list[Json]:
-    """The sets of edits that avoid the change of an object, as `planner why -fix` finds them: {"text", "edit"}, without
-    `edit` if the editor cannot apply them."""
+    """The sets of edits that avoid the change of an object (`planner why -fix`), as {"text", "edit"}; without `edit` if
+    the editor cannot apply it."""
     quiet = ("-refresh=false",) if plans.mode == "offline" else ()
     command = [sys.executable, "-m", "planner", f"-chdir={root}", "why", "-fix", "-json", *quiet, address]
     nothing, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
@@ -105,7 +104,7 @@ def _place(place: Json) -> str:
 
 
 def _edit(workspace: Workspace, root: str, place: Json) -> tuple[str, int, int, str] | None:
-    """The edit that restores the former value at a place; None if the place is not in a file here."""
+    """The edit that restores a former value; None if its place is not in a file of the workspace."""
     match, source = _SET_BACK.fullmatch(place["text"]), place.get("source") or {}
     if match is None or "column" not in source or "..." in match[1] or parse_expression(Source("", match[1]))[1]:
         return None

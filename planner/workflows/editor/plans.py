@@ -1,6 +1,5 @@
-"""Plans of root modules in the background: the planned actions of a block in the saved files, and their causes. Each
-plan is a separate process (`planner plan -offline -lock=false`), so that requests do not wait for it. This module reads
-the review that such a process writes."""
+"""Plans root modules in the background, to show a block's planned actions and their causes. Each plan is a process
+(`planner plan -offline -lock=false`) that writes a review, so that requests need not wait for it."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
 
 SECONDS = 300
-"""the time limit of a plan"""
+"""time limit of a plan in seconds"""
 WHY = "planner.why"
 _ORDER = ("create", "update", "replace", "delete")
 _KEYS = re.compile(r"\[(?:\"(?:[^\"\\]|\\.)*\"|\d+)\]")
@@ -32,7 +31,7 @@ _MOST_HOPS = 12
 
 
 class Plans:
-    """The last plan of each root module. `mode`: offline (providers are not called, local states only), full, or
+    """The last plan of each root module. `mode`: offline (without calls of providers, only local states), full, or
     off."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -43,7 +42,7 @@ class Plans:
         self._one = asyncio.Semaphore(1)
 
     def is_planned(self, model: Model) -> bool:
-        """Whether a module is planned: it is a root module, and its state is available."""
+        """Whether the module is a root module with an accessible state."""
         if self.mode == "off":
             return False
         backend = model.root.backend
@@ -54,12 +53,12 @@ class Plans:
         return backend is not None or any(map(os.path.exists, marks))
 
     def has(self, directory: str) -> bool:
-        """Whether a plan of a module is known or being made."""
+        """Whether a plan is known or being made."""
         return directory in self._reviews or directory in self._running
 
     async def follow(self, path: str, is_first: bool, model_of: Callable[[str], Model]) -> bool:
-        """Plan the root modules to which a saved file belongs. Returns whether there is a new plan. `is_first`: plan
-        only if a plan does not exist yet."""
+        """Plan the root modules to which a saved file belongs. `is_first`: only those without a plan. Returns whether
+        there is a new plan."""
         directory = self.workspace.directory_of(path)
         is_new = False
         for folder in (directory, *self.workspace.roots_above(directory)):
@@ -68,7 +67,7 @@ class Plans:
         return is_new
 
     async def renew(self, directory: str) -> bool:
-        """Plan a root module again, after cancelling its running plan. Returns whether the result may be new."""
+        """Cancel a running plan of the module and start another. Returns whether the result may be new."""
         before = self._running.get(directory)
         if before is not None:
             before.cancel()
@@ -103,7 +102,8 @@ class Plans:
     # ---------------------------------------------------------------- answers
 
     def _changes(self, directory: str, key: str) -> list[tuple[Json, Json]]:
-        """The planned changes of a block, each with its plan, from plans of its module and of modules that call it."""
+        """The planned changes of a block, each with its plan, from the plans of its module and of modules that call
+        it."""
         hit = []
         for root, review in sorted(self._reviews.items()):
             for change in _entries(review):
@@ -116,7 +116,7 @@ class Plans:
         return hit
 
     def findings(self, directory: str, key: str) -> list[tuple[str, Json]]:
-        """The denials and warnings of policies about the objects of a block, each with the root module of the plan."""
+        """(root module, finding) for each denial or warning about the objects of a block."""
         return [
             (root, finding)
             for root, review in sorted(self._reviews.items())
@@ -127,7 +127,7 @@ class Plans:
         ]
 
     def avoidable(self, directory: str, key: str) -> list[tuple[str, str]]:
-        """The objects of a block that are updated, replaced or destroyed: (root module, address)."""
+        """(root module, address) for each object of a block that is updated, replaced or destroyed."""
         return [
             (root, change["address"])
             for root, review in sorted(self._reviews.items())
@@ -137,8 +137,8 @@ class Plans:
         ]
 
     def summary(self, directory: str, key: str) -> str:
-        """The planned actions of a block in one line, with the causes: `+ 3, ~ 1: var.size 1 -> 2`. While a
-        configuration file is edited, the line mentions that the plan is based on the saved files."""
+        """Example: `+ 3, ~ 1: var.size 1 -> 2`, followed by "(as saved)" while files have unsaved edits, because plans
+        read the saved files."""
         line = self._summary(directory, key)
         return f"{line} (as saved)" if line and self._is_edited() else line
 
@@ -223,7 +223,7 @@ def _entries(review: Json) -> Iterator[Json]:
 
 
 def _key(address: str) -> str:
-    """The key of the block that declares an object."""
+    """The key of the block of an object."""
     return _MODULES.sub("", _KEYS.sub("", address))
 
 

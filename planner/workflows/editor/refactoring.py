@@ -1,6 +1,5 @@
-"""Refactorings: edits of configuration files that change no object, checked by planning before they are written. The
-edits are applied in memory first. The files may be written only if the plan with the edits is the same as the plan
-without them."""
+"""Refactorings: edits of configuration files that change no object. The edits are first applied in memory; they are
+written only if the plan with them is equal to the plan without them."""
 
 from __future__ import annotations
 
@@ -41,17 +40,17 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
 
 CHANGES = "refactor.changes"
-"""the code of a refactoring that would change the plan"""
+"""code of a refactoring that would change the plan"""
 
 
 class ObjectMove(Protocol):
-    """Objects that move to another state together with their blocks."""
+    """The move of objects to another state, together with their blocks."""
 
     def carry_out(self, options: OperationOptions) -> None:
-        """Move the objects. Raises Failure."""
+        """Raises Failure."""
 
     def take_back(self, options: OperationOptions) -> None:
-        """Move the objects back; works even after an interruption. Raises Failure."""
+        """Move the objects back, even after an interruption. Raises Failure."""
 
     def record(self, directory: str) -> dict[str, Any]:
         """The move as JSON, with paths relative to a directory."""
@@ -59,21 +58,21 @@ class ObjectMove(Protocol):
 
 @frozen(eq=False)
 class Refactoring:
-    """Checked edits: the new and the former text of each file, by path; None means that the file does not exist."""
+    """Checked edits. `texts`, `former`: {path: new or former content}; None if the file does not exist."""
 
     texts: dict[str, str | None]
     former: dict[str, str | None]
     moved: tuple[tuple[str, str], ...] = ()
-    """(former, present) address of each object whose address changes"""
+    """(former, new) address of each object whose address changes"""
     unread: tuple[str, ...] = ()
-    """the files that the plan does not read, such as tests and the files of other root modules"""
+    """files that the plan does not read, such as tests and files of other root modules"""
     states: ObjectMove | None = None
     notes: tuple[str, ...] = ()
-    """sentences about remaining work for the user"""
+    """sentences about work that remains for the user"""
 
     @property
     def shown_paths(self) -> list[str]:
-        """The paths of the edited files, without the record of installed modules."""
+        """The edited files without the manifest of installed modules."""
         return sorted(path for path in self.texts if not path.endswith("modules.json"))
 
     def diff(self) -> str:
@@ -83,7 +82,7 @@ class Refactoring:
 
 
 def diff_of(texts: Mapping[str, tuple[str | None, str | None]]) -> str:
-    """The unified diff of the former and the new texts of files by name; None means that the file does not exist."""
+    """The unified diff of {name: (former, new content)}; None means that the file does not exist."""
     lines: list[str] = []
     for name, pair in texts.items():
         before, after = ((text or "").splitlines(keepends=True) for text in pair)
@@ -96,7 +95,7 @@ def diff_of(texts: Mapping[str, tuple[str | None, str | None]]) -> str:
 
 
 def move(options: OperationOptions, old: str, new: str) -> Refactoring:
-    """Rename a resource, module call, variable, local value or output. Raises Failure."""
+    """Raises Failure."""
     workspace = workspace_of(options)
     target, module = target_of(workspace, options, old)
     name, other = new, ""
@@ -129,7 +128,7 @@ def move(options: OperationOptions, old: str, new: str) -> Refactoring:
 
 
 def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring:
-    """Rename the key of an instance of a resource or module with for_each. Raises Failure."""
+    """Raises Failure."""
     match = re.fullmatch(r'(.+)\[("(?:[^"\\]|\\.)*")\]', address)
     if match is None:
         raise refusal(f'{address} has no key: name the instance, such as terraform_data.web["a"].')
@@ -155,7 +154,7 @@ def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring
 
 
 def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
-    """Turn the count of a resource or module into a for_each. Raises Failure."""
+    """Raises Failure."""
     workspace = workspace_of(options)
     target, module = target_of(workspace, options, address)
     check_renamable(workspace, target)
@@ -175,8 +174,8 @@ def _strings(workspace: Workspace, directory: str, path: str, node: Expression) 
 
 
 def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The new keys of installed modules by the former keys, after calls in a directory were renamed: `moves` are the
-    paths of the calls from there, with dots. Keys that do not change are omitted."""
+    """{former key: new key} of installed modules after calls in a directory were renamed. `moves`: (former, new) paths
+    of calls relative to that directory, with dots. Unchanged keys are left out."""
     root = os.path.abspath(options.directory)
     records, _ = read_manifest(root, data_directory(os.environ))
     result = {}
@@ -193,7 +192,7 @@ def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tup
 
 
 def _manifest(options: OperationOptions, renamed: dict[str, str]) -> dict[str, str | None]:
-    """The record of installed modules as init would write it, by its path; empty if it does not change."""
+    """{path: manifest of installed modules} as `init` would write it; empty if it does not change."""
     root, data = os.path.abspath(options.directory), data_directory(os.environ)
     records, _ = read_manifest(root, data)
     known = {renamed.get(key, key): evolve(one, key=renamed.get(key, key)) for key, one in records.items()}
@@ -209,7 +208,7 @@ def _manifest(options: OperationOptions, renamed: dict[str, str]) -> dict[str, s
 
 
 def workspace_of(options: OperationOptions) -> Workspace:
-    """The files of the repository of the root module."""
+    """The files of the root module's repository."""
     workspace = Workspace()
     folder = root = os.path.abspath(options.directory)
     while not os.path.exists(os.path.join(folder, ".git")) and os.path.dirname(folder) != folder:
@@ -222,7 +221,7 @@ def workspace_of(options: OperationOptions) -> Workspace:
 
 
 def target_of(workspace: Workspace, options: OperationOptions, address: str) -> tuple[DeclaredObject, str]:
-    """The object that an address names, and the address of its module with a dot at the end. Raises Failure."""
+    """The object at an address, and the address of its module with a final dot. Raises Failure."""
     if not address:
         raise refusal("The address is empty: name an object, such as terraform_data.web.")
     here, module, rest = os.path.abspath(options.directory), "", address
@@ -235,7 +234,7 @@ def target_of(workspace: Workspace, options: OperationOptions, address: str) -> 
     if rest.endswith("]") and declarations(workspace, DeclaredObject(here, rest.partition("[")[0])):
         raise refusal(f"{address} is one instance: name the whole block, {module}{rest.partition('[')[0]}.")
     if not declarations(workspace, target):
-        read_configuration(options).loaded()  # files with mistakes have no declarations
+        read_configuration(options).loaded()  # files with errors have no declarations
         where = os.path.relpath(here) if module else "this directory"
         names = [f"{module}{key}" for key in workspace.module(here).symbols]
         raise refusal(f"{address} is not declared in {where}.{did_you_mean(address, names)}")
@@ -243,18 +242,18 @@ def target_of(workspace: Workspace, options: OperationOptions, address: str) -> 
 
 
 def _instances(made: Plan, module: str, key: str) -> int:
-    """The number of instances of a resource or module call, in the module instance with most of them."""
+    """The largest number of instances in one instance of the module."""
     pattern = re.compile(rf"{_MODULES if module else ''}{re.escape(key)}\[(\d+)\](?:\.|$)")
     hits = (pattern.match(change.address) for change in made.changes)
     return max((int(hit[1]) + 1 for hit in hits if hit is not None), default=0)
 
 
 _MODULES = rf"(?:{MODULE_STEP})*"
-"""a regular expression for the modules at the beginning of the address of an object"""
+"""matches the modules at the beginning of an address"""
 
 
 class FormerAddresses:
-    """Returns the former address of an object: `moves` are (former, present), relative to a module."""
+    """Callable: the former address of an object. `moves`: (former, new), relative to a module."""
 
     def __init__(self, module: str, moves: Iterable[tuple[str, str]]) -> None:
         self._moves = {new: old for old, new in moves}
@@ -281,10 +280,9 @@ def check(
     gone: re.Pattern[str] | None = None,
     later: OperationOptions | None = None,
 ) -> Refactoring:
-    """Check that the plan is the same with the edits as without them, and return them as a refactoring. `more`: files
-    that are created or (None) removed; `back`: returns the former address of a planned object; `calls`: the new keys of
-    installed modules, by their former keys; `gone`: the names of removed checks; `later`: the options of the plan with
-    the edits. Raises Failure."""
+    """Check that the plan with the edits is equal to the plan without them. `more`: {file to create: content}; None
+    removes it. `back`: returns the former address of a planned object. `calls`: {former key: new key} of installed
+    modules. `gone`: matches removed checks. `later`: options of the plan with the edits. Raises Failure."""
     before = before if before is not None else plan_or_fail(options)
     texts: dict[str, str | None] = dict(more or {})
     former: dict[str, str | None] = {path: _text(path) for path in texts}
@@ -329,8 +327,8 @@ def _files(made: MadePlan[Any]) -> Iterator[str]:
 
 
 def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[str, str | None]:
-    """The texts by all paths that a plan uses for these files, including symbolic links. Raises Failure if one file
-    gets different texts."""
+    """The texts by all paths that a plan uses for these files, including links. Raises Failure if one file would get
+    different texts."""
     by_file: dict[str, str | None] = {}
     for path, text in texts.items():
         if by_file.setdefault(os.path.realpath(path), text) != text:
@@ -340,7 +338,7 @@ def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[st
 
 
 def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
-    """The plan with these options. Raises Failure if there is no such plan."""
+    """Raises Failure."""
     planned = plan(options, Hooks())
     if planned.complete is None:
         raise Failure([one for one in planned.diagnostics if one.is_error])
@@ -348,13 +346,13 @@ def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
 
 
 def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-    """The changes that are not in both plans, as (address or output, message)."""
+    """The differences between two plans, as (address or output, message)."""
     yield from differences_of(((before, str),), ((after, back),))
 
 
 def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Iterator[tuple[str, str]]:
-    """The changes that differ between the plans without the edits and those with them, as (address or output, message).
-    Each plan comes with a function that returns the former addresses."""
+    """The differences between the plans without and with the edits, as (address or output, message). A plan's function
+    returns the former address of an object."""
     old, new = ([one for plan in side for one in actions(*plan).items()] for side in sides)
     changes = [{name: one for plan in side for name, one in _by_name(*plan)} for side in sides]
     extra = (Counter(old) - Counter(new)) + (Counter(new) - Counter(old))
@@ -369,7 +367,7 @@ def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Itera
 
 
 def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, ResourceChange | OutputChange]]:
-    """The changes of objects and outputs, by the former address."""
+    """(former address, change) of each object and output."""
     for one in (*made.changes, *(deferred.change for deferred in made.deferred_changes)):
         if not one.deposed:
             yield one.previous_address if one.previous_address not in ("", one.address) else back(one.address), one
@@ -377,7 +375,7 @@ def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, Reso
 
 
 def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceChange | OutputChange | None) -> str:
-    """The first known values of an object that would differ; "" if the object is missing in one of the two plans."""
+    """Example: `size: 1 -> 2, 3 more`; "" if only one plan has the object."""
     if old is None or new is None or Null in {one.after.__class__ for one in (old, new)}:
         return ""
     parts = [one for one in value_differences(name, old, new) if one.without and one.within]
@@ -386,8 +384,7 @@ def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceC
 
 
 def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
-    """The actions and planned values of all changes, by the former address; and the action invocations, and the results
-    of checks."""
+    """{former address: (action, planned value)} for all changes; also action invocations and results of checks."""
     changes = {}
     for c in (*made.changes, *(one.change for one in made.deferred_changes)):
         if c.action != "no-op":

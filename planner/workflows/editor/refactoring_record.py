@@ -1,4 +1,4 @@
-"""Writes refactorings, and undoes them: the former contents of their files are kept in a record."""
+"""Writes and undoes refactorings. A record keeps the former contents of their files."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from planner.world.state.workspace import data_directory
 
 _RECORD = "refactorings.json"
 _BY_INIT = ("modules.json", ".terraform.lock.hcl")
-"""files that init changes; undo does not restore them if they have changed since"""
+"""files of `init`, which undo leaves unchanged if they have changed since"""
 _MOST_KEPT = 20
-"""refactorings that can be undone"""
+"""number of refactorings that can be undone"""
 
 
 def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) -> None:
-    """Keep the former contents of the files, then write the files. Raises Failure."""
+    """Record the former contents of the files, then write the files. Raises Failure."""
     for name, text in made.former.items():
         if _content(name) != _bytes(text):
             raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")
-        if text is not None and not os.stat(name).st_mode & 0o222:  # the file would be replaced nevertheless
+        # replacing a file does not need write permission for it
+        if text is not None and not os.stat(name).st_mode & 0o222:
             raise refusal(f"{os.path.relpath(name)} is read-only. Nothing was written.")
     path = _record_path(options)
     entry = {
@@ -60,11 +61,11 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
 
 @contextmanager
 def _alone(path: str) -> Iterator[None]:
-    """Wait until no other refactoring writes this record, and lock its directory. Raises OSError."""
+    """Lock the directory of the record against other refactorings. Raises OSError."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # some file systems have no such locks
+        with suppress(OSError):  # the file system has no such locks
             fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:
@@ -88,11 +89,11 @@ def _unwritten(problem: OSError) -> Failure:
 
 
 FileChange: TypeAlias = tuple[str, "bytes | None", "bytes | None"]
-"""a path, with the new and the former content; None means that there is no such file"""
+"""(path, new content, former content); None if there is no such file"""
 
 
 def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda: None) -> None:
-    """Replace files, then call `then`. If a step fails, the former files are restored. Raises OSError."""
+    """Replace files, then call `then`; restore the files if a step fails. Raises OSError."""
     begun = []
     try:
         for name, data, former in files:
@@ -107,7 +108,7 @@ def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda:
 
 
 def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
-    """Replace or remove a file. Its directory is created if needed, and removed when empty. Raises OSError."""
+    """Replace a file, or remove it and then its empty directories. Raises OSError."""
     if data is not None:
         os.makedirs(os.path.dirname(name), exist_ok=True)
         replace_file(name, data, mode)
@@ -119,7 +120,7 @@ def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
 
 
 def _content(path: str) -> bytes | None:
-    """The content of a file; None if it cannot be read."""
+    """None if the file cannot be read."""
     try:
         return read_whole(path)
     except (OSError, ValueError):
@@ -143,9 +144,9 @@ def undo(
     move_of: Callable[[Mapping[str, Any], str], ObjectMove] | None = None,
     is_written: bool = True,
 ) -> tuple[list[str], dict[str, tuple[str | None, str | None]]]:
-    """Undo the last refactoring. Returns its command, and the present and the former text of each file by name.
-    `move_of` reads the record of a move of objects; without `is_written`, nothing is changed. Raises Failure if
-    no refactoring is recorded, or a file was changed since."""
+    """Undo the last refactoring. Returns its command and {name: (content, former content)}. `move_of` reads the record
+    of a move of objects. Unless `is_written`, nothing is changed. Raises Failure if no refactoring is recorded or a
+    file has changed since."""
     path = _record_path(options)
     if not path_exists(path):
         raise refusal("There is no refactoring to undo.")
@@ -200,7 +201,7 @@ def _record_path(options: OperationOptions) -> str:
 
 
 def _record(path: str) -> list[dict[str, Any]]:
-    """The recorded refactorings. Raises Failure if the file is not a record of refactorings."""
+    """Raises Failure if the file is not a record of refactorings."""
     try:
         entries = json.loads(read_whole(path))
         texts = [text for entry in entries for text in entry["command"]]

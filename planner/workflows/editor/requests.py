@@ -1,5 +1,5 @@
-"""Requests of an editor about a rule file: completion, hover, declarations, cases. rule_answers.py implements the
-protocol."""
+"""Language server requests about a rule file: completion, hover, declarations and cases. rule_answers.py converts the
+results to the protocol."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ _MODES = {"data_value": "data"}
 
 @frozen
 class Choice:
-    """A possible completion: `kind` is relation, function, directive, variable, path or word; `insert` is the text to
-    insert."""
+    """A completion. `kind`: relation, function, directive, variable, path or word. `insert`: the inserted text."""
 
     label: str
     kind: str
@@ -30,7 +29,7 @@ class Choice:
 
 
 def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]) -> list[Choice]:
-    """Completions at an offset, sorted by kind and name. `shapes` is called only for paths of attributes."""
+    """Sorted by kind and name. `shapes` is called only for paths of attributes."""
     at = cursor_at(text, offset)
     relation = book.relations.get(at.relation)
     if at.is_in_text:
@@ -50,7 +49,7 @@ def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]
 
 
 def _placeholders(relation: IndexedRelation) -> Iterator[str]:
-    """A variable for each column of a relation, as text to insert."""
+    """A variable for each column of a relation."""
     taken: set[str] = set()
     for name, _ in relation.columns:
         word = name[:1].upper() + name[1:]
@@ -63,7 +62,7 @@ def _placeholders(relation: IndexedRelation) -> Iterator[str]:
 def _within_text(
     book: Book, at: Cursor, relation: IndexedRelation | None, shapes: Callable[[], Shapes], subject: str
 ) -> Iterator[Choice]:
-    """The possible content of a string; `subject` is the variable in the first column of the relation."""
+    """Possible contents of a string. `subject`: the variable in the relation's first column."""
     if relation is None:
         return
     for word in book.words(relation, at.column):
@@ -95,7 +94,7 @@ def _shown(name: str) -> str:
 
 
 def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
-    """Documentation of the word at an offset, as Markdown, with the beginning and end of the word."""
+    """Markdown about the word at an offset, and the range of that word."""
     at = cursor_at(text, offset)
     relation = book.relations.get(at.word)
     if relation is not None:
@@ -108,13 +107,12 @@ def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
 
 
 def declaration(book: Book, text: str, offset: int) -> Span | None:
-    """The declaration of the relation at an offset."""
     relation = book.relations.get(cursor_at(text, offset).word)
     return relation.span if relation is not None else None
 
 
 def mentions(book: Book, text: str, offset: int) -> list[Span]:
-    """The mentions of the relation at an offset, in all files of its directory."""
+    """References to the relation at an offset, in all files of its directory."""
     word = cursor_at(text, offset).word
     if word not in book.relations:
         return []
@@ -127,7 +125,7 @@ def mentions(book: Book, text: str, offset: int) -> list[Span]:
 
 
 def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
-    """Declarations, rules and cases of a file: kind, name and place."""
+    """(kind, name, place) of each declaration, rule and case."""
     for statement in parse_rules(name, text)[0].statements:
         if isinstance(statement, Declaration):
             yield "relation", statement.name.text, statement.span
@@ -138,14 +136,14 @@ def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
             yield "rule", given or str(statement.head), statement.span
 
 
-# Positions in a rule file during editing: the token under the cursor, the literal around it.
+# Positions in a rule file that is being edited: the token at the cursor and the literal around it.
 
 
 @frozen
 class Cursor:
-    """A position in a file. `word` is the token at the position (with `kind`, `start` and `end`), or "" between tokens;
-    `relation` is the name before the innermost open parenthesis, and `column` the number of the argument; `is_in_text`:
-    the position is within a string, and `typed` is the part of the string before it."""
+    """A position. `word`: the token there, with `kind`, `start` and `end`; "" between tokens. `relation`: the name
+    before the innermost open parenthesis. `column`: index of the argument. `is_in_text`: in a string. `typed`: the part
+    of the string before the position."""
 
     kind: str
     word: str
@@ -156,11 +154,10 @@ class Cursor:
     typed: str
     is_in_text: bool
     statement: str
-    """the text of the statement, perhaps incomplete"""
+    """the statement, perhaps incomplete"""
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
-    """The cursor at an offset."""
     tokens = tokens_of(text)
     stack: list[tuple[str, int]] = []
     relation, column = "", 0
@@ -191,7 +188,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
 
 
 def _string(text: str, offset: int) -> tuple[bool, str]:
-    """Whether an offset is within a string of its line, and the part of the string before the offset. The string may be
+    """Whether an offset is in a string of its line, and the part of the string before the offset. The string may be
     unterminated."""
     at = text.rfind("\n", 0, offset) + 1
     start = -1
@@ -207,7 +204,7 @@ def _string(text: str, offset: int) -> tuple[bool, str]:
 
 
 def _statement(text: str, begin: int) -> str:
-    """The statement that begins at an offset. It ends at its full stop, or at an empty line."""
+    """The statement from `begin` to its full stop or to an empty line."""
     for _, token, start, end in tokens_of(text[begin:]):
         if token == ".":
             return text[begin : begin + end]

@@ -1,5 +1,5 @@
-"""Responses about rule files and case files in the form of the protocol: completion, hover, outline, formatting, and
-results of cases. The content comes from `requests.py`."""
+"""Converts answers about rule files and case files to LSP JSON: completion, hover, outline, formatting, and results of
+cases. `requests.py` computes the answers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from planner.workflows.editor.texts import Json, TextDocument, span_range, uri_o
 
 RUN_CASE = "planner.runCase"
 _KINDS = {"relation": 7, "function": 3, "directive": 14, "variable": 6, "path": 5, "word": 20}
-"""the protocol's kinds of completions"""
+"""LSP's kinds of completions"""
 _SYMBOLS = {"relation": 5, "rule": 12, "case": 24}
 
 
 def completion(path: str, opened: Texts, offset: int) -> Json:
-    """Completions at an offset."""
     choices = requests.completions(book_of(path, opened), opened[path], offset, lambda: shapes_near(path))
     items = []
     for number, choice in enumerate(choices):
@@ -37,7 +36,6 @@ def completion(path: str, opened: Texts, offset: int) -> Json:
 
 
 def hover(path: str, opened: Texts, offset: int) -> Json | None:
-    """Documentation of the word at an offset."""
     hit = requests.hover(book_of(path, opened), opened[path], offset)
     if hit is None:
         return None
@@ -46,13 +44,11 @@ def hover(path: str, opened: Texts, offset: int) -> Json | None:
 
 
 def definition(path: str, opened: Texts, offset: int) -> list[Json]:
-    """The declaration of the relation at an offset."""
     span = requests.declaration(book_of(path, opened), opened[path], offset)
     return [_location(span)] if span is not None else []
 
 
 def references(path: str, opened: Texts, offset: int) -> list[Json]:
-    """The mentions of the relation at an offset."""
     return [_location(span) for span in requests.mentions(book_of(path, opened), opened[path], offset)]
 
 
@@ -61,7 +57,6 @@ def _location(span: Span) -> Json:
 
 
 def outline(path: str, text: str) -> list[Json]:
-    """Declarations, rules and cases."""
     return [
         {"name": name or kind, "kind": _SYMBOLS[kind], "range": span_range(span), "selectionRange": span_range(span)}
         for kind, name, span in requests.outline(path, text)
@@ -69,12 +64,12 @@ def outline(path: str, text: str) -> list[Json]:
 
 
 def formatted(path: str, text: str) -> str | None:
-    """The text in the standard layout; None if it is not valid."""
+    """The text in standard layout; None if it is invalid."""
     return None if has_errors(parse_rules(path, text)[1]) else format_rules(text)
 
 
 def lenses(uri: str, path: str, text: str) -> list[Json]:
-    """A lens above each case, which runs the case."""
+    """A lens above each case, to run it."""
     return [
         {"range": span_range(span), "command": {"title": "Run case", "command": RUN_CASE, "arguments": [uri, name]}}
         for kind, name, span in requests.outline(path, text)
@@ -83,7 +78,7 @@ def lenses(uri: str, path: str, text: str) -> list[Json]:
 
 
 def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
-    """Whether a case of a file passes (without a name, whether all cases pass), and the diagnostics."""
+    """Whether a case passes (all cases, without a name), and the diagnostics."""
     text = opened.get(path, "")
     files = folder_files(path, opened)
     try:

@@ -1,5 +1,5 @@
-"""An index of the rule files of one directory during editing: relations, functions, and their places. Open files are
-read from the editor, other files from disk. In a file with errors, the valid statements are indexed."""
+"""An index of the rule files of one directory: relations and functions with their places. Open files have the editor's
+text. Of a file with errors, valid statements are indexed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ from planner.operations.options import Options
 from planner.operations.policy_shapes import shapes_of
 
 Texts = Mapping[str, str]
-"""the text in the editor, by absolute path"""
+"""{absolute path: text in the editor}"""
 ENDINGS = (".dl", ".case")
 
 
 @frozen
 class IndexedRelation:
-    """A relation: name, columns as (name, type), documentation, declaration, and whether rules of users may derive
-    it."""
+    """A relation. `columns`: (name, type). `is_ours`: users' rules may derive it."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
@@ -46,14 +45,14 @@ class IndexedRelation:
 
 @frozen
 class Book:
-    """`program` is the name of the product's program for which the files are written."""
+    """`program`: the product's program for which the files are written."""
 
     program: str
     relations: dict[str, IndexedRelation]
     files: tuple[RuleFile, ...]
 
     def words(self, relation: IndexedRelation, column: int) -> list[str]:
-        """The words that a column can contain, as its documentation lists them."""
+        """The words that a column may contain, read from the relation's documentation."""
         if column >= len(relation.columns) or relation.columns[column][1] != "word":
             return []
         named = f"{relation.columns[column][0]} "
@@ -64,7 +63,7 @@ class Book:
 
 
 def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
-    """The rule files (name, text) in the directory of a file, with the texts of the editor."""
+    """(name, text) of the rule files in the directory of a file; open files have the editor's text."""
     folder = os.path.dirname(path)
     item, _ = rule_files.read_files([folder], (".dl",)) if os.path.isdir(folder) else ([], [])
     texts = {os.path.normpath(name): text for name, text in item}
@@ -75,7 +74,6 @@ def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
 
 
 def book_of(path: str, opened: Texts) -> Book:
-    """The index for the directory of a file."""
     files = folder_files(path, opened)
     cases = [(path, opened[path])] if path.endswith(".case") and path in opened else []
     parsed = tuple(parse_rules(*file)[0] for file in files if file[0].endswith(".dl"))
@@ -94,7 +92,7 @@ def book_of(path: str, opened: Texts) -> Book:
 
 @cache
 def _product(program: str) -> dict[str, IndexedRelation]:
-    """The relations of the product's rules of one program."""
+    """The relations of the product's rules."""
     return {
         p.name: IndexedRelation(p.name, tuple((c.name, c.type.name) for c in p.columns), p.doc, p.span, p.is_open)
         for p in rulebook.program(program).predicates.values()
@@ -102,8 +100,8 @@ def _product(program: str) -> dict[str, IndexedRelation]:
 
 
 def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
-    """The problems of a file. A file of rules is checked together with the other files of its directory; a file of
-    cases, with the rules that it tests."""
+    """Problems of a file. A rule file is checked with the other files of its directory, a case file with the rules that
+    it tests."""
     try:
         if path.endswith(".case"):
             return list(_problems_of_cases(path, opened))
@@ -115,7 +113,7 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
 
 
 def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:
-    """Problems for conditions of policies on attributes that no object has, according to the available schemas."""
+    """Problems of conditions on attributes that no object has, according to the available schemas."""
     if checked.program != "policy" or has_errors(checked.diagnostics):
         return []
     program, _ = rule_files.load(folder_files(path, opened), checked.program)
@@ -125,7 +123,7 @@ def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list
 def _problems_of_cases(path: str, opened: Texts) -> Iterator[Diagnostic]:
     files = folder_files(path, opened)
     program, _ = rule_files.load(files, rule_files.choose([*files, (path, opened[path])]))
-    if program is not None:  # None if the rules are invalid; that is reported in their files
+    if program is not None:  # None if the rules are invalid, which their own files report
         cases = rule_tests.cases_of(program, path, opened[path], gather(tuple(files)))
         yield from (d for d in cases[1] if _is_about(d, path))
 
@@ -135,7 +133,7 @@ def _is_about(problem: Diagnostic, path: str) -> bool:
 
 
 def place(span: Span) -> str:
-    """The path of the file that contains a span. For a rule of the product, this is the installed file."""
+    """The path of the file of a span; for a product rule, the installed file."""
     name = span.filename
     return name if os.path.isabs(name) else str(rules_path() / name)
 
@@ -146,20 +144,20 @@ def signature(name: str) -> BuiltinPredicate | None:
 
 
 def functions() -> dict[str, BuiltinPredicate]:
-    """The built-in functions, tests and relations that are written with a name before parentheses."""
+    """Built-in functions, tests and relations whose name is written before parentheses."""
     return {name: s for name, s in {**FUNCTIONS, **TESTS, **RELATIONS}.items() if name[0].isalpha() and name != "in"}
 
 
-# The schemas of the providers in the configuration that contains the rule files.
+# Provider schemas of the configuration that contains the rule files.
 
 
 _ENDINGS = (".tf", ".tofu", ".tf.json", ".tofu.json")
 _HIGHEST = 5
-"""the number of parent directories that are searched for a configuration"""
+"""number of parent directories searched for a configuration"""
 
 
 def shapes_near(path: str) -> Shapes:
-    """The types of objects according to these schemas; none if there is no configuration, or it cannot be read."""
+    """The types of objects according to these schemas; none without a readable configuration."""
     folder = os.path.dirname(os.path.abspath(path))
     for _ in range(_HIGHEST):
         if _is_configuration(folder):
@@ -186,7 +184,7 @@ def _shapes(folder: str, changed: int) -> Shapes:
 
 
 class _NoSchemas:
-    """Represents the schemas if there is no configuration."""
+    """Replaces the schemas if there is no configuration."""
 
     def __call__(self, mode: str, type: str) -> None:
         return None

@@ -1,5 +1,4 @@
-"""The schedule of checks: files shortly after the last keystroke, and whole trees of modules later in another
-process."""
+"""Schedules checks: of files shortly after the last keystroke, of whole module trees later in another process."""
 
 from __future__ import annotations
 
@@ -18,54 +17,54 @@ from planner.workflows.editor.texts import Json
 from planner.workflows.editor.transport import EditorServer
 
 DELAY = 0.05
-"""seconds without a keystroke before files are checked; if the last check took longer, its duration"""
+"""seconds without a keystroke before files are checked; longer if the last check took longer"""
 _LONGEST_DELAY = 0.3
 SLOW = 0.1
-"""the duration of a check, in seconds, above which the next check runs in another process, after a quick check of the
+"""duration of a check in seconds above which the next check runs in another process, after a quick check of the
 files"""
 TREE_DELAY = 0.3
-"""seconds without a keystroke before a module is checked together with all modules that it calls"""
+"""seconds without a keystroke before a module is checked with all modules that it calls"""
 TIDY_DELAY = 1.0
 """seconds without a keystroke before garbage is collected"""
 _MOST_CHECKS = 50
-"""the number of checks after which new garbage is collected immediately"""
+"""number of checks after which young garbage is collected at once"""
 _TICK = 0.1
-"""seconds between two tests of whether a running check is still needed"""
+"""seconds between tests of whether a running check is still needed"""
 _SLICE = 0.01
-"""seconds for which called modules are read before the next message is handled"""
+"""seconds of reading called modules before the next message is handled"""
 
 
 class CheckSchedule:
-    """Checks that are due, and the diagnostics that the editor has."""
+    """Due checks, and the diagnostics that the editor has."""
 
     def __init__(self, server: EditorServer, checking: Checking) -> None:
         self._server, self._checking, self._workspace = server, checking, checking.workspace
         self._waiting: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._seconds: dict[tuple[str, str], float] = {}
         self._rounds: dict[tuple[str, str], int] = {}
-        """how often a check of each subject became due"""
+        """{subject: how often its check became due}"""
         self._published: dict[str, list[Json]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._one_check, self._one_tree = asyncio.Lock(), asyncio.Lock()
-        self._checks = 0  # the number of checks since the last garbage collection
+        self._checks = 0  # checks since the last garbage collection
         self.reading = 0
-        """the number of checks whose called modules are being read"""
+        """number of checks whose called modules are being read"""
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start work that runs while requests are answered."""
+        """Start work that does not delay requests."""
         task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
     def changed_file(self, path: str, delay: float) -> None:
-        """Check the subjects that a changed file may affect, after this number of seconds."""
+        """Check the subjects that a changed file may affect, in `delay` seconds."""
         reached = self._checking.reached(path)
         self._checking.forget(path)
         for subject in reached:
             self.check_soon(subject, delay)
 
     def check_soon(self, subject: tuple[str, str], delay: float) -> None:
-        """Check a subject after this number of seconds, unless another check of it is scheduled meanwhile."""
+        """Check a subject in `delay` seconds; a later call replaces this one."""
         before = self._waiting.pop(subject, None)
         if before is not None:
             before.cancel()
@@ -107,8 +106,7 @@ class CheckSchedule:
             self.in_background(self._check_tree(subject))
 
     async def _read_called(self, subject: tuple[str, str]) -> None:
-        """Before a module is checked, read the modules that it calls, while requests are answered; there may be
-        hundreds the first time."""
+        """Read the modules that a module calls, while requests are answered: at first there may be hundreds."""
         began = time.monotonic()
         self.reading += 1
         try:
@@ -127,8 +125,8 @@ class CheckSchedule:
             self.publish(path, diagnostics, is_complete)
 
     async def _result_of(self, fork: Fork, subject: tuple[str, str]) -> bytes | None:
-        """The result of a process that checks a subject. None if another check of it became due meanwhile, or if the
-        process ended without a result."""
+        """The result of a process that checks a subject; None if another check became due meanwhile, or the process
+        ended without a result."""
         this = self._rounds[subject]
         waiting = asyncio.get_running_loop().run_in_executor(None, fork.result, None)
         try:
@@ -148,14 +146,14 @@ class CheckSchedule:
         if self._checks and (self._workspace.opened.revision == revision or self._checks >= _MOST_CHECKS):
             is_pause = self._checks < _MOST_CHECKS
             self._checks = 0
-            gc.collect(2 if is_pause else 1)  # between keystrokes, only recent garbage is collected, which is fast
+            gc.collect(2 if is_pause else 1)  # between keystrokes only young garbage is collected, which is fast
 
     async def _check_tree(self, subject: tuple[str, str]) -> None:
-        """Check a module and all modules below it in another process, after a pause in typing."""
+        """Check a module tree in another process after a pause in typing."""
         this = self._rounds[subject]
         await asyncio.sleep(TREE_DELAY)
         async with self._one_tree:
-            if self._rounds[subject] != this:  # the check after that change also does this
+            if self._rounds[subject] != this:  # a later check of the tree is due
                 return
             try:
                 fork = self._checking.start_tree_check(subject)
@@ -169,8 +167,8 @@ class CheckSchedule:
                 self._publish_all(self._checking.keep_tree(subject, result))
 
     def publish(self, path: str, diagnostics: list[Json], is_complete: bool = True) -> None:
-        """Send the diagnostics of a file, unless it is closed and the editor already has the same. If the diagnostics
-        are complete, they are sent for the current version of the file."""
+        """Send the diagnostics of a file, unless it is closed and they have not changed. `is_complete`: they are for
+        the current version of the file."""
         document = self._workspace.opened.documents.get(path)
         if document is None and self._published.get(path, []) == diagnostics:
             return

@@ -1,5 +1,5 @@
-"""The language server for configuration and rule files (Language Server Protocol). Requests are answered from the texts
-in the editor. This module dispatches them by the kind of file to the other modules of the package."""
+"""The language server for configuration and rule files (Language Server Protocol). Answers refer to the texts in the
+editor. This module passes requests, by kind of file, to the other modules of the package."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from planner.workflows.editor.transport import EditorServer
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 MOST_PARSED = 300
-"""the number of files whose declarations are kept"""
+"""number of files whose declarations are cached"""
 _SCANNED = 25
-"""the number of files of the workspace that are read before the next message is handled"""
+"""number of files of the workspace that are read before the next message is handled"""
 _PAUSE = 0.05
-"""seconds between two checks of whether everything that the first check of an open file needs has been read"""
+"""seconds between tests of whether the modules for the first checks are read"""
 
 server = EditorServer()
 workspace = Workspace()
@@ -39,9 +39,9 @@ schedule = CheckSchedule(server, checking)
 
 
 def serve() -> int:
-    """Communicate with an editor over standard input and output until it exits. Returns the exit code."""
+    """Serve an editor over standard input and output until it exits. Returns the exit code."""
     config_load.keep_files(MOST_PARSED)
-    gc.disable()  # garbage is collected between keystrokes
+    gc.disable()  # collected between keystrokes instead
     return server.serve()
 
 
@@ -146,7 +146,7 @@ async def _watched(params: lsp.DidChangeWatchedFilesParams) -> None:
 
 
 def _look_again() -> None:
-    """Check open files again, because files have changed outside the editor, or the folders have changed."""
+    """Check open files again after changes outside the editor or of the folders."""
     checking.forget()
     workspace.look_again()
     for path in list(workspace.opened.documents):
@@ -157,8 +157,7 @@ def _look_again() -> None:
 
 
 def _plan_soon(path: str, is_first: bool = False) -> None:
-    """Plan the root modules to which a saved file belongs, in the background. `is_first`: only plan if there is no plan
-    yet."""
+    """Plan the root modules of a saved file in the background. `is_first`: only those without a plan."""
     if kind_of(path) in ("configuration", "values") and plans.mode != "off":
         schedule.in_background(_plan(path, is_first))
 
@@ -186,7 +185,7 @@ def _lenses(params: lsp.CodeLensParams) -> Any:
 
 @server.command(WHY)
 def _why(uri: str, key: str = "") -> str:
-    """The planned actions of a block and their causes, as Markdown. The editor also displays them."""
+    """The planned actions of a block and their causes, as Markdown, which the editor also displays."""
     text = plans.markdown(workspace.directory_of(path_of(uri)), key) or f"The last plan has no actions for {key}."
     server.show_result(lsp.MessageType.Info, text)
     return text
@@ -194,8 +193,8 @@ def _why(uri: str, key: str = "") -> str:
 
 @server.command(FIX)
 async def _fix(root: str, address: str) -> list[Json]:
-    """The edits that avoid the change of an object. The editor displays them, and applies the ones that the user
-    chooses."""
+    """The sets of edits that avoid the change of an object. The editor displays these, and applies the user's
+    choice."""
     result = await fixes(workspace, plans, root, address)
     lines = [fix["text"] for fix in result]
     text = (
@@ -219,7 +218,7 @@ async def _fix(root: str, address: str) -> list[Json]:
 
 
 def _document_of(params: Any) -> tuple[str, TextDocument]:
-    """The path and the text of the document of a request. Raises JsonRpcException if it is not open."""
+    """The path and the text of a request's document. Raises JsonRpcException if it is not open."""
     uri = params.text_document.uri
     path = path_of(uri)
     document = workspace.opened.documents.get(path)
@@ -234,7 +233,7 @@ def _at(params: Any) -> tuple[str, TextDocument, int]:
 
 
 def _answering(work: Callable[[], Any]) -> Any:
-    """The result of `work`. A Failure becomes the error response of the request."""
+    """The result of `work`; a Failure becomes an error response."""
     try:
         return work()
     except Failure as failure:
@@ -393,7 +392,7 @@ def _formatting(params: lsp.DocumentFormattingParams) -> Any:
 
 @server.command(rule_answers.RUN_CASE)
 def _run_case(uri: str, name: str = "") -> Json:
-    """Run a case of an open file, or all of them: {"passed": bool, "text": the result of each}."""
+    """Run one case of an open file, or all: {"passed": bool, "text": results}."""
     passed, text = rule_answers.ran(path_of(uri), workspace.opened.texts, name)
     kind = lsp.MessageType.Info if passed else lsp.MessageType.Warning
     server.show_result(kind, text)

@@ -1,5 +1,5 @@
-"""Substitutes for missing providers and modules, with which the rest of a configuration can be checked. The schema of a
-provider comes from the cache or is guessed from its use. A module has the arguments and outputs that its calls use.
+"""Substitutes for missing providers and modules, so that the rest of a configuration can be checked. A provider's
+schema comes from the cache or is guessed from its use; a module has the arguments and outputs that its calls use.
 Plugins are never started."""
 
 from __future__ import annotations
@@ -44,14 +44,12 @@ NOT_CACHED = "provider.schema_not_cached"
 
 
 class _QuietPlugin(PluginProvider):
-    """A plugin that is never started."""
-
     def _start(self) -> NoReturn:
         raise Failure(error(NOT_CACHED, "Provider schema is not known", f"{self.address} has no schema in the cache."))
 
 
 def cached_provider(address: str, located: Located) -> OfflineProvider:
-    """A provider with the schema that its plugin sent in an earlier run. Raises Failure if no schema is cached."""
+    """A provider with the schema that its plugin returned in an earlier run. Raises Failure if none is cached."""
     if load_parts(located.binary) is None:
         detail = f"{address} is installed, but its schema is not in the cache: planner validate reads it."
         raise Failure(error(NOT_CACHED, "Provider schema is not known", detail))
@@ -61,8 +59,6 @@ def cached_provider(address: str, located: Located) -> OfflineProvider:
 
 
 class _Guessed:
-    """A provider with a guessed schema."""
-
     def __init__(self, schema: ProviderSchema) -> None:
         self._schema = schema
 
@@ -74,8 +70,8 @@ class _Guessed:
 
 
 def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> OfflineProvider:
-    """A provider with a schema that is guessed from its use in a configuration: it has each attribute and block that
-    the configuration sets or refers to, and requires none. `texts`: the files."""
+    """A provider whose schema has each attribute and block that the configuration sets or refers to, all optional.
+    `texts`: the configuration's files."""
     text = "\n".join(texts)
     bodies: dict[tuple[str, str], list[Body]] = {}
     blocks: list[Body] = []
@@ -102,7 +98,7 @@ def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> Offl
 
 @lru_cache(4)
 def _uses(text: str) -> tuple[dict[str, dict[str, None]], frozenset[str]]:
-    """The attributes that a text refers to: attributes of objects, by resource type, and attributes of `self`."""
+    """The attributes that a text refers to: {resource type: attributes}, and those of `self`."""
     used: dict[str, dict[str, None]] = {}
     for type, attribute in _USE.findall(text):
         used.setdefault(type, {})[attribute] = None
@@ -127,12 +123,12 @@ def _guessed_block(bodies: Iterable[Body]) -> BlockSchema:
     return BlockSchema(attributes, nested)
 
 
-# Called modules, without their contents.
+# Called modules without their contents
 
 
 def signature(module: ModuleConfig) -> ModuleConfig:
-    """The interface of a module: its variables, with validations that use only them, and its outputs, with unknown
-    values."""
+    """The interface of a module: its variables, with validations that use only the variable itself, and its outputs,
+    with unknown values."""
     variables = {
         name: evolve(decl, validations=tuple(rule for rule in decl.validations if _is_alone(rule)))
         for name, decl in module.variables.items()
@@ -149,8 +145,8 @@ def _is_alone(rule: CheckRule) -> bool:
 
 
 def missing_module(path: ModulePath, call: ModuleCall, text: str) -> ModuleConfig:
-    """A substitute for a module that is not installed. It has the arguments of its call, and the outputs that the
-    calling module (`text`) refers to."""
+    """A substitute for a module that is not installed. It has the arguments of its call and the outputs to which the
+    calling module (`text`) refers."""
     anything = TypeConstraint(DYNAMIC)
     variables = {
         name: VariableDecl(name, anything, NULL, "", False, False, True, (), None, call.span) for name in call.inputs
@@ -161,7 +157,7 @@ def missing_module(path: ModulePath, call: ModuleCall, text: str) -> ModuleConfi
 
 
 def with_modules(module: ModuleConfig, of: Callable[[ModulePath, ModuleCall], ModuleConfig | None]) -> ModuleConfig:
-    """A module tree with substitutes for the modules that were not loaded; `of` returns them."""
+    """A module tree in which `of` provides the modules that were not loaded."""
     children = {name: with_modules(child, of) for name, child in module.children.items()}
     for name, call in module.calls.items():
         child = of((*module.path, name), call) if name not in children else None
@@ -171,6 +167,5 @@ def with_modules(module: ModuleConfig, of: Callable[[ModulePath, ModuleCall], Mo
 
 
 def is_loose(problem: Diagnostic) -> bool:
-    """Whether a diagnostic may be caused by a substitute, because it is about an attribute that the substitute does not
-    have."""
+    """Whether a missing attribute of a substitute may cause this diagnostic."""
     return problem.summary == UNSUPPORTED_ATTRIBUTE

@@ -1,4 +1,4 @@
-"""Links between two root modules: after blocks have moved, one of them reads outputs of the other from its state."""
+"""Links between two root modules: after blocks have moved, one of the two reads outputs from the other's state."""
 
 from __future__ import annotations
 
@@ -41,29 +41,30 @@ from planner.world.state.encryption_seal import PLAIN
 from planner.world.state.model import OutputState, State
 
 READER = "data.terraform_remote_state."
-"""the beginning of the keys of data sources that read a state"""
+"""prefix of data sources that read a state"""
 
 
 class StateLinks:
-    """The outputs of one of two root modules that the other reads. Blocks move from `source` to `target`."""
+    """Outputs of one root module (the producer) that the other (the consumer) reads. Blocks move from `source` to
+    `target`."""
 
     def __init__(self, workspace: Workspace, source: str, target: str) -> None:
         self.workspace, self.source, self.target = workspace, source, target
         self.symbols, self.there = workspace.module(source).symbols, workspace.module(target).symbols
         self.consumer = ""
-        """the directory of the root module that reads outputs of the other one"""
+        """directory of the root module that reads the other's outputs"""
         self._reason = ""
         self._secrets = frozenset[str]()
-        """the names of the outputs with sensitive values"""
+        """outputs with sensitive values"""
         self._path = ""
-        """the path of the producer's state, relative to the consumer"""
+        """path of the producer's state, relative to the consumer"""
         self.changes: dict[str, Changes] = {}
-        """the edits of references in the source's files"""
+        """{file of the source: edits of references}"""
         self._outputs: dict[tuple[str, str], tuple[str, str]] = {}
-        """the names of the outputs, with their sources, by object and attribute"""
+        """{(object, attribute): (output name, its source)}"""
 
     def add(self, path: str, use: Use, consumer: str, reason: str) -> None:
-        """Make one root module read a value from the state of the other. Raises Failure."""
+        """Make the root module `consumer` read a value from the other's state. Raises Failure."""
         if self.consumer not in ("", consumer):
             detail = "The two root modules would read each other's states: name more blocks, or fewer."
             raise refusal(f"{self._reason} {reason} {detail}")
@@ -80,7 +81,7 @@ class StateLinks:
 
     @property
     def producer(self) -> str:
-        """The directory of the root module whose outputs the other one reads."""
+        """The directory of the root module whose outputs the other reads."""
         return {self.source: self.target, self.target: self.source}.get(self.consumer, "")
 
     @property
@@ -90,7 +91,7 @@ class StateLinks:
         return free_name(os.path.basename(self.producer), (key.removeprefix(READER) for key in known))
 
     def blocks(self, directory: str) -> list[str]:
-        """The new blocks of a root module: outputs, or the data source that reads them."""
+        """New blocks of a root module: outputs, or the data source that reads them."""
         if directory == self.producer:
             lines = {name: "sensitive = true\n" if name in self._secrets else "" for name, _ in self._outputs.values()}
             outputs = self._outputs.values()
@@ -101,7 +102,7 @@ class StateLinks:
         return [format_text(f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n')]
 
     def look_for_secrets(self, made: MadePlan[Any]) -> None:
-        """Determine which outputs are sensitive, from the plan of the source before the move."""
+        """Find out which outputs are sensitive, from the plan of the source before the move."""
         places, secrets = explainer_of(made).places, list[str]()
         for name, source in self._outputs.values():
             place = places.read(source)
@@ -110,7 +111,7 @@ class StateLinks:
         self._secrets = frozenset(secrets)
 
     def read_from(self, store: Store, options: OperationOptions) -> None:
-        """Make the consumer read the state of the producer from this store. Raises Failure if that is not possible."""
+        """Make the consumer read the producer's state from this store. Raises Failure if it cannot."""
         workspace, _ = selected_workspace(evolve(options, directory=self.producer))
         if not isinstance(store, StateStore) or store.seal is not PLAIN or workspace != DEFAULT_WORKSPACE:
             detail = f"{self._reason} The other root module would have to read that from the state of"
@@ -119,7 +120,7 @@ class StateLinks:
         self._path = relative_source(self.consumer, os.path.join(self.producer, store.path))
 
     def values(self, planned: Iterable[OutputChange]) -> dict[str, OutputState | None]:
-        """The values of the new outputs, from the planned outputs of the producer. Raises Failure."""
+        """The values of the new outputs in the producer's plan. Raises Failure."""
         names = {name for name, _ in self._outputs.values()}
         result: dict[str, OutputState | None] = {}
         for one in planned:
@@ -133,7 +134,7 @@ class StateLinks:
         return result
 
     def coming_states(self, directory: str, other: State) -> dict[str, ComingState]:
-        """The state that the data source of a root module will read."""
+        """The state that a root module's data source is going to read."""
         name = state_identity("local", {"path": self._path}, "default") if directory == self.consumer else None
         return {name: ComingState("", {name: one.value for name, one in other.outputs.items()})} if name else {}
 
@@ -145,7 +146,7 @@ def may_read(workspace: Workspace, directory: str, key: str, states: Iterable[st
 
 
 def _state_read(workspace: Workspace, directory: str, key: str) -> str:
-    """The path of the state file that a data source reads, "" if it is not known."""
+    """The path of the state file that a data source reads; "" if it is unknown."""
     arguments = attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body)
     config = arguments.get("config")
     value = Model(workspace, directory).value(Expr(config.expr, config.source), key) if config else None
@@ -156,8 +157,8 @@ def _state_read(workspace: Workspace, directory: str, key: str) -> str:
 
 
 def unlinked(workspace: Workspace, directory: str, producer: str, state: str) -> Iterator[tuple[str, Edits]]:
-    """The data sources in a root module that read the state file of another root module, each with the edits that
-    replace its references by the values of the outputs. Raises Failure."""
+    """Data sources in a root module that read another root module's state, each with edits that replace its references
+    by the values of outputs. Raises Failure."""
     for key in [one for one in workspace.module(directory).symbols if one.startswith(READER)]:
         edits: Edits = {}
         if "count" in attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body):

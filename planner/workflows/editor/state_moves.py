@@ -1,7 +1,7 @@
-"""`split-state` and `merge-state`: blocks move to another root module, and their objects to its state.
+"""`split-state` and `merge-state`: move blocks to another root module, and their objects to its state.
 
 Both plans are made in memory, with the edited files and the future states. The state that gains objects is written
-before the state that loses them, so that each object is in at least one state at any time."""
+first, so that each object is always in at least one state."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ from planner.world.state.workspace import data_directory
 
 _MOVED = ("resource", "data", "module", "locals", "output", "check")
 _COPIED = ("variable", "locals", "data", "ephemeral", "provider")
-"""types of blocks that may be in both root modules"""
+"""types of blocks that both root modules may have"""
 _LOCK = ".terraform.lock.hcl"
 
 
@@ -74,7 +74,7 @@ _LOCK = ".terraform.lock.hcl"
 
 
 def split_state(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
-    """Move blocks of the root module with their objects to another root module. Raises Failure."""
+    """Raises Failure."""
     workspace = workspace_of(options)
     targets = [target_of(workspace, options, address) for address in addresses]
     if any(module for _, module in targets):
@@ -84,7 +84,7 @@ def split_state(options: OperationOptions, addresses: Sequence[str], to: str) ->
 
 
 def merge_state(options: OperationOptions, directory: str) -> Refactoring:
-    """Move all blocks of another root module, and all objects of its state, into this one. Raises Failure."""
+    """Move all blocks and objects of another root module into this one. Raises Failure."""
     source, workspace = os.path.abspath(directory), workspace_of(options)
     check_directory(workspace, source)
     if not is_module(source):
@@ -126,7 +126,7 @@ class _Transfer:
         self.outputs = [key.partition(".")[2] for key in self.moved if key.startswith("output.")]
         self.values: dict[str, Any] = {}
         self.merged: set[tuple[str, str]] = set()
-        """the directories and keys of data sources that are replaced by the values that they read"""
+        """(directory, key) of data sources that are replaced by the values that they read"""
 
     def _check_places(self) -> None:
         """Raises Failure if the directories cannot be two root modules."""
@@ -148,9 +148,9 @@ class _Transfer:
         self.moved[key] = piece
 
     def _complete(self) -> None:
-        """Add declarations that the blocks need: variables and providers are copied; local values and data sources move
-        if nothing else uses them, otherwise they are copied. Outputs and checks that are only about these blocks move,
-        too."""
+        """Add the declarations that the moved blocks need. Variables and providers are copied; local values and data
+        sources move if nothing else uses them, otherwise they are copied. Outputs and checks about these blocks alone
+        move, too."""
         done: set[str] = set()
         while True:
             pieces = {**self.moved, **self.copied}
@@ -182,7 +182,7 @@ class _Transfer:
             self.copied[key] = one
 
     def _add_readers(self) -> bool:
-        """Add an output or a check whose objects all move. Returns whether one was added."""
+        """Add one output or check whose objects all move. Returns whether there was one."""
         for key, places in self.symbols.items():
             if places[0][1].block not in ("output", "check") or key in self.moved or places[0][0].endswith(".json"):
                 continue
@@ -194,7 +194,7 @@ class _Transfer:
         return False
 
     def _link(self, path: str, use: Use, consumer: str, reason: str) -> None:
-        """Make one root module read a value from the state of the other. Raises Failure."""
+        """Make the root module `consumer` read a value from the other's state. Raises Failure."""
         if kind_of(path) == "test":
             raise refusal(f"{reason} Remove that from the test first.")
         if self.whole or use.role != "value":
@@ -203,7 +203,7 @@ class _Transfer:
         self.links.add(path, use, consumer, reason)
 
     def _providers(self, piece: Piece) -> Iterator[str]:
-        """The keys of the provider blocks that a resource or a call may use."""
+        """The provider blocks that a resource or call may use."""
         arguments = attributes_of(piece.holder.body) if not isinstance(piece.node, Attribute) else {}
         text = piece.holder.source.text
         if piece.holder.type in ("resource", "data", "ephemeral"):
@@ -218,7 +218,7 @@ class _Transfer:
                 yield from self._inherited(piece.key.partition(".")[2])
 
     def _inherited(self, call: str) -> Iterator[str]:
-        """The keys of the provider blocks that a called module, and those that it calls, use without being passed."""
+        """The provider blocks that a called module and its children use without `providers`."""
         root, used = self._deep.root, self._used_below(call)
         yield from (
             f"provider.{one.name}"
@@ -227,7 +227,7 @@ class _Transfer:
         )
 
     def _used_below(self, call: str) -> set[str]:
-        """The addresses of the providers that a called module, and those that it calls, use."""
+        """The addresses of the providers that a called module and its children use."""
         used = set[str]()
         children = self._deep.root.children
         for module in children[call].walk() if call in children else ():
@@ -237,11 +237,12 @@ class _Transfer:
 
     @cached_property
     def _deep(self) -> Model:
-        """The source root module with all modules that it calls."""
+        """The source with all modules that it calls."""
         return Model(self.workspace, self.source, is_deep=True)
 
     def _check_staying(self) -> None:
-        """Raises Failure if a remaining block refers to a moving one."""
+        """Raises Failure if a remaining block refers to a moving block and cannot read its value from the other
+        state."""
         for path, use in module_uses(self.workspace, self.source, [] if self.whole else self.moved):
             if (
                 use.key in self.moved
@@ -255,7 +256,7 @@ class _Transfer:
                 self._link(path, use, self.source, reason)
 
     def _merge_readers(self, store: Store, other: Store) -> None:
-        """If both root modules become one, replace the data sources with which one reads the state of the other. Raises
+        """Replace the data sources with which one root module reads the other's state, when both become one. Raises
         Failure."""
         for directory, producer, read in ((self.source, self.target, other), (self.target, self.source, store)):
             path = os.path.realpath(read.path) if self.whole and isinstance(read, StateStore) else ""
@@ -270,7 +271,7 @@ class _Transfer:
                     self.links.changes.setdefault(file, []).extend(changes)
 
     def _check_readers(self, stores: Iterable[Store]) -> None:
-        """Raises Failure if a data source of the two root modules may already read one of their states."""
+        """Raises Failure if another data source may read one of the two states."""
         states = {os.path.realpath(one.path) for one in stores if isinstance(one, StateStore)}
         for directory in (self.source, self.target) if self.whole or self.there else ():
             for key in self.workspace.module(directory).symbols:
@@ -280,7 +281,7 @@ class _Transfer:
                     raise refusal(f"{detail} Replace its references first.")
 
     def _check_names(self) -> None:
-        """Raises Failure if the other root module already uses one of the names."""
+        """Raises Failure if the target already uses one of the names."""
         for key, piece in {**self.moved, **self.copied}.items():
             if key in self.there:
                 other = piece_of(self.workspace, DeclaredObject(self.target, key))
@@ -296,7 +297,6 @@ class _Transfer:
     # ---------------------------------------------------------------- the texts
 
     def _cuts(self) -> Edits:
-        """The edits that remove the blocks."""
         edits: Edits = {}
         for piece in self.moved.values():
             text, (start, end) = self.workspace.document(piece.path).text, (piece.start, piece.end)
@@ -317,7 +317,7 @@ class _Transfer:
         return edits
 
     def _text(self, before: MadePlan[Any]) -> str:
-        """The new file of the other root module."""
+        """The new file of the target."""
         pieces = [p for key, p in {**self.moved, **self.copied}.items() if key not in self.there]
         pieces.sort(key=lambda piece: (piece.path, piece.start))
         order = ("provider", "variable", "", "output")
@@ -340,13 +340,13 @@ class _Transfer:
         return "\n".join([*parts, *groups[""], *groups["output"], *self.links.blocks(self.target)])
 
     def _edits_of(self, piece: Piece) -> Changes:
-        """The edits of a block that moves or is copied."""
+        """Edits within a block that moves or is copied."""
         text = self.workspace.document(piece.path).text
         sources = source_edits(self.workspace, self.source, piece.holder, text, self.target)
         return sources if self.links.consumer == self.source else [*sources, *self.links.changes.get(piece.path, [])]
 
     def _requirements(self, before: MadePlan[Any], pieces: Iterable[Piece]) -> Iterator[str]:
-        """The requirements of providers that are missing in the other root module."""
+        """Required providers that the target lacks."""
         if "terraform" in self.there:
             return
         root = before.loaded.config.root
@@ -364,8 +364,8 @@ class _Transfer:
             yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
 
     def _values(self, before: MadePlan[Any]) -> str:
-        """A file with the values of copied variables that differ from their defaults. Secrets are kept only for the
-        plan, and not written."""
+        """A variables file with the copied variables' values that differ from defaults. Secrets are used for the plan
+        but not written."""
         lines = []
         for key in self.copied:
             kind, _, name = key.partition(".")
@@ -384,10 +384,9 @@ class _Transfer:
     # ---------------------------------------------------------------- the check
 
     def result(self) -> Refactoring:
-        """The edits and the move of the objects, if they leave the plans of both root modules unchanged. Raises
-        Failure."""
+        """The edits and the move of objects, if both root modules' plans stay equal. Raises Failure."""
         made = not os.path.isdir(self.target)
-        os.makedirs(self.target, exist_ok=True)  # the working directory of providers
+        os.makedirs(self.target, exist_ok=True)  # providers need it as their working directory
         try:
             return self._outcome()
         finally:
@@ -437,7 +436,7 @@ class _Transfer:
             raise Failure([*why.diagnostics, *failure.diagnostics]) from None
         sides = [[(made.plan, str) for made in plans] for plans in (before, after)]
         old, new = ({one for plan in side for one in actions(*plan).items()} for side in sides)
-        copied = {f"checks of {key}" for key in self.copied}  # the variable is checked in each root module that has it
+        copied = {f"checks of {key}" for key in self.copied}  # the variable is checked in both root modules
         copied &= {name for name, _ in old & new}
         if details := [detail for name, detail in differences_of(*sides) if name not in copied]:
             raise Failure([error(CHANGES, "The plan would change", detail) for detail in details])
@@ -454,7 +453,7 @@ class _Transfer:
         return Refactoring(texts, former, tuple(moved), states=move, notes=(*secrets, *local, *init))
 
     def _with_outputs(self, move: StateMove, source: State, target: State) -> StateMove:
-        """The move, with the values of new outputs that the other plan reads. Raises Failure."""
+        """The move with the values of new outputs that the other plan reads. Raises Failure."""
         producer = self.links.producer
         if not producer:
             return move
@@ -462,7 +461,7 @@ class _Transfer:
         return evolve(move, producer=producer, given=self.links.values(made.plan.outputs))
 
     def _files(self, before: MadePlan[Any]) -> tuple[dict[str, str | None], dict[str, str | None]]:
-        """The new texts of all files by path, and the former ones."""
+        """{path: new content}, {path: former content}."""
         texts: dict[str, str | None] = {}
         former: dict[str, str | None] = {}
         here = {path: one for path, one in self.links.changes.items() if os.path.dirname(path) == self.target}
@@ -488,14 +487,13 @@ class _Transfer:
         return texts, former
 
     def _free_file(self, name: str, ending: str) -> str:
-        """The name of a new file in the target."""
         number = 1
         while os.path.lexists(os.path.join(self.target, f"{name}{f'_{number}' if number > 1 else ''}{ending}")):
             number += 1
         return f"{name}{f'_{number}' if number > 1 else ''}{ending}"
 
     def _plan_of(self, directory: str, state: State, other: State | None = None) -> MadePlan[Any]:
-        """The plan of one of the root modules with a state and the files in memory. Raises Failure."""
+        """The plan of a root module with a state and the files in memory. Raises Failure."""
         is_here = directory == os.path.abspath(self.options.directory)
         own = self.options if is_here else evolve(self.options, var_args=())
         if directory == self.target:
@@ -528,7 +526,7 @@ class _Transfer:
         return planned.complete
 
     def _records(self, directory: str) -> dict[str, ModuleRecord]:
-        """The installed modules of both directories, relative to one of them."""
+        """The installed modules of both directories, relative to `directory`."""
         result = {}
         for other in (self.source if directory == self.target else self.target, directory):
             for key, one in read_manifest(other, data_directory(os.environ))[0].items():
@@ -537,7 +535,7 @@ class _Transfer:
         return result
 
     def _schemas(self, config: Any) -> Schemas:
-        """The schemas of the providers in the versions that are installed in one of the directories."""
+        """Provider schemas, in the versions installed in one of the directories."""
         places = [new_schemas(one, config) for one in (self.source, self.target)]
 
         def start(address: str) -> Any:
@@ -552,7 +550,7 @@ class _Transfer:
 
 
 def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
-    """The move that a record of refactorings describes. Raises Failure if the record does not describe a move."""
+    """The move in a record of refactorings. Raises Failure if there is none."""
     try:
         paths = [entry[one] for one in ("source", "target", "producer")]
         source, target, producer = (os.path.normpath(os.path.join(directory, one)) if one else "" for one in paths)

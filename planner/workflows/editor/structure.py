@@ -1,4 +1,4 @@
-"""The structure of one configuration file: folding ranges, semantic tokens, selection ranges."""
+"""Folding ranges, semantic tokens and selection ranges of a configuration file."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _NAMESPACES = frozenset(
 _TYPE_WORDS = frozenset(("string", "number", "bool", "any", "list", "set", "map", "object", "tuple", "optional"))
 _COMMENTS = re.compile(r"(?:^[ \t]*(?:#|//)[^\n]*\n?){2,}|/\*.*?\*/", re.M | re.S)
 _MOST_AROUND = 100
-"""the maximum number of ranges in a selection; in JSON, each range is nested in the next smaller one"""
+"""maximum number of ranges in a selection; JSON nests each in the next"""
 _MARKS = re.compile(r"[#/]")
 
 
 def folding(body: Any, document: TextDocument) -> list[Json]:
-    """The folding ranges: blocks, lists, objects and calls over several lines, and comments."""
+    """Blocks, lists, objects and calls over several lines, and comments."""
     result: dict[int, Json] = {}
 
     def add(start: int, end: int, kind: str) -> None:
@@ -63,7 +63,7 @@ def folding(body: Any, document: TextDocument) -> list[Json]:
 
 
 def selection(body: Any, document: TextDocument, offset: int) -> Json:
-    """The ranges around an offset, the innermost first."""
+    """The ranges around an offset, innermost first."""
     around = [(n.start, n.end) for n in nodes(body) if n.start <= offset <= n.end]
     result: Json | None = None
     ranges = sorted({(0, len(document.text)), *around}, key=lambda r: r[0] - r[1])
@@ -77,7 +77,7 @@ def selection(body: Any, document: TextDocument, offset: int) -> Json:
 
 
 def semantic_tokens(body: Any, document: TextDocument) -> list[int]:
-    """The semantic tokens of a file in the encoding of the protocol."""
+    """The tokens in LSP's encoding."""
     hit: dict[tuple[int, int], tuple[int, int]] = {}
     for start, end, kind, modifiers in _tokens(body, document.text):
         if end > start:

@@ -1,7 +1,6 @@
-"""Declarations and references of one configuration file, by key: `var.a`, `local.a`, `output.a`, `module.a`,
-`module.a.out` (an output of a call), `instances.a.out` (an output of each instance of a call, if it is repeated),
-`argument.a.b` (an argument of a call), `provider.aws.west`, and the keys of resources (`aws_vpc.a`,
-`data.aws_ami.b`)."""
+"""The declarations and references of a configuration file, by key: `var.a`, `local.a`, `output.a`, `module.a`,
+`module.a.out` (an output of a call), `instances.a.out` (an output of a repeated call's instances), `argument.a.b` (an
+argument of a call), `provider.aws.west`, and resources (`aws_vpc.a`, `data.aws_ami.b`)."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "deployment": ("name",),
     "unit": ("name",),
 }
-"""block types with the names of their labels"""
+"""{block type: names of its labels}"""
 RESOURCES = ("resource", "data", "ephemeral", "action", "list")
 _RUN = BodySchema({}, (ExpectedBlock("variables"), ExpectedBlock("module")))
 FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOCKS.items()))
@@ -72,8 +71,7 @@ FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOC
 
 @frozen
 class DeclaredName:
-    """A declaration: [name_start, name_end) is its name, [start, end) is the whole declaration, `block` is the type of
-    its block."""
+    """A declaration. [name_start, name_end): its name. [start, end): all of it. `block`: the block's type."""
 
     key: str
     name: str
@@ -86,8 +84,8 @@ class DeclaredName:
 
 @frozen
 class NameUse:
-    """A reference: [start, end) is the name that a rename replaces. `is_history`: it is in a block that names former
-    addresses (moved, removed)."""
+    """A reference. [start, end): the name that a rename replaces. `is_history`: in a block that names former addresses
+    (moved, removed)."""
 
     key: str
     start: int
@@ -97,8 +95,8 @@ class NameUse:
 
 @frozen(eq=False)
 class FileSymbols:
-    """The declarations and references of a file in source order; `sources` are the sources of its module calls,
-    `repeated` the calls with count or for_each, `problems` the mistakes of its syntax."""
+    """Declarations and references in source order. `sources`: {module call: source}. `repeated`: calls with count or
+    for_each. `problems`: syntax errors."""
 
     symbols: tuple[DeclaredName, ...] = ()
     mentions: tuple[NameUse, ...] = ()
@@ -107,7 +105,7 @@ class FileSymbols:
     problems: tuple[Diagnostic, ...] = ()
 
     def at(self, offset: int) -> DeclaredName | NameUse | None:
-        """The declaration or the reference whose name is at an offset."""
+        """The declaration or reference whose name is at an offset."""
         for mention in self.mentions:
             if mention.start <= offset <= mention.end:
                 return mention
@@ -121,7 +119,7 @@ NOTHING = FileSymbols()
 
 
 def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
-    """The symbols of a file. `is_values`: it contains values of variables (`.tfvars`)."""
+    """`is_values`: a file with values of variables (`.tfvars`)."""
     if is_values:
         attributes = body.just_attributes()[0].values()
         return FileSymbols((), tuple(NameUse(f"var.{a.name}", *name_range(a, text)) for a in attributes))
@@ -146,19 +144,19 @@ def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
 
 
 def literal(node: Expression) -> str:
-    """The value of a literal string, "" for other expressions."""
+    """The value of a literal string; "" for other expressions."""
     return node.value if isinstance(node, Literal) and isinstance(node.value, str) else ""
 
 
 def label_range(label: Label, text: str) -> tuple[int, int]:
-    """The range of a label without its quotes."""
+    """Without quotes."""
     if text[label.start : label.start + 1] == '"':
         return label.start + 1, max(label.start + 1, label.end - 1)
     return label.start, label.end
 
 
 def name_range(attribute: Attribute, text: str) -> tuple[int, int]:
-    """The range of an attribute's name without quotes."""
+    """Without quotes."""
     start, end = attribute.start, attribute.name_end
     return (start + 1, end - 1) if text[start : start + 1] == '"' and end - start > 1 else (start, end)
 
@@ -210,7 +208,7 @@ def _mentioned(block: Block, text: str) -> Iterator[NameUse]:
     elif block.type in ("variables", "run"):
         inner = [block] if block.type == "variables" else block.body.partial_content(_RUN)[0].blocks
         values = [a for one in inner if one.type == "variables" for a in attributes_of(one.body).values()]
-        if any(one.type == "module" for one in inner):  # the run tests a different module
+        if any(one.type == "module" for one in inner):  # the run tests another module
             for attribute in values:
                 yield from _in_expression(attribute, text, is_history)
             return
@@ -236,13 +234,13 @@ def _in_expression(part: Any, text: str, is_history: bool) -> Iterator[NameUse]:
     hits = [node for node in variables(part) if isinstance(node, Traversal)]
     uses = [use for node in hits for use in mentions_of(node)]
     for key, start, end in (*uses, *_outputs(part, {id(node) for node in hits})):
-        if text[start:end] == key.rpartition(".")[2]:  # differs in JSON if the string has escapes
+        if text[start:end] == key.rpartition(".")[2]:  # false in JSON if the string has escapes
             yield NameUse(key, start, end, is_history)
 
 
 def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
-    """The outputs of calls that are referenced after a splat or a key that is not a literal: `module.a[each.key].out`;
-    and the outputs of all instances of a call: `[for v in module.a : v.out]`."""
+    """References to outputs of calls after a splat or a computed key (`module.a[each.key].out`), and to outputs of all
+    instances (`[for v in module.a : v.out]`)."""
     for node in nodes(part):
         steps: list[Any] = []
         call = None
@@ -263,8 +261,8 @@ def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
 
 
 def _call_of(node: Any, free: set[int]) -> str:
-    """The key of a module call if an expression is the collection of its instances: `module.a` or `values(module.a)`;
-    "" for other expressions."""
+    """The key of the module call if an expression is the collection of its instances (`module.a` or
+    `values(module.a)`); otherwise ""."""
     if isinstance(node, Call) and node.name.removeprefix("core::") == "values" and len(node.arguments) == 1:
         node = node.arguments[0]
     if isinstance(node, Traversal) and node.root == "module" and id(node) in free and len(node.steps) == 1:
@@ -273,7 +271,7 @@ def _call_of(node: Any, free: set[int]) -> str:
 
 
 def nodes(part: Any) -> Iterator[Any]:
-    """All attributes, blocks and expressions in a part of a file, outer ones first."""
+    """All attributes, blocks and expressions in a part of a file, outer before inner."""
     stack = [part]
     while stack:
         node = stack.pop()
@@ -284,7 +282,7 @@ def nodes(part: Any) -> Iterator[Any]:
             continue
         cls = node.__class__
         if cls is not NativeBody and not isinstance(node, SyntaxNode):
-            continue  # a body in JSON: only a schema determines the meaning of its members
+            continue  # a JSON body, whose meaning only a schema determines
         if cls is not NativeBody:
             yield node
         if cls is NativeBody:
@@ -302,7 +300,7 @@ def nodes(part: Any) -> Iterator[Any]:
 
 
 def mentions_of(node: Traversal) -> Iterator[tuple[str, int, int]]:
-    """The keys of declared objects in a traversal, each with the range of the name."""
+    """The keys of declared objects in a traversal, with the range of each name."""
     steps = node.steps
     if node.root == "action" and len(steps) > 1 and isinstance(steps[0], GetAttr) and isinstance(steps[1], GetAttr):
         yield f"action.{steps[0].name}.{steps[1].name}", steps[1].start + 1, steps[1].end

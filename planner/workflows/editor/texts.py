@@ -1,5 +1,4 @@
-"""Documents of the editor: positions in UTF-16 units, incremental edits, and a view of the disk with the open
-documents."""
+"""Documents of the editor: positions in UTF-16 units, incremental edits, and a view of the disk with open documents."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ from planner.foundation.support.disk import Entry, TreeEntry, read_whole, view
 from planner.foundation.vocabulary.span import Span
 
 Json = dict[str, Any]
-"""an object of the protocol, as JSON"""
+"""an LSP object as JSON"""
 _LINE_END = re.compile(r"\r\n?|\n")
 
 
 class TextDocument:
-    """A text with positions: lines and columns count from 0, columns in UTF-16 units. Lines end with LF, CRLF or CR."""
+    """A text with LSP positions: lines and columns from 0, columns in UTF-16 units. Lines end with LF, CRLF or CR."""
 
     def __init__(self, text: str, version: int = 0) -> None:
         self.text, self.version = text, version
@@ -35,7 +34,7 @@ class TextDocument:
         return self.text.isascii()
 
     def position(self, offset: int) -> Json:
-        """The position of an offset in code points."""
+        """`offset` is in code points."""
         offset = max(0, min(offset, len(self.text)))
         line = bisect_right(self._starts, offset) - 1
         start = self._starts[line]
@@ -45,9 +44,8 @@ class TextDocument:
         return {"line": line, "character": column}
 
     def offset(self, line: int, character: int) -> int:
-        """The offset in code points of a position. A column after the end of the line means the end of the line; a line
-        after the end of the text means the end of the text. A position within a surrogate pair means the beginning of
-        the pair."""
+        """The offset of a position in code points. A column beyond the line means its end; a line beyond the text means
+        the end of the text; a position in a surrogate pair means the beginning of the pair."""
         if line >= len(self._starts):
             return len(self.text)
         start = self._starts[line]
@@ -59,15 +57,13 @@ class TextDocument:
         return start + len(units.decode("utf-16-le", "ignore"))
 
     def at(self, position: Any) -> int:
-        """The offset of a position of the protocol."""
         return self.offset(position.line, position.character)
 
     def range(self, start: int, end: int) -> Json:
-        """The range between two offsets."""
         return {"start": self.position(start), "end": self.position(end)}
 
     def edited(self, changes: Iterable[Any], version: int) -> TextDocument:
-        """The document after these changes; each change is of a range or of the whole text."""
+        """The document after changes of ranges or of the whole text."""
         result = self
         for change in changes:
             span = getattr(change, "range", None)
@@ -81,13 +77,12 @@ class TextDocument:
 
 @lru_cache(64)
 def document_of(text: str) -> TextDocument:
-    """A document for a text that is not open in the editor."""
+    """The document of a text that is not open in the editor."""
     return TextDocument(text)
 
 
 def path_of(uri: str) -> str:
-    """The absolute path of a document. A document that is not a local file has a path in a separate directory that does
-    not exist."""
+    """The absolute path of a document; for anything but a local file, a path in a directory that does not exist."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -100,36 +95,34 @@ def path_of(uri: str) -> str:
 
 
 def uri_of(path: str) -> str:
-    """The URI of a file."""
     return f"file://{quote(path)}"
 
 
 def span_range(span: Span) -> Json:
-    """The range of a span."""
     return document_of(span.source.text).range(span.start, span.end)
 
 
 class OpenTexts:
-    """The open documents by path. `revision` increases with every change."""
+    """Open documents by path. `revision` increases with every change."""
 
     def __init__(self) -> None:
         self.documents: dict[str, TextDocument] = {}
         self.uris: dict[str, str] = {}
         self.revision = 0
         self.touched: dict[str, int] = {}
-        """the revision of the last change in a directory"""
+        """{directory: revision of its last change}"""
         self.can_create = False
         """whether the editor supports edits that create files"""
 
     def put(self, uri: str, document: TextDocument) -> str:
-        """Open or replace a document; returns its path."""
+        """Open or replace a document, and return its path."""
         path = path_of(uri)
         self.documents[path], self.uris[path] = document, uri
         self._touch(path)
         return path
 
     def drop(self, uri: str) -> str:
-        """Close a document; returns its path."""
+        """Close a document, and return its path."""
         path = path_of(uri)
         self.documents.pop(path, None)
         self.uris.pop(path, None)
@@ -142,15 +135,14 @@ class OpenTexts:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The text of each open document by path."""
         return {path: document.text for path, document in self.documents.items()}
 
     def uri(self, path: str) -> str:
-        """The URI by which the editor knows a file."""
+        """The editor's own URI for an open file."""
         return self.uris.get(path) or uri_of(path)
 
     def read(self, path: str) -> bytes:
-        """The content of a file: from the editor if it is open, otherwise from disk. Raises OSError."""
+        """The content of a file, from the editor if it is open. Raises OSError."""
         document = self.documents.get(path)
         if document is not None:
             return document.text.encode("utf-8", "surrogatepass")
@@ -158,19 +150,19 @@ class OpenTexts:
             return read_whole(path)
 
     def document(self, path: str) -> TextDocument:
-        """A file: from the editor if it is open, otherwise from disk. Raises OSError and ValueError."""
+        """A file, from the editor if it is open. Raises OSError and ValueError."""
         return self.documents.get(path) or document_of(self.read(path).decode("utf-8"))
 
 
 class Overlay:
-    """The disk, with the open documents in place of their files: a tree for `disk.view`."""
+    """The disk, with open documents in place of their files: a tree for `disk.view`."""
 
     root = "/"
 
     def __init__(self, opened: OpenTexts) -> None:
         self._opened = opened
         self._folders: dict[str, dict[str, bool]] = {}
-        """by directory: the names of open files, and (True) of directories that exist only because of open files"""
+        """{directory: {name of an open file: False, name of a directory that exists only for open files: True}}"""
         for path in list(opened.documents):
             above, name = os.path.split(path)
             self._folders.setdefault(above, {})[name] = False
@@ -179,11 +171,11 @@ class Overlay:
                 above = parts[0]
 
     def read(self, name: str) -> bytes:
-        """The content of a file. Raises OSError."""
+        """Raises OSError."""
         return self._opened.read(os.path.normpath(f"/{name}"))
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """The files and directories in a directory, including open files that are not saved yet. Raises OSError."""
+        """The entries of a directory, with open files that are not saved yet. Raises OSError."""
         path = os.path.normpath(f"/{directory}")
         more = self._folders.get(path, {})
         try:
@@ -197,16 +189,15 @@ class Overlay:
         return [*known, *(TreeEntry(name, is_folder) for name, is_folder in more.items() if name not in names)]
 
 
-# Results in the form of the protocol.
+# Results as LSP JSON.
 
 
 def location(uri: str, document: TextDocument, start: int, end: int) -> Json:
-    """A location of the protocol: a range in a file."""
     return {"uri": uri, "range": document.range(start, end)}
 
 
 def workspace_edit(opened: OpenTexts, edits: Mapping[str, Iterable[tuple[int, int, str]]]) -> Json:
-    """Edits of files, by path: (start, end, new text) with offsets in code points. Raises OSError and ValueError."""
+    """`edits`: {path: [(start, end, new text)]}, with offsets in code points. Raises OSError and ValueError."""
     changes: dict[str, list[Json]] = {}
     created: list[str] = []
     for path in sorted(edits):

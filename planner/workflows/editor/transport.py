@@ -1,5 +1,5 @@
-"""The connection to an editor: messages on standard input and output. The response to an invalid message is an error,
-and the connection continues."""
+"""The connection to an editor: messages on standard input and output. An invalid message is answered with an error, and
+the connection continues."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from planner.foundation.vocabulary.release import RELEASE
 from planner.render.terminal import visible
 
 MOST_BYTES = 64 << 20
-"""the maximum size of a message in bytes"""
+"""maximum size of a message in bytes"""
 _LONGEST_HEADER = 1000
 _HEADER = re.compile(rb"[\w-]+:")
 _LENGTH = re.compile(rb"Content-Length: *(\d+)\s*", re.IGNORECASE)
 
 
 class _Protocol(LanguageServerProtocol):
-    """The protocol without the documents of pygls, because pygls also splits lines at characters that the protocol does
-    not."""
+    """Without the documents of pygls, which splits lines at characters where LSP does not."""
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: Any) -> Generator[Any, Any, None]:
@@ -45,29 +44,29 @@ class _Protocol(LanguageServerProtocol):
 
 
 class EditorServer(LanguageServer):
-    """A language server that does not show its own failures in the editor: each becomes an error response and one line
-    of the log."""
+    """A language server whose own failures are not shown in the editor: each becomes an error response and a line of
+    the log."""
 
     def __init__(self) -> None:
         super().__init__(
             "planner", RELEASE, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental, protocol_cls=_Protocol
         )
         self.shows_results = True
-        """False if the editor itself shows the results of commands"""
+        """False if the editor shows results of commands itself"""
 
     def show_result(self, kind: lsp.MessageType, text: str) -> None:
-        """Show the result of a command as a message, unless the editor does."""
+        """Show the result of a command, unless the editor does so itself."""
         if self.shows_results:
             self.window_show_message(lsp.ShowMessageParams(kind, text))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log an error of a request if it is a defect of planner. The response contains the error in both cases."""
+        """Log an error of a request if it is a defect of planner. The response contains the error anyway."""
         if not isinstance(error, JsonRpcException):
             self.log(error, "request failed")
 
     def serve(self) -> int:
-        """Communicate with an editor over standard input and output until it exits. Returns the exit code."""
-        # copies, because pygls closes its streams, and the command flushes standard output at the end
+        """Serve an editor until it exits. Returns the exit code."""
+        # copies, because pygls closes its streams and the command flushes standard output at the end
         output = os.fdopen(os.dup(1), "wb")
         handler = logging.StreamHandler()
         handler.setFormatter(_InFewWords())
@@ -114,11 +113,11 @@ class EditorServer(LanguageServer):
             self._refuse("The message cannot be handled.", lsp.ErrorCodes.InternalError, number)
 
     def tell(self, method: str, params: Any) -> None:
-        """Send a notification, with parameters as JSON."""
+        """Send a notification with parameters as JSON."""
         self.protocol._send_data({"jsonrpc": "2.0", "method": method, "params": params})
 
     def log(self, problem: BaseException, what: str = "invalid message") -> None:
-        """Report a failure on standard error, in one line."""
+        """Log a failure in one line."""
         logging.getLogger("pygls").error(what, exc_info=problem)
 
     def _refuse(self, why: str, code: Any = lsp.ErrorCodes.InvalidRequest, number: Any = None) -> None:
@@ -127,8 +126,8 @@ class EditorServer(LanguageServer):
 
 
 def _is_failure(record: logging.LogRecord) -> bool:
-    """Whether a log record of pygls is a failure, and not a refused request, or a request that was answered before it
-    was cancelled."""
+    """Whether a log record of pygls is a failure: not a refused request, and not the cancellation of an answered
+    one."""
     if record.getMessage().startswith("Cancel notification for unknown message"):
         return False
     refused = record.exc_info is not None and isinstance(record.exc_info[1], JsonRpcException)
@@ -136,8 +135,6 @@ def _is_failure(record: logging.LogRecord) -> bool:
 
 
 class _InFewWords(logging.Formatter):
-    """Shortens the log records of pygls to one line."""
-
     def format(self, record: logging.LogRecord) -> str:
         problem = record.exc_info[1] if record.exc_info else None
         why = f": {type(problem).__name__}: {problem}" if problem is not None else ""
@@ -147,8 +144,8 @@ class _InFewWords(logging.Formatter):
 
 
 class Incoming:
-    """The messages from an editor. For input that is not a message, `refuse` is called, and the input up to the next
-    header is skipped."""
+    """The messages of an editor. For anything else in the input, `refuse` is called and the input up to the next header
+    is skipped."""
 
     def __init__(self, stream: BinaryIO, refuse: Callable[[str], None]) -> None:
         self._stream, self._refuse = stream, refuse

@@ -1,4 +1,4 @@
-"""The configuration files of the editor's folders: symbols by module directory, and the calls between directories."""
+"""The configuration files in the editor's folders: symbols by module directory, and calls between directories."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ QUERIES = (".tfquery.hcl",)
 FLEET = "planner.batch.hcl"
 RULES = (".dl", ".case")
 MOST_FILES = 50_000
-"""the maximum number of files in the folders of the editor"""
+"""maximum number of files in the folders"""
 _FRESH = 2.0
-"""the minimum number of seconds for which a list of the folders' files is used"""
+"""minimum seconds for which a list of the folders' files is used"""
 _SHARE = 50
-"""the list is used for this multiple of the time that making it took"""
+"""the list is used this many times as long as making it took"""
 _GLANCE = 0.2
 """seconds before the files of a directory with open files are read again; `_FRESH` for other directories"""
 _ABOVE = 2
-"""the number of levels below its module at which a file of values may be"""
+"""number of levels between a module and a variables file below it"""
 _RETRIED = 5.0
 """seconds before a missing provider is looked up again"""
 _SKIPPED = frozenset(("node_modules", "__pycache__", "vendor"))
 
 
 def kind_of(path: str) -> str:
-    """The kind of a file by its name: configuration, values, test, stack, query, fleet, rules, or "" for any other."""
+    """The kind of a file by its name: configuration, values (variables), test, stack, query, fleet, rules, or ""."""
     name = os.path.basename(path)
     for kind, endings in (
         ("test", TESTS), ("values", VALUES), ("configuration", CONFIGURATION), ("stack", STACKS), ("query", QUERIES),
@@ -60,8 +60,7 @@ def kind_of(path: str) -> str:
 
 @frozen(eq=False)
 class ModuleSymbols:
-    """The symbols of a module by key, each with its file, including the symbols of its tests and of files with
-    values."""
+    """The symbols of a module by key, each with its file; those of tests and variables files are included."""
 
     files: dict[str, FileSymbols]
     symbols: dict[str, list[tuple[str, DeclaredName]]]
@@ -69,22 +68,22 @@ class ModuleSymbols:
 
     @property
     def sources(self) -> dict[str, str]:
-        """The sources of the module's calls, by name."""
+        """{call: source}."""
         return {name: source for file in self.files.values() for name, source in file.sources.items()}
 
     @cached_property
     def repeated(self) -> frozenset[str]:
-        """The names of the module's calls with count or for_each."""
+        """Calls with count or for_each."""
         return frozenset().union(*(file.repeated for file in self.files.values()))
 
 
 class Workspace:
-    """The folders that are open in the editor."""
+    """The folders open in the editor."""
 
     def __init__(self) -> None:
         self.folders: list[str] = []
         self.values: dict[str, list[str]] = {}
-        """files of values in directories other than that of their module, by the directory of the module"""
+        """{module directory: variables files elsewhere}"""
         self.opened = OpenTexts()
         self._files: dict[str, tuple[object, FileSymbols]] = {}
         self._modules: dict[str, tuple[object, ModuleSymbols]] = {}
@@ -101,25 +100,23 @@ class Workspace:
         return Overlay(self.opened)
 
     def is_inside(self, path: str) -> bool:
-        """Whether a file is in one of the folders, or open."""
+        """Whether a file is open or in one of the folders."""
         real = os.path.normpath(path)
         return real in self.opened.documents or any(
             real == folder or real.startswith(f"{folder.rstrip('/')}/") for folder in self.folders
         )
 
     def document(self, path: str) -> TextDocument:
-        """The text of a file. Raises OSError and ValueError."""
+        """Raises OSError and ValueError."""
         return self.opened.document(path)
 
     def body(self, path: str) -> tuple[Body | None, str]:
-        """The part of a file that is valid, and its text. Raises OSError."""
+        """The valid part of a file, and its text. Raises OSError."""
         body, text, _ = self._parsed(path)
         return body, text
 
     def _parsed(self, path: str) -> tuple[Body | None, str, list[Diagnostic]]:
-        is_open = (
-            path in self.opened.documents
-        )  # texts of open files are not cached, because every keystroke would add one
+        is_open = path in self.opened.documents  # open files are not cached, because every keystroke would add an entry
         body, source, problems = load_text(self.opened.read(path), _parsed_name(path), keep=not is_open)
         if path.endswith(".json") and body is not None and kind_of(path) != "values":
             body = native_view(body, FILE)
@@ -128,7 +125,7 @@ class Workspace:
     # ---------------------------------------------------------------- symbols
 
     def symbols(self, path: str) -> FileSymbols:
-        """The symbols of a file; none if it cannot be read."""
+        """Empty if the file cannot be read."""
         stamp = self._stamp(path)
         known = self._files.get(path)
         if known is not None and known[0] == stamp:
@@ -149,7 +146,6 @@ class Workspace:
         return _stamp(path)
 
     def module(self, directory: str) -> ModuleSymbols:
-        """The symbols of the module in a directory."""
         now, touched = time.monotonic(), self.opened.touched
         revision = max(touched.get(directory, 0), touched.get(os.path.join(directory, "tests"), 0))
         looked = self._looked.get(directory)
@@ -174,7 +170,7 @@ class Workspace:
         return result
 
     def _paths(self, directory: str) -> Iterator[str]:
-        """The files of a module, with its tests and values."""
+        """The files of a module, its tests and its variables files."""
         with view(self.overlay()):
             try:
                 files = module_files(directory, QUERIES[0])
@@ -195,12 +191,12 @@ class Workspace:
         return (os.path.basename(path) for path in self.opened.documents if os.path.dirname(path) == folder)
 
     def directory_of(self, path: str) -> str:
-        """The directory of the module to which a file belongs; a test in `tests` belongs to the directory above."""
+        """The directory of the module to which a file belongs. A test in `tests` belongs to the directory above."""
         directory = os.path.dirname(path)
         if kind_of(path) == "test" and os.path.basename(directory) == "tests":
             return os.path.dirname(directory)
         if kind_of(path) == "values":
-            for _ in range(_ABOVE):  # the .tfvars files of environments are often in subdirectories
+            for _ in range(_ABOVE):  # .tfvars files of environments are often in subdirectories
                 if not self._is_module(directory) and self.is_inside(os.path.dirname(directory)):
                     directory = os.path.dirname(directory)
             return directory if self._is_module(directory) else os.path.dirname(path)
@@ -211,14 +207,13 @@ class Workspace:
             return is_module(directory)
 
     def is_known(self, directory: str) -> bool:
-        """Whether a directory had files of configuration when it was last read."""
+        """Whether a directory had configuration files when it was last read."""
         return directory in self._looked and bool(self.module(directory).files)
 
     # ---------------------------------------------------------------- the tree of modules
 
     def single_module(self, root: str, directory: str) -> ModuleConfig:
-        """The variables and outputs of the module in a directory, relative to a root module, as far as it can be
-        read."""
+        """The variables and outputs of a module. `directory` is relative to the root module in `root`."""
         stamp = self.module(os.path.normpath(os.path.join(root, directory)))
         known = self._singles.get((root, directory))
         if known is None or known[0] is not stamp:
@@ -230,8 +225,8 @@ class Workspace:
         return known[1]
 
     def provider(self, directory: str, address: str, wanted: Mapping[str, tuple[str, ...]]) -> Provider | Failure:
-        """A provider in the version that a directory has installed, with its schema from the cache; or the reason why
-        it is missing. `wanted`: the version constraints, by address."""
+        """A provider with its cached schema, in the version that a directory has installed; or why it is missing.
+        `wanted`: {address: version constraints}."""
         key = (directory, address, wanted.get(address, ()))
         known = self._providers.get(key)
         now = time.monotonic()
@@ -243,12 +238,12 @@ class Workspace:
                     locator = Locator(directory, os.environ, wanted, data_directory(os.environ))
                     answer = cached_provider(address, locator.locate(address))
             except Failure as failure:
-                answer = Failure(failure.diagnostics)  # without a traceback: its frames would keep models alive
+                answer = Failure(failure.diagnostics)  # a new Failure, because a traceback would keep models alive
             known = self._providers[key] = stamp, now, answer
         return known[2]
 
     def module_directory(self, directory: str, name: str) -> str | None:
-        """The directory of a called module; None if it is not known."""
+        """The directory of a called module; None if it is unknown."""
         source = self.module(directory).sources.get(name, "")
         if source.startswith(("./", "../")):
             return os.path.normpath(os.path.join(directory, source))
@@ -256,13 +251,13 @@ class Workspace:
         return os.path.normpath(os.path.join(directory, record.directory)) if record is not None else None
 
     def callers(self, directory: str) -> list[tuple[str, str]]:
-        """The calls of a module by other modules in the folders: (directory, name)."""
+        """(directory, name) of each call of the module in the folders."""
         files = self.files()
         opened = (path for path in self.opened.documents if kind_of(path) == "configuration")
         stamp = (self._listed_at, [(path, self.symbols(path).sources) for path in opened])
         if self._callers[0] != stamp:
             table: dict[str, list[tuple[str, str]]] = {}
-            real = cache(os.path.realpath)  # a module may be called through a symbolic link
+            real = cache(os.path.realpath)  # a call may lead through a symbolic link
             for path in files:
                 if kind_of(path) == "configuration":
                     above = os.path.dirname(path)
@@ -274,7 +269,7 @@ class Workspace:
         return self._callers[1].get(os.path.realpath(directory), [])
 
     def roots_above(self, directory: str) -> list[str]:
-        """The directories that call a module, directly or indirectly, nearest first."""
+        """Directories that call the module, directly or not, nearest first."""
         hit: dict[str, None] = {}
         waiting = [directory]
         while waiting:
@@ -285,12 +280,12 @@ class Workspace:
         return list(hit)
 
     def look_again(self) -> None:
-        """Discard the list of the folders' files, so that it is made again on the next use."""
+        """List the files of the folders again at the next use."""
         self._listed_at = 0.0
         self._looked.clear()
 
     def files(self) -> list[str]:
-        """The configuration files of the folders, sorted."""
+        """Sorted configuration files of the folders."""
         now = time.monotonic()
         if not self._listed_at or now - self._listed_at > self._fresh:
             self._listed = sorted(self._walk())
@@ -312,7 +307,6 @@ class Workspace:
 
 
 def _stamp(path: str) -> object:
-    """A value that changes when the file changes."""
     try:
         status = os.stat(path)
     except OSError:
@@ -321,5 +315,5 @@ def _stamp(path: str) -> object:
 
 
 def _parsed_name(path: str) -> str:
-    """The name by which the syntax of the file is determined."""
+    """The name that determines the syntax of a file."""
     return os.path.basename(path)

@@ -1,1 +1,1 @@
-"""Renews an earlier plan from stored data: only edited blocks are planned again."""
+"""Renews an earlier plan from stored data: only blocks affected by edits are planned again."""

@@ -1,4 +1,4 @@
-"""Converts a printed plan to the data that is stored."""
+"""Collects the data of a printed plan that is stored for its renewal."""
 
 from __future__ import annotations
 
@@ -48,36 +48,36 @@ if TYPE_CHECKING:
     Logs = Mapping[str, CallLog | None]
 
 TOGETHER = 64
-"""the number of resources whose objects are stored together, so that common parts are written only once"""
+"""number of resources whose objects are pickled together, so that common parts are stored once"""
 
 
 @frozen(eq=False)
 class Printed:
-    """The output of a plan: pieces of standard output as they were written, the text on standard error, the number of
-    pieces before the plan, the changes with the number of pieces when each was completely printed, and the exit
-    code."""
+    """The output of a plan. `pieces`: standard output as written. `errors`: standard error. `before`: the number of
+    pieces before the plan. `code`: the exit code."""
 
     pieces: Sequence[str]
     errors: str
     before: int
     told: Sequence[tuple[ResourceChange, int]]
+    """each change with the number of pieces once it was printed"""
     text: PlanText
     code: int
     asks_services: bool
     """whether states were read from services"""
     has_waited: bool
-    """whether the plan waited for the lock of a state"""
+    """whether the plan waited for a state's lock"""
 
 
 @frozen(eq=False)
 class KeepingFacts:
-    """Facts about a plan, before it is printed, that decide whether it may be kept (`found`: kinds of content, as named
-    in rules/renew/whole.dl); and, if edits can be followed, its planned objects as data, the positions of the objects
-    of each resource, and the references between blocks."""
+    """Facts about a plan before it is printed. `found`: kinds of content (rules/renew/whole.dl) that decide whether the
+    plan may be stored. If edits can be followed, also its pickled objects, their positions by resource, and the
+    references between blocks."""
 
     found: frozenset[str]
     has_secrets: bool = False
-    """whether `data` has sensitive values"""
+    """whether `data` contains sensitive values"""
     data: bytes = b""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
     uses: dict[str, list[str]] | None = None
@@ -86,9 +86,8 @@ class KeepingFacts:
 def gathered(
     made: MadePlan[Start], has_remarks: bool, logs: Logs | None = None, compares_data: bool = True
 ) -> KeepingFacts:
-    """The facts that need the values and the graph of a plan. `has_remarks`: there were diagnostics. `logs`: the calls
-    to plugins, if these were logged. `compares_data`: everything that data sources read is compared before the plan is
-    used again."""
+    """The facts that need the plan's values and graph. `has_remarks`: there were diagnostics. `logs`: logged calls to
+    plugins. `compares_data`: what data sources read is compared before the plan is reused."""
     root = made.context.root if made.context is not None else None
     between, marks = _marks(root) if root is not None else (NO_MARKS, NO_MARKS)
     items = frozenset(_keeping_facts(made, has_remarks, logs)).union(_marks_found(between, marks))
@@ -118,7 +117,7 @@ def gathered(
 
 
 def call_values(root: ModuleInstance, name: str) -> dict[InstanceKey, Value]:
-    """The planned outputs of the instances of a call."""
+    """The planned outputs of a call's instances."""
     return {key: module.output_object() for key, module in root.calls.get(name, {}).items()}
 
 
@@ -130,7 +129,7 @@ def keep_plan(
     asked: bool = False,
     logs: Logs | None = None,
 ) -> KeptPlan | None:
-    """The data of a plan to store; None if storing it is not permitted. `asked`: the user was prompted for values."""
+    """The data to store; None if storing is not permitted. `asked`: the user was prompted for values."""
     found = known.found.union(_found_told(printed), ["answers"] if asked else [])
     texts = _texts(made.loaded.config)
     if len(texts) < len(made.loaded.config.files):
@@ -169,8 +168,8 @@ def keep_plan(
 def _verdict(
     properties: frozenset[str], options: object = None, logs: Logs | None = None
 ) -> tuple[bool, bool, frozenset[str]]:
-    """Whether storing is not permitted, whether the plan can only be renewed as a whole, and the calls that must be
-    repeated before that."""
+    """Whether storing is not permitted, whether the plan can be reused only as a whole, and which plugin calls must be
+    repeated first."""
     facts = FactBuilder()
     for what in properties:
         facts.add("content_kind", what)
@@ -184,7 +183,7 @@ def _verdict(
 
 
 def _found_told(printed: Printed) -> Iterator[str]:
-    """Facts for the rules about the output of a plan."""
+    """Kinds of content in a plan's output, for the rules."""
     if printed.asks_services:
         yield "services"
     if printed.code == 1:
@@ -198,7 +197,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
 
 
 def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) -> Iterator[str]:
-    """Facts for the rules about a plan."""
+    """Kinds of content in a plan, for the rules."""
     # decided in Python: the unusual properties of a plan that may be stored -- facts about one plan, which rules judge
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
@@ -242,8 +241,8 @@ def _marks_found(between: frozenset[Mark], marks: frozenset[Mark]) -> Iterator[s
 
 
 def _marks(root: ModuleInstance) -> tuple[frozenset[Mark], frozenset[Mark]]:
-    """The marks of the variables of the root module and of the outputs of called modules; and these with the marks of
-    the objects of the root module, which are stored, too."""
+    """The marks of root variables and called modules' outputs; and these with the marks of root objects, which are
+    stored, too."""
     outputs = (value for name in root.calls for value in call_values(root, name).values())
     between = _marks_of((*root.variables.values(), *outputs))
     return between, between | _marks_of(value for one in root.resources.values() for value in one.planned.values())
@@ -254,7 +253,7 @@ def _marks_of(values: Iterable[Value]) -> frozenset[Mark]:
 
 
 def _texts(config: Config) -> dict[str, bytes]:
-    """The files as the plan read them, except files that have changed since."""
+    """{name: content} of the files, without those that have changed since the plan read them."""
     result = {}
     for name, digest in config.files.items():
         try:
@@ -319,7 +318,7 @@ def _parts(
     ends = list(accumulate(map(len, printed.pieces)))
     places: dict[str, tuple[int, int]] = {}
     for change, written in printed.told:
-        # an object has two pieces, a line break and its text, and begins at the end of the piece before them
+        # an object is printed in two pieces, a line break and its text, and starts where the piece before them ends
         places[change.address] = (ends[written - 3] if written >= 3 else 0, ends[written - 1])
     changes = [
         (c.address, block_of(c.resource_address), c.mode, c.action, *places.get(c.address, (-1, -1)))
@@ -348,7 +347,7 @@ def _is_in_root(config: Config, name: str) -> bool:
 
 
 def _module_files(config: Config) -> dict[str, list[str]]:
-    """For each file of called modules the calls in the root module that use it."""
+    """{file of a called module: calls in the root module that use it}."""
     users: dict[str, set[str]] = {}
     for module in config.root.walk():
         if module.path:

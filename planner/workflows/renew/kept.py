@@ -1,9 +1,9 @@
-"""The stored data of one plan: all its inputs, its output, and, if edits can be followed, its parts: texts of files,
-planned objects, references, and the output for each object.
+"""The stored data of a plan: all inputs, the output and, if edits can be followed, its parts: files, planned objects,
+references, and the output for each object.
 
     index (marshal) | standard output, in UTF-8 | objects of resources, separately
 
-It is stored in the user's cache (planner.foundation.support.store), and is trusted only if this user wrote it."""
+It is stored in the user's cache (planner.foundation.support.store) and trusted only if this user wrote it."""
 
 from __future__ import annotations
 
@@ -27,29 +27,30 @@ class RenewableParts:
     """The data of a plan that can be renewed in part."""
 
     files: dict[str, str]
-    """the texts of the root module's files, by name"""
+    """{file of the root module: content}"""
     modules: dict[str, list[str]]
-    """for each file of called modules the calls (`module.name`) in the root module that use it"""
+    """{file of a called module: calls (`module.name`) in the root module that use it}"""
     blocks: dict[str, tuple[str, int, int, str, str]]
-    """for each resource, data source and call its file, its beginning and end, its argument (`count`, `for_each` or
-    `none`), and its argument `provider`, if it has one"""
+    """{resource, data source or call: (file, start, end, repetition argument, argument `provider` or "")}; the
+    repetition argument is `count`, `for_each` or `none`"""
     with_data: list[str]
-    """the data sources, and the calls of modules that have data sources"""
+    """data sources, and calls of modules with data sources"""
     moved: list[str]
-    """the blocks that `moved` and `removed` blocks name, and the calls of modules that have such blocks"""
+    """blocks in `moved` and `removed` blocks, and calls of modules that have such blocks"""
     uses: dict[str, list[str]]
-    """the references between blocks, as in rules/renew/anew.dl"""
+    """references between blocks, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
-    """each change, in order: address, resource or call, mode, action, and its position in the output (-1: none)"""
+    """each change in order: (address, resource or call, mode, action, start and end in the output); -1 if it was not
+    printed"""
     outputs: list[tuple[str, str, str, str]]
-    """each root output, by name: action, sign and value as printed"""
+    """each root output: (name, action, sign, value as printed)"""
     told: int
-    """the position in the output where the plan begins"""
+    """where the plan starts in the output"""
 
 
 @frozen(eq=False)
 class KeptPlan:
-    """One plan. `reads` are entries of planner.workflows.batch.files_read; `lock` is the file of the state, if it was
+    """A stored plan. `reads`: entries of planner.workflows.batch.files_read. `lock`: the state's file, if it was
     locked."""
 
     reads: list[list[Any]]
@@ -58,21 +59,20 @@ class KeptPlan:
     errors: str
     parts: RenewableParts | None
     pieces: Sequence[str]
-    """standard output, as it was written"""
+    """standard output, as written"""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
-    """the position in `data` of the planned objects of a resource; they are stored together with the objects of other
-    resources"""
+    """{resource: position of its planned objects in `data`}; several resources share a position"""
     data: bytes = b""
     plugins: tuple[Any, ...] | None = None
-    """the fields of planner.workflows.renew.plugin_calls.PluginCalls; None if the plan has no plugins"""
+    """fields of planner.workflows.renew.plugin_calls.PluginCalls; None without plugins"""
 
     has_secrets: bool = False
-    """whether `data` has sensitive values; then it is encrypted in the cache"""
+    """whether `data` contains sensitive values and is encrypted in the cache"""
     is_stored: bool = False
     """whether the plan comes from the cache"""
 
     def values(self) -> bytes | None:
-        """The planned objects as data, decrypted; None if that is not possible."""
+        """The pickled planned objects; None if decryption fails."""
         return decrypt(self.data, self.reads) if self.has_secrets and self.is_stored else self.data
 
     @property
@@ -81,7 +81,7 @@ class KeptPlan:
 
 
 def shelf() -> Shelf:
-    """The store of plans: any change of the program's code invalidates them."""
+    """The store of plans. A change of the program's code invalidates them."""
     return Shelf("plans", 48, 1 << 28, made_by=_folders())
 
 
@@ -94,7 +94,7 @@ def _folders() -> tuple[str, ...]:
 
 
 def rules_stamp() -> str:
-    """A stamp that shows whether the rules are unchanged: names, sizes and times of their files."""
+    """Names, sizes and times of the rule files."""
     items = []
     for folder, names, files in os.walk(rules_folder()):
         names.sort()
@@ -104,13 +104,13 @@ def rules_stamp() -> str:
     return repr(items)
 
 
-# Encryption with a key that is not in the cache: it is made from the user's key, the environment, and all files that
-# were read except those of the configuration, whose contents may change before the data is used again.
+# Encryption with a key that is not in the cache. The key is derived from the user's key, the environment, and all files
+# that were read, except configuration files, which may be edited before the data is used again.
 
 
 _NONCE = 12
 _LARGEST = 1 << 24
-"""the size in bytes above which the content of a file is not part of the key"""
+"""size in bytes above which a file's content is not part of the key"""
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
@@ -123,7 +123,7 @@ def encrypt(data: bytes, reads: list[list[Any]]) -> bytes | None:
 
 
 def decrypt(data: bytes, reads: list[list[Any]]) -> bytes | None:
-    """The encrypted data; None if the environment or the files have changed, or the data is damaged."""
+    """None if the environment or the files have changed, or the data is damaged."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -153,7 +153,7 @@ def _key(reads: list[list[Any]]) -> bytes | None:
 
 
 def write(to: Shelf, name: str, kept: KeptPlan) -> None:
-    """Store a plan if possible."""
+    """Store a plan, unless it has secrets and the user has no key."""
     parts = kept.parts
     data = encrypt(kept.data, kept.reads) if kept.has_secrets else kept.data
     if data is None:
@@ -188,7 +188,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
 
 
 def read(at: Shelf, name: str) -> KeptPlan | None:
-    """The plan stored under a name."""
+    """None if the name has no readable plan."""
     result = at.load(name)
     if result is None:
         return None

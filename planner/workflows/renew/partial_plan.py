@@ -1,7 +1,6 @@
-"""Plans a part of a configuration: the blocks to plan again, with only the headers of the blocks to which they refer,
-because the planned objects of those are known. All parts of the configuration that are neither resources nor module
-calls are included, too. A module call is planned again as a whole; for other calls, the module is replaced by one that
-has only outputs."""
+"""Plans a part of a configuration: the blocks to plan again, and only the headers of blocks to which these refer,
+because those objects' plans are known. Everything that is neither a resource nor a module call is included. A module
+call is planned again as a whole; other calls are replaced by modules that have only outputs."""
 
 from __future__ import annotations
 
@@ -32,26 +31,26 @@ if TYPE_CHECKING:
 _NAMES = re.compile(r"(?:(data)\s*\.\s*)?([A-Za-z_][\w-]*)\s*\.\s*([A-Za-z_][\w-]*)")
 _ARGUMENTS = {"none": "", "count": "  count = 1\n", "for_each": "  for_each = {}\n"}
 _FOLDER = ".planner-parts"
-"""the directory of modules that have only outputs, in the configuration of a part"""
+"""directory of the modules that have only outputs"""
 CALL = "module."
-"""the beginning of the name of a call"""
+"""prefix of the name of a call"""
 _CALL = re.compile(r"module\.([^.\[]+)")
 
 
 @frozen(eq=False)
 class ModulePart:
-    """A part of a root module: its files, with the blocks to plan at their places. Other resources and calls have only
-    a header, with the argument that determines their instances."""
+    """A part of a root module: files with the blocks to plan at their places. Other resources and calls have only a
+    header with their repetition argument."""
 
     files: Mapping[str, str]
     headers: Mapping[str, tuple[str, str]]
-    """the arguments for instances (`count`, `for_each` or `none`), and the arguments `provider`"""
+    """{block: (`count`, `for_each` or `none`; argument `provider`)}"""
     about: Collection[str]
-    """the resources, calls (`module.name`) and outputs (`output.name`) whose state the plan uses"""
+    """resources, calls (`module.name`) and outputs (`output.name`) whose state the plan uses"""
 
 
 class _Overlay:
-    """The files on the disk, some of them with another text."""
+    """The disk, with other contents for some files."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self.root = os.path.realpath(".")
@@ -75,12 +74,12 @@ class _Overlay:
 
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
-    """The resources and data sources to which a text may refer. The result may contain others."""
+    """The resources and data sources to which a text may refer; perhaps more."""
     return {name for words in _NAMES.findall(text) if (name := ".".join(filter(None, words))) in known}
 
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
-    """The plan of a part, if it has no diagnostics; problems are reported by a complete plan."""
+    """The plan of a part; None if it has diagnostics, which a complete plan reports."""
     files = dict(part.files)
     headers, modules = [], {}
     known: dict[str, Settled] = {}
@@ -129,7 +128,7 @@ def _plan(
     about: Collection[str],
     diagnostics: Diagnostics,
 ) -> MadePlan[Start] | None:
-    """The plan of these files, whose diagnostics are added to `diagnostics`. Raises Failure."""
+    """The plan of these files. Raises Failure."""
     begun, problems = begin(options)
     installed, more = read_manifest(options.directory, data_directory(os.environ))
     problems += more
@@ -157,15 +156,14 @@ def _plan(
 
 
 def _limited(state: State, about: Collection[str]) -> State:
-    """The part of a state that contains some resources, calls and outputs."""
+    """The state with only these resources, calls and outputs."""
     resources = {name: resource for name, resource in state.resources.items() if block_of(name) in about}
     outputs = {name: output for name, output in state.outputs.items() if f"output.{name}" in about}
     return evolve(state, resources=resources, outputs=outputs)
 
 
 def uses_of(graph: Graph) -> dict[str, list[str]]:
-    """For each block of the root module, the blocks to which it refers, by their names in expressions. Everything in a
-    called module belongs to its call."""
+    """{block of the root module: blocks to which it refers}. Everything in a called module belongs to its call."""
     names = {node.name: name for node in graph.nodes.values() if (name := _block(node))}
     result: dict[str, set[str]] = {}
     for dependent, dependency in graph.edge_rows:
@@ -176,7 +174,7 @@ def uses_of(graph: Graph) -> dict[str, list[str]]:
 
 
 def blocks_with_data(root: ModuleConfig) -> list[str]:
-    """The data sources of a root module, and the calls (`module.name`) of modules that have data sources."""
+    """Data sources of a root module, and calls (`module.name`) of modules with data sources."""
     names = [name for name, decl in root.resources.items() if decl.mode == "data"]
     for name, child in root.children.items():
         if any(decl.mode == "data" for module in child.walk() for decl in module.resources.values()):
@@ -185,7 +183,7 @@ def blocks_with_data(root: ModuleConfig) -> list[str]:
 
 
 def moved_blocks(root: ModuleConfig) -> list[str]:
-    """The blocks that `moved` and `removed` blocks of a root module name, and the calls of modules that have some."""
+    """Blocks in `moved` and `removed` blocks of a root module, and calls of modules that have such blocks."""
     ends = [end for block in root.moved for end in (block.from_, block.to)]
     names = {block_of(end).partition("[")[0] for end in (*ends, *(block.from_ for block in root.removed))}
     for name, child in root.children.items():
@@ -206,7 +204,6 @@ def _block(node: Node) -> str:
 
 
 def block_of(address: str) -> str:
-    """The block of the root module to which this resource or module instance belongs: a resource, or the call of a
-    module."""
+    """The root module's block to which an address belongs: a resource or a module call."""
     call = _CALL.match(address)
     return f"{CALL}{call[1]}" if call is not None else address

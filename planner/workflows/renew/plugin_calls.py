@@ -1,8 +1,8 @@
-"""The calls to plugins on which a kept plan depends. Each call is made again, with the request as it was sent, before
-the plan is used again. The plan is the same if all responses are the same. Thus real objects and data sources are read
-as requested, but nothing is evaluated, decoded or decided.
+"""The plugin calls on which a stored plan depends. Before the plan is reused, each request is sent again unchanged; the
+plan is valid if all responses are equal. So real objects and data sources are read, but nothing is evaluated, decoded
+or decided.
 
-Requests may contain credentials, so the calls are encrypted (see kept.py)."""
+Requests may contain credentials, so calls are encrypted (see kept.py)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _THREADS = 10
 
 Sent = Mapping[tuple[str, int], Sequence[tuple[str, bytes, bytes]]]
-"""the calls to each process of a provider, each as call, request, and digest of the response"""
+"""{(provider address, process): [(call, request, digest of the response)]}"""
 Calls = Iterator[tuple[str, bytes, bytes]]
 _CONFIGURE = "ConfigureProvider"
 
@@ -41,10 +41,8 @@ def sealed_calls(
     constraints: Mapping[str, tuple[str, ...]],
     reads: list[list[Any]],
 ) -> tuple[Any, ...] | None:
-    """The data to store about the calls of a plan that read these files; None if the files do not determine the
-    responses.
-    `repeated`: the calls to make again, according to rules/renew/calls.dl; `constraints`: the version constraints of
-    the configuration, by provider address."""
+    """The data to store about a plan's calls; None if the files that it read do not determine the responses.
+    `repeated`: calls to repeat (rules/renew/calls.dl). `constraints`: {provider address: version constraints}."""
     complete = {address: log for address, log in logs.items() if log is not None and log.is_complete}
     around = {log.environment for log in complete.values()}
     if len(complete) < len(logs) or around != {environment()}:
@@ -55,7 +53,7 @@ def sealed_calls(
             if call in repeated or call == _CONFIGURE:
                 sent.setdefault((address, number), []).append((call, request, answer))
     for process in [process for process, calls in sent.items() if not any(call in repeated for call, _, _ in calls)]:
-        del sent[process]  # a process is configured only if there are other calls
+        del sent[process]  # a process without other calls need not be configured
     sealed = b""
     if sent:
         encrypted = encrypt(marshal.dumps(sent), reads)
@@ -74,8 +72,7 @@ def sealed_calls(
 
 
 def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory: str) -> bool:
-    """Whether the plugins of a kept plan would still respond in the same way. `directory`: the directory of the
-    configuration."""
+    """Whether the plugins would still respond equally. `directory`: of the configuration."""
     until, around, identities, constraints, named, sealed = plugins
     if not until - SECONDS <= time() < until or around != environment():
         return False
@@ -97,7 +94,7 @@ def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory
 
 
 def _programs(identities: Mapping[str, str], constraints: Any, directory: str) -> dict[str, str] | None:
-    """The programs of the providers, if they are still those with these identities."""
+    """{address: program} if the providers' programs still have these identities, otherwise None."""
     from planner.world.provider.locate import Locator
     from planner.world.provider.plugin.schema_parts import identity_of
     from planner.world.state.workspace import data_directory
@@ -117,7 +114,7 @@ def _programs(identities: Mapping[str, str], constraints: Any, directory: str) -
 
 
 class _Repetition:
-    """Calls of an earlier command, repeated by new processes of the same programs."""
+    """Repeats the calls of an earlier command in new processes of the same programs."""
 
     def __init__(self, programs: Mapping[str, str], sent: Sent) -> None:
         self._programs, self._sent = programs, sent
@@ -125,7 +122,7 @@ class _Repetition:
         self._is_same = True
 
     def is_same(self) -> bool:
-        """Whether all responses are as before. Stops at the first one that is different."""
+        """Whether all responses are equal; stops at the first difference."""
         from planner.world.provider.registry import start_provider
 
         plugins: list[tuple[PluginProvider, Calls, Calls]] = []
@@ -155,7 +152,7 @@ class _Repetition:
         return Located(self._programs[address])
 
     def _begin(self, provider: PluginProvider, calls: Calls) -> None:
-        """The calls that must be made first; the last of these configures the provider."""
+        """Make the first calls, of which the last configures the provider."""
         for one in calls:
             self._repeat(provider, *one)
 

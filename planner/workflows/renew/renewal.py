@@ -1,5 +1,4 @@
-"""A stored plan after edits of its configuration: the necessary parts are planned again, all others are taken over
-unchanged."""
+"""Renews a stored plan after edits: affected blocks are planned again, all others keep their plan."""
 
 from __future__ import annotations
 
@@ -37,12 +36,12 @@ if TYPE_CHECKING:
     from planner.operations.explanations import Chains
 
 MOST = 1000
-"""the maximum number of blocks to plan again; with more, a complete plan does not take longer"""
+"""maximum number of blocks to plan again; beyond, a complete plan is as fast"""
 
 
 @frozen(eq=False)
 class Renewed:
-    """`anew`: the blocks planned anew; `gone`: the removed ones. `made` is the plan of only these blocks."""
+    """`anew`: blocks that were planned again. `gone`: removed blocks. `made`: the plan of only these blocks."""
 
     made: MadePlan[Start]
     anew: frozenset[str]
@@ -50,8 +49,7 @@ class Renewed:
 
 
 class Renewal:
-    """One stored plan, with the current texts of its files. `calls`: the calls of modules (`module.name`) whose files
-    were edited."""
+    """A stored plan with the current files. `calls`: calls of modules (`module.name`) whose files were edited."""
 
     def __init__(
         self,
@@ -69,7 +67,7 @@ class Renewal:
         self._data = b""
 
     def renewed(self) -> Renewed | None:
-        """The plan of the blocks that must be planned again. None if everything must be planned."""
+        """The plan of the affected blocks; None if everything must be planned."""
         data = self.kept.values()
         if data is None:
             return None
@@ -79,7 +77,7 @@ class Renewal:
             spans[file][name] = start, end
         inside = sum(end - start for places in spans.values() for start, end in places.values())
         if sum(map(len, self.texts.values())) - inside > MOST_TEXT:
-            return None  # blocks other than resources are read with each part
+            return None  # blocks other than resources are in every part
         edits = []
         for name in self._edited:
             result = edit(self.parts.files[name], self.texts[name], spans[name])
@@ -91,7 +89,7 @@ class Renewal:
         gone = frozenset(name for one in edits for name in one.gone)
         names = {name for places in spans.values() for name in places}
         if len(names) != sum(map(len, spans.values())) or not gone.isdisjoint(edited) or not gone.isdisjoint(names):
-            return None  # a name occurs twice, or a block was moved to another file
+            return None  # a name occurs twice, or a block moved to another file
         return self._converged(edited.union(self.calls) - gone, gone, spans)
 
     def _converged(self, edited: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> Renewed | None:
@@ -112,14 +110,14 @@ class Renewal:
             different = more
 
     def _is_large(self, anew: frozenset[str]) -> bool:
-        """Whether most module calls must be planned again, so that a complete plan does not take longer."""
+        """Whether most module calls are affected, so that a complete plan is as fast."""
         calls = sum(name.startswith(CALL) for name in self.parts.blocks)
         return calls > 4 and 2 * sum(name.startswith(CALL) for name in anew) > calls
 
     def _is_beyond(
         self, made: MadePlan[Start], anew: frozenset[str], edited: frozenset[str], gone: frozenset[str]
     ) -> bool:
-        """Whether the edits have effects outside this part, such as messages about the whole plan."""
+        """Whether the edits have effects outside of this part, such as messages about the whole plan."""
         changed = anew | edited
         graph = made.loaded.derived.plan_graph
         assert graph is not None
@@ -130,7 +128,7 @@ class Renewal:
             return False
         if gone or not all(map(self._has_same_keys, [made] * len(changed), changed)):
             return True
-        # reads of objects are reported before the plan: with plugins in any order, otherwise in the order of the graph
+        # reads of objects are reported before the plan: with plugins in any order, otherwise in the graph's order
         same = all(now.get(name, []) == self.parts.uses.get(name, []) for name in changed)
         return self.kept.plugins is None and not (same and not any(name.startswith(CALL) for name in edited))
 
@@ -147,7 +145,7 @@ class Renewal:
     # ---------------------------------------------------------------- decisions of the rules
 
     def _anew(self, edited: Iterable[str], gone: frozenset[str], different: frozenset[str]) -> frozenset[str] | None:
-        """The blocks to plan again; None if they hide a part of the plan."""
+        """The blocks to plan again; None if these hide a part of the plan."""
         facts = FactBuilder()
         for name in edited:
             facts.add("edited", name)
@@ -188,7 +186,7 @@ class Renewal:
         return bool(evaluate(product_program("renewal"), facts.build(), ["may_circle"])["may_circle"])
 
     def _hides_cycle(self, made: MadePlan[Start], now: Mapping[str, list[str]]) -> bool:
-        """Whether an apply of the whole plan may have a cycle that the part to plan again does not show."""
+        """Whether applying the whole plan may have a cycle that this part does not show."""
         facts = FactBuilder()
         changed = {block_of(change.resource_address) for change in made.plan.changes if change.action != "no-op"}
         for name in changed:
@@ -201,7 +199,7 @@ class Renewal:
     # ---------------------------------------------------------------- the part
 
     def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> ModulePart | None:
-        """The part to plan again: each block at its place, with the blocks to which the blocks may refer."""
+        """The part to plan again: each block at its place, and the headers of blocks to which it may refer."""
         files = {}
         for file, text in self.texts.items():
             rest = blanked(text, (place for name, place in spans[file].items() if name not in anew))
@@ -219,14 +217,14 @@ class Renewal:
         return plan_part(self.options, part, {name: self.objects(name) for name in part.headers})
 
     def objects(self, name: str) -> Settled:
-        """The former planned objects of a resource."""
+        """The stored planned objects of a resource."""
         start, length = place = self.kept.objects[name]
         if place not in self._objects:
             self._objects[place] = pickle.loads(self._data[start : start + length])
         return self._objects[place][name]
 
     def _differs(self, made: MadePlan[Start], name: str) -> bool:
-        """Whether the planned objects of a resource differ from the former ones."""
+        """Whether a resource's planned objects differ from the stored ones."""
         assert made.context is not None
         root = made.context.root
         resource = root.resources.get(name)
@@ -251,7 +249,7 @@ def _is_expression(name: str) -> bool:
 
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
-    """The causes of the changes in the part; None if the part does not contain everything that the causes show."""
+    """The causes of the part's changes; None if they lead outside of the part."""
     from planner.operations.explanations import causes
 
     facts = FactBuilder()
@@ -272,7 +270,7 @@ def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
 
 
 def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
-    """Whether an object whose plan is unchanged may look renamed, together with another object."""
+    """Whether an object outside of the part and one inside may look renamed."""
     facts = FactBuilder()
     touched = renewed.anew | renewed.gone
     for action in {change.action for change in renewed.made.plan.changes if change.mode == "managed"}:
@@ -284,8 +282,8 @@ def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
     return bool(evaluate(product_program("renewal"), facts.build(), ["hides_rename"])["hides_rename"])
 
 
-# Edited top-level blocks of a file are found without parsing all of the file: only the text between two unchanged
-# blocks is parsed, since a block ends with its brace and the next one begins on a new line.
+# Finds the edited top-level blocks of a file without parsing the whole file. A block ends with its brace and the next
+# begins on a new line, so only the text between two unchanged blocks is parsed.
 
 
 _PREFIXES = {
@@ -296,23 +294,23 @@ _PREFIXES = {
     "variable": "var.",
     "local": "local.",
 }
-"""the prefixes, in expressions, of those blocks and single local values whose edits can be followed"""
+"""{type: prefix in expressions} of blocks and single local values whose edits can be followed"""
 _LABELS = {"resource": 2, "data": 2, "module": 1, "output": 1, "variable": 1}
 _PLACED = ("resource", "data", "module")
-"""blocks whose positions are known, and which are omitted from parts that do not need them"""
+"""blocks with known positions, which are left out of parts that do not need them"""
 
 
 MOST_TEXT = 1 << 16
-"""the maximum number of characters to parse again; with more, a complete plan does not take longer"""
+"""maximum number of characters to parse again; beyond, a complete plan is as fast"""
 
 Spans = dict[str, tuple[int, int]]
-"""the beginning and end of blocks, by their names in expressions"""
+"""{name in expressions: (start, end) of the block}"""
 
 
 @frozen(eq=False)
 class EditedBlock:
-    """A top-level block, or a local value (`local`): its type, and its name in expressions (for other blocks, their
-    words and number)."""
+    """A top-level block or a local value (`local`). `name`: as in expressions; for other blocks, their header words and
+    a number."""
 
     type: str
     name: str
@@ -322,8 +320,8 @@ class EditedBlock:
 
 @frozen(eq=False)
 class Edit:
-    """`edited`: the blocks that are new or were edited; `gone`: the blocks that were removed; `spans`: the current
-    positions of the file's resource blocks."""
+    """`edited`: new and edited blocks. `gone`: removed blocks. `spans`: current positions of the file's resource
+    blocks."""
 
     edited: frozenset[str]
     gone: frozenset[str]
@@ -331,8 +329,8 @@ class Edit:
 
 
 def edit(old: str, new: str, spans: Spans) -> Edit | None:
-    """The edits of a file; `spans` are the former positions of its resource blocks, in order. None if they cannot be
-    determined, because other text was edited, too, or the file is not well-formed."""
+    """The edits of a file, whose resource blocks had the positions `spans`. None if they are unknown: other text was
+    edited, too, or the file is invalid."""
     edited: set[str] = set()
     gone: set[str] = set()
     item: Spans = {}
@@ -344,7 +342,7 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
             return None
         ends = region.end == len(old)
         if (region.begin and not _begins_behind_line(now)) or not (ends or now.rstrip(" \t").endswith("\n")):
-            return None  # a second block on the same line is not well-formed
+            return None  # a second block on one line is invalid
         here, there = blocks_of(now), blocks_of(was)
         if here is None or there is None:
             return None
@@ -373,8 +371,8 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
 
 @frozen(eq=False)
 class _Region:
-    """The difference of two texts, from the end of a block to the beginning of another block: its ranges in the old and
-    in the new text, the number of its first block, and the number of the block after its last one."""
+    """A difference of two texts, from the end of a block to the start of another: its range in both texts, the index of
+    its first block, and the index after its last block."""
 
     begin: int
     end: int
@@ -385,7 +383,7 @@ class _Region:
 
 
 _FEW = 50
-"""the number of blocks after a difference that are searched for in the new text, to find the end of the difference"""
+"""number of blocks after a difference that are searched for in the new text, to find the end of the difference"""
 
 
 def _regions(old: str, new: str, places: Sequence[tuple[int, int]]) -> Iterator[_Region]:
@@ -415,8 +413,7 @@ def _begins_behind_line(text: str) -> bool:
 
 
 def blocks_of(text: str) -> list[EditedBlock] | None:
-    """The top-level blocks of a text; each local value is a block of its own. None if it is not well-formed, or a name
-    occurs twice."""
+    """The top-level blocks and local values of a text; None if it is invalid or a name occurs twice."""
     body, problems = parse_config(Source("", text))
     if problems or body.attributes:
         return None
@@ -439,8 +436,7 @@ def blocks_of(text: str) -> list[EditedBlock] | None:
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """The text without these parts, which must be in order. Line breaks are kept, so that line numbers do not
-    change."""
+    """The text without these ranges, which must be in order. Line breaks stay, so that line numbers do not change."""
     pieces: list[str] = []
     at = 0
     for start, end in places:
@@ -450,8 +446,8 @@ def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def _same(old: str, new: str, at: int, now: int) -> int:
-    """The number of characters that are the same from here on, found by bisection: comparing slices is much faster than
-    comparing single characters."""
+    """The length of the common text from two offsets on, found by bisection: comparing slices is much faster than
+    comparing characters."""
     low, high = 0, min(len(old) - at, len(new) - now)
     while low < high:
         middle = (low + high + 1) // 2

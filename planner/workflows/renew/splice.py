@@ -1,4 +1,4 @@
-"""The text of a renewed plan: the former output for objects with an unchanged plan, and the new output in between."""
+"""The text of a renewed plan: stored output for objects with an unchanged plan, new output for the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SplicedText(PlanText):
-    """Prints a renewed plan. `plan` contains the new changes, and one example of each kind of unchanged change."""
+    """Prints a renewed plan. `plan`: the new changes, and one example of each kind of unchanged change."""
 
     def __init__(
         self, renewed: Renewed, parts: RenewableParts, output: str, schema_of: SchemaOf, terminal: Terminal
@@ -42,9 +42,9 @@ class SplicedText(PlanText):
         self.changed = sum(count for (_, action, _), count in kinds.items() if action != "no-op") + sum(
             change.action != "no-op" for change in part.changes
         )
-        """the total number of changes"""
+        """total number of changes"""
         self.repeats = any(first >= 0 for *_, first, _ in self.stay)
-        """whether diagnostics of unchanged parts are reported again"""
+        """whether diagnostics of unchanged parts are printed again"""
         self.part: Plan = part
 
     def counts(self) -> Counts:
@@ -75,7 +75,7 @@ class SplicedText(PlanText):
         return bisect_left(self.stay, sort_key(change.address), key=lambda one: sort_key(one[0]))
 
     def _as_told(self, start: int, end: int) -> None:
-        """Copy the former output of these changes, joined into as few pieces as before."""
+        """Copy the stored output of these changes, joined into as few pieces as possible."""
         begin = until = -1
         for _, _, _, _, first, last in self.stay[start:end]:
             if first < 0:
@@ -92,6 +92,6 @@ class SplicedText(PlanText):
 
 
 def _example(mode: str, action: str, is_printed: bool) -> ResourceChange:
-    """A change that represents its kind, for output that is common to the kind. A no-op that is printed is a move."""
+    """An example of a kind of change, for output about the kind. A printed no-op is a move."""
     former = "former" if is_printed and action == "no-op" else "example"
     return ResourceChange("example", former, "", mode, "", "example", None, "", "", action, "", None, None)

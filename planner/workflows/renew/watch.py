@@ -1,4 +1,4 @@
-"""Successive plans in one process: the last complete plan, and the part of it that was planned again since then."""
+"""Successive plans in one process: the last complete plan, and the part that was planned again since."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Standing:
-    """A complete plan, and the parts of it that may be planned separately."""
+    """A complete plan, of which parts may be planned again."""
 
     def __init__(self, made: MadePlan[Any], has_remarks: bool, terminal: Terminal) -> None:
         self.made = made
@@ -32,8 +32,7 @@ class Standing:
         self._kept = keep_plan(made, gathering, Printed([], "", 0, (), text, 0, False, False), [])
 
     def after(self, changed: Iterable[str], options: OperationOptions) -> Changed | None:
-        """The plan after these files have changed, in addition to earlier changes. None if everything must be
-        planned."""
+        """The plan after these and all earlier changes of files; None if everything must be planned."""
         parts = self._kept.parts if self._kept is not None else None
         if self._kept is None or parts is None:
             return None
@@ -73,6 +72,5 @@ class Changed:
         self.made = evolve(renewed.made, plan=plan)
 
     def get(self, name: str) -> Because | None:
-        """The cause of a change, if it is in the part; the places of other causes may have moved since they were
-        planned."""
+        """The cause of a change in the part; None for other changes, whose sources may have moved to other lines."""
         return self._chains.get(name) if name in self.names else None

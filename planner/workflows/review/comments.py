@@ -1,6 +1,6 @@
-"""The comment that contains a report. There is one comment for each name; it is found by a hidden marker, and updated
-in place. Older comments with the same name are collapsed. Its first line states whether a run is in progress, or ended
-without a report."""
+"""The comment with a report. Each report name has one comment, which is found by a hidden marker and updated in place;
+older comments of the name are collapsed. The first line shows whether a run is in progress or ended without a
+report."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _LOCKED = (
 )
 _LEFT = "\n\n*The rest does not fit into a comment.*\n"
 _UNDER_WAY, _CUT = "> \N{HOURGLASS WITH FLOWING SAND} ", "> \N{OCTAGONAL SIGN} "
-"""the beginnings of first lines about a run without a report"""
+"""how a line about a run without a report begins"""
 _OLDER = re.compile(
     r"(?:<details><summary>)?(?:Plan|Report) of an (?:older commit, [0-9a-f]{7,10}|earlier run)(?:</summary>)?\n+"
 )
-"""the line above an older report, which is collapsed"""
+"""the line above an older, collapsed report"""
 _REVISION = re.compile(r"revision `([0-9a-f]{7,10})`")
 _TAGS = re.compile(r"</?(?:details|summary|sub)[^>]*>")
 
 
 def put(review: CodeReview, name: str, text: str) -> str:
-    """Write the report: in the existing comment, or a new one. Returns `updated` or `created`. Raises ServiceError."""
+    """Write the report to the existing comment or a new one. Returns `updated` or `created`. Raises ServiceError."""
     existing = _existing(review, name)
     body = _fitting(review, f"{_marker(review, name)}\n{text}")
     for old in existing[:-1]:
@@ -44,8 +44,7 @@ def put(review: CodeReview, name: str, text: str) -> str:
 
 
 def annotate_start(review: CodeReview, name: str, revision: str, address: str) -> None:
-    """State in the existing comment that a run has begun, so that its report is recognised as an earlier one. Raises
-    ServiceError."""
+    """Note in the comment that a run has begun, so that readers know its report is older. Raises ServiceError."""
     existing = _existing(review, name)
     if existing:
         run = _run(revision)
@@ -54,7 +53,7 @@ def annotate_start(review: CodeReview, name: str, revision: str, address: str) -
 
 
 def annotate_cut(review: CodeReview, name: str, revision: str, address: str, ended: str) -> None:
-    """State in the comment that a run ended without a report. `ended`: how the run ended, as in `was cancelled`. Raises
+    """Note in the comment that a run ended without a report. `ended`: for example `was cancelled`. Raises
     ServiceError."""
     existing = _existing(review, name)
     run, log = _run(revision) or "this commit", _log(address)
@@ -82,7 +81,7 @@ def _log(address: str) -> str:
 
 
 def _existing(review: CodeReview, name: str) -> list[Comment]:
-    """The comments with a name that others cannot edit, oldest first."""
+    """The comments of this name, oldest first, without those that others can edit."""
     start = _marker(review, name)
     return [one for one in review.comments() if one.is_ours and one.body.startswith(start)]
 
@@ -93,7 +92,7 @@ def _marker(review: CodeReview, name: str, kind: str = "report") -> str:
 
 
 def _put_note(review: CodeReview, name: str, comment: Comment, note: str, revision: str) -> None:
-    """Put a line about the run of a commit above the report of an older run, which is collapsed."""
+    """Put a line about a run above the report of an older run, which is collapsed."""
     start = _marker(review, name)
     rest = comment.body[len(start) :].lstrip("\n")
     if rest.startswith((_UNDER_WAY, _CUT)):
@@ -119,21 +118,21 @@ def _folded(review: CodeReview, name: str, comment: Comment) -> str:
 
 
 def _fitting(review: CodeReview, body: str) -> str:
-    """The text in the form that the host can show, within its length limit."""
+    """The text as the host can show it, cut to the host's maximum length."""
     if not review.hides_html:
         body = _TAGS.sub("", body).replace("<code>", "`").replace("</code>", "`")
     return body if len(body) <= review.most else body[: review.most - len(_LEFT)].rsplit("\n", 1)[0] + _LEFT
 
 
-# Annotations at the lines of configuration that a review document names: workflow commands that the runners of GitHub
-# and Azure Pipelines read from the log.
+# Annotations at lines of configuration: workflow commands that the runners of GitHub and Azure Pipelines read from the
+# log.
 
 
 _LEVELS = {"deny": "error", "broken": "error", "error": "error", "warn": "warning", "warning": "warning"}
 
 
 def annotated_lines(document: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
-    """A line for each problem, finding and root cause that has a place, the most serious first; none on other hosts."""
+    """A line for each problem, finding and root cause with a place, the most serious first; none on other hosts."""
     write = _github if environ.get("GITHUB_ACTIONS") == "true" else _azure if environ.get("TF_BUILD") else None
     if write is None:
         return []

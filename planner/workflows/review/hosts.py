@@ -1,5 +1,5 @@
-"""The pull request for which a CI job runs, at GitHub, GitLab, Bitbucket or Azure DevOps, and its comments. The host
-and the token are found in the environment variables that its runners set."""
+"""The pull request of a CI job on GitHub, GitLab, Bitbucket or Azure DevOps, with its comments. Environment variables
+of the runner determine host and token."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 PULL_REQUEST = "PLANNER_PULL_REQUEST"
-"""the number of the pull request, if the runner does not provide it"""
+"""variable with the number of the pull request, for runners that do not provide it"""
 _PAGES = 100
-"""the maximum number of pages of comments that are read"""
+"""maximum number of pages of comments to read"""
 
 
 @frozen
 class Comment:
-    """A comment with its text; `is_ours`: the owner of the token wrote it, so that only jobs of the same owner can edit
-    it."""
+    """`is_ours`: the owner of the token wrote the comment, so that only this owner's jobs can edit it."""
 
     id: str
     body: str
@@ -30,12 +29,12 @@ class Comment:
 
 
 class CodeReview:
-    """A pull request or merge request, and its comments."""
+    """A pull request or merge request."""
 
     most = 65_536
-    """the maximum number of characters of a comment"""
+    """maximum number of characters in a comment"""
     hides_html = True
-    """whether HTML comments are invisible, and `<details>` can be collapsed"""
+    """whether HTML comments are hidden and `<details>` works"""
 
     def __init__(self, base: str, headers: Mapping[str, str], number: str) -> None:
         self.base, self.number = base, number
@@ -43,19 +42,19 @@ class CodeReview:
         self._http = Http(retries=Retries(2, 0.5, 5.0))
 
     def comments(self) -> list[Comment]:
-        """All comments, the oldest first. Raises ServiceError."""
+        """All comments, oldest first. Raises ServiceError."""
         raise NotImplementedError
 
     def create(self, body: str) -> None:
-        """Write a comment. Raises ServiceError."""
+        """Raises ServiceError."""
         raise NotImplementedError
 
     def update(self, id: str, body: str) -> None:
-        """Replace the text of a comment. Raises ServiceError."""
+        """Raises ServiceError."""
         raise NotImplementedError
 
     def _ask(self, method: str, url: str, content: Any = None, may_fail: bool = False) -> Any:
-        """The response; None if there is an error and `may_fail` is set. Raises ServiceError."""
+        """The response; None for an error if `may_fail`. Raises ServiceError."""
         body = json.dumps(content).encode() if content is not None else b""
         answer = self._http.ask(method, url, self._headers, body)
         if 200 <= answer.status < 300:
@@ -74,12 +73,12 @@ class CodeReview:
 
 
 class GitHub(CodeReview):
-    """A pull request at GitHub, or GitHub Enterprise."""
+    """A pull request on GitHub or GitHub Enterprise."""
 
     def comments(self) -> list[Comment]:
         me = self._ask(
             "GET", f"{self.base.partition('/repos/')[0]}/user", may_fail=True
-        )  # tokens of jobs may not request this
+        )  # forbidden for tokens of jobs
         items = self._pages(f"{self.base}/issues/{self.number}/comments", "per_page")
         return [Comment(str(one["id"]), one["body"] or "", _is_ours(one.get("user") or {}, me)) for one in items]
 
@@ -96,7 +95,7 @@ def _is_ours(user: Mapping[str, Any], me: Mapping[str, Any] | None) -> bool:
 
 
 class GitLab(CodeReview):
-    """A merge request at GitLab."""
+    """A merge request on GitLab."""
 
     most = 1_000_000
 
@@ -117,7 +116,7 @@ class GitLab(CodeReview):
 
 
 class Bitbucket(CodeReview):
-    """A pull request at Bitbucket Cloud."""
+    """A pull request on Bitbucket Cloud."""
 
     most = 32_768
     hides_html = False
@@ -146,7 +145,7 @@ class Bitbucket(CodeReview):
 
 
 class Azure(CodeReview):
-    """A pull request in Azure DevOps, where each comment of a review begins its own thread."""
+    """A pull request on Azure DevOps, where each comment begins its own thread."""
 
     most = 150_000
     _VERSION = "api-version=7.1"
@@ -179,8 +178,8 @@ class Azure(CodeReview):
 
 
 def review_of(environ: Mapping[str, str]) -> CodeReview | None:
-    """The pull request of this job; None on an unknown host, or without a pull request. Raises ServiceError, with the
-    variable that is missing."""
+    """The pull request of this job; None on an unknown host or without a pull request. Raises ServiceError if a
+    variable is missing."""
     for find in (_github, _gitlab, _bitbucket, _azure):
         if (host := find(environ)) is not None:
             return host if host.number else None
@@ -240,7 +239,7 @@ def _azure(environ: Mapping[str, str]) -> Azure | None:
 
 
 def _token(environ: Mapping[str, str], names: Sequence[str]) -> str:
-    """The first of these variables that is set. Raises ServiceError."""
+    """The value of the first variable that is set. Raises ServiceError."""
     for name in names:
         if environ.get(name):
             return environ[name]
@@ -252,7 +251,7 @@ def _first(items: Any, name: str) -> str:
 
 
 def run_address(environ: Mapping[str, str]) -> str:
-    """The address of this job's page; "" if unknown."""
+    """The URL of this job's page; "" if it is unknown."""
     if environ.get("GITHUB_RUN_ID"):
         server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
         return f"{server}/{environ.get('GITHUB_REPOSITORY', '')}/actions/runs/{environ['GITHUB_RUN_ID']}"

@@ -1,4 +1,4 @@
-"""Approval of a deployment's plan without a prompt: the checks of its group, and their consequences."""
+"""Approves a deployment's plan without a prompt, by the checks of its group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COUNTED = ("add", "change", "import", "remove", "forget", "defer")
 
 @frozen
 class Refusal:
-    """A failed check; `outcome` is fails or undecided."""
+    """A failed check. `outcome`: fails or undecided."""
 
     rule: str
     place: str
@@ -37,13 +37,13 @@ class Refusal:
 
 @frozen
 class Approval:
-    """The decision of the rules. `by`: the rules that approve; `refusals`: the reasons for a prompt."""
+    """The decision of the rules. `by`: the rules that approve. `refusals`: why a prompt is needed."""
 
     deployment: str
     by: tuple[str, ...]
     refusals: tuple[Refusal, ...]
     database: Database
-    """the complete result, for `why`"""
+    """the complete derivation, for `why`"""
 
 
 def approval(
@@ -53,8 +53,8 @@ def approval(
     replans: int,
     judgement: Iterable[Diagnostic],
 ) -> Approval:
-    """Whether the checks of the deployment's group approve its plan. `judgement`: the findings of policies about the
-    whole plan; the findings about its components are in the plan's steps."""
+    """Whether the group's checks approve the plan. `judgement`: findings of policies about the whole plan; findings
+    about components are in the steps."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")
     named = [known.rules[name] for name, _ in group.checks] if group is not None else []
@@ -86,7 +86,7 @@ def approval(
 def _check(
     flow: DeploymentFlow, rule: ApprovalRule, check: ApprovalCheck, context: Mapping[str, Value]
 ) -> tuple[str, str]:
-    """The outcome of a check (holds, fails or undecided), and the reason if it does not hold."""
+    """The outcome (holds, fails or undecided), and why the check does not hold."""
     try:
         value, _ = unmark(flow.evaluate(check.condition, context))
         if value is True:
@@ -131,7 +131,7 @@ def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
 
 
 def count_changes(step: InstanceStep) -> dict[str, Value]:
-    """The numbers of changes in an instance, in the form of `changes`."""
+    """An instance's numbers of changes, as in `changes`."""
     result = dict.fromkeys(_COUNTED, 0)
     for change in step.plan.changes if step.plan is not None else ():
         if change.mode != "managed":

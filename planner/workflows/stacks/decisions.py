@@ -1,5 +1,4 @@
-"""Decisions of the rules of rules/stacks about the instances of a deployment, and the selection of instances by the
-user."""
+"""The decisions of rules/stacks about a deployment's instances, and the user's selection of instances."""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ _DECIDED = (
     *("waits_until", "put_off", "put_off_in_part", "made_from"),
 )
 PutOff = tuple[tuple[str, str], ...]
-"""the reasons to wait, as (because, what)"""
+"""why an instance waits, as (because, what)"""
 
 
 def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:
-    """The facts about a requested instance."""
+    """The facts about an instance in the configuration."""
     name = str(instance.name)
     facts: list[tuple[str, ...]] = [("component", name)]
     if instance.name.is_wild:
@@ -38,25 +37,25 @@ def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:
 
 
 def expansions(name: PromiseName) -> list[PromiseName]:
-    """The expansions that must be known before the number of instances with a name is known."""
+    """The for_each expansions from which the number of instances of this name follows."""
     parts = [(f"stack.{stack}", name.path[:depth], key) for depth, (stack, key) in enumerate(name.path)]
     parts.append((f"component.{name.name}", name.path, name.key))
     return [PromiseName("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
 
 
 def stack_of(name: PromiseName) -> str:
-    """The child stack that contains the named part; "" for the stack itself."""
+    """The child stack of the named part; "" for the stack itself."""
     return path_text(name.path).removesuffix(".")
 
 
 def declaration(name: PromiseName) -> str:
-    """The component of an instance, without any key."""
+    """The component of an instance, without keys."""
     return str(PromiseName(name.kind, name.name, tuple((stack, None) for stack, _ in name.path)))
 
 
 def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
-    """The reason why an instance must wait. `before`: the reasons of the instances on which it depends; `partial`: the
-    instances with deferred objects."""
+    """Why an instance must wait. `before`: {instance on which it depends: why that waits}. `partial`: instances with
+    deferred objects."""
     facts = [*facts_of(instance), ("deployment_mode", mode)]
     for other in instance.awaited:
         facts.append(("component", str(other)))
@@ -67,7 +66,7 @@ def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff]
 
 
 def _given_fact(name: str, because: str, what: str) -> tuple[str, ...]:
-    """A fact with the known reason of another instance; it replaces that instance's own facts."""
+    """A fact with the known reason of another instance, instead of that instance's own facts."""
     return ("wildcard_of", name, name) if because != "provider" else ("unknown_configuration", name, what)
 
 
@@ -82,11 +81,10 @@ class Decided:
     incomplete: tuple[str, ...]
     waits_until: frozenset[tuple[str, str]]
     database: Database
-    """the complete result, for `why`"""
+    """the complete derivation, for `why`"""
 
 
 def decide(facts: FactBuilder) -> Decided:
-    """The decisions derived from the facts."""
     result = evaluate(product_program("stacks"), facts.build(), _DECIDED)
     return Decided(
         {str(name): str(what) for name, what in result.sorted("does")},
@@ -100,7 +98,7 @@ def decide(facts: FactBuilder) -> Decided:
 
 
 def data_flow(facts: FactBuilder, flow: Flow) -> None:
-    """The dependencies found while the flow was evaluated, with the locations of the references."""
+    """Add the dependencies found by evaluating the flow, with the places of the references."""
     for one, span in flow.promises.awaited:
         facts.add("reads_value", str(one.by), str(one.awaited), source=span)
         for name in (one.by, one.awaited):
@@ -115,7 +113,7 @@ def _derive(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
 
 
 def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:
-    """The names in an order in which each name follows its dependencies; names without such an order are sorted."""
+    """The names in an order in which each follows its dependencies; by name where the order is open."""
     waits: dict[str, set[str]] = {name: set() for name in sorted(names)}
     followers: dict[str, list[str]] = {}
     for name, other in follows:
@@ -125,7 +123,7 @@ def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[s
     ready = [name for name, others in waits.items() if not others]
     done: dict[str, None] = {}
     while len(done) < len(waits):
-        # the rules exclude cycles; if there were one, any name could be first
+        # the rules exclude cycles; in a cycle any name could be first
         name = heappop(ready) if ready else next(name for name in waits if name not in done)
         if name in done:
             continue
@@ -138,12 +136,12 @@ def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[s
 
 
 MOST_NAMED = 10
-"""the maximum number of components that a message suggests for an unknown one"""
+"""maximum number of components that a message suggests"""
 
 
 def select_names(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
     """The names that the words select. A word names an instance, a component with all its instances, or a child stack
-    with all its content. A name that represents all instances (`[*]`) is also selected by a word for one instance.
+    with everything in it. A name for all instances (`[*]`) is also selected by a word for one of these.
     Raises Failure for an unknown word."""
     items: set[PromiseName] = set()
     for word in words:
@@ -162,8 +160,8 @@ def _means(word: str, name: PromiseName) -> bool:
 
 
 def split(names: Collection[PromiseName], text: str, deployment: str) -> tuple[PromiseName, str]:
-    """The instance of a component with which an address begins, and the rest of the address, which belongs to an object
-    in the state of the instance ("" for the instance itself). Raises Failure."""
+    """Splits an address into an instance of a component and an address in its state ("" for the instance itself).
+    Raises Failure."""
     hits = [name for name in names if text == str(name) or text.startswith(f"{name}.")]
     if not hits:
         instances = [name for name in names if _is_in(text, declaration(name))]

@@ -1,4 +1,4 @@
-"""Plans and applies one deployment: the engine of root modules handles every instance of a component."""
+"""Plans and applies one deployment. The engine of root modules works on each instance of a component."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """The work on one deployment. `inputs`: its inputs, some possibly unknown; `options`: the options of `plan`."""
+    """Works on one deployment. `inputs`: some may be unknown. `options`: those of `plan`."""
 
     def __init__(
         self,
@@ -61,16 +61,16 @@ class Runner:
         self.steps: dict[str, InstanceStep] = {}
         self.asked: dict[str, ComponentInstance] = {}
         self._lent: list[Schemas] = []
-        """the schemas that instances borrow; each instance has its own, because many instances are planned and applied
-        concurrently, and each ends its own providers"""
+        """schemas of instances; each instance has its own, because many are planned and applied concurrently and each
+        ends its own providers"""
         self._lock = threading.Lock()
         self.to_apply = False
 
     # ------------------------------------------------------------ planning
 
     def plan(self, to_apply: bool = False, only: Collection[str] = ()) -> DeploymentPlan:
-        """Plan every instance, or the named instances and their dependencies. `to_apply`: the states remain locked
-        until `release`."""
+        """Plan all instances, or those named and their dependencies. `to_apply`: keep the states locked until
+        `release`."""
         self.to_apply = to_apply
         left_out: list[str] = []
         self.steps, self.asked = {}, {}
@@ -111,8 +111,7 @@ class Runner:
         return DeploymentPlan(self.deployment, mode, steps, outputs, decided, diagnostics, tuple(left_out))
 
     def _hold(self, diagnostics: list[Diagnostic]) -> None:
-        """Take the lock of the deployment: only one command at a time may write its outputs and notes. Raises
-        Failure."""
+        """Lock the deployment, because only one command may write its outputs and notes. Raises Failure."""
         self.states.create()
         with locked(self.states.store(), self.options, "OperationTypeApply", diagnostics, keep=True, hooks=self.hooks):
             pass
@@ -130,7 +129,7 @@ class Runner:
     def instance(
         self, instance: ComponentInstance, mode: Mode, deferred: Iterable[tuple[str, str, str]] = ()
     ) -> Planned[Start]:
-        """Plan one instance, without the blocks that are deferred already (as in Plan.deferred)."""
+        """Plan one instance without the blocks that are already deferred (as in Plan.deferred)."""
         about = (("component", str(instance.name)), ("deployment", self.deployment))
         left = tuple(deferred)
         limits = UNLIMITED.excluding(block for block, _, _ in left)
@@ -149,7 +148,6 @@ class Runner:
         return plan_opened(opened, instance.variables, hooks, self.to_apply)
 
     def heard(self, name: PromiseName) -> Hooks:
-        """The hooks for the work on an instance."""
         return self.hooks.inside(str(name))
 
     def settle(self, instance: ComponentInstance, step: InstanceStep) -> None:
@@ -160,8 +158,8 @@ class Runner:
     # ------------------------------------------------------------ applying
 
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
-        """Apply a plan, and return the outputs. Instances that were planned with unknown values are planned again with
-        the values that are known by then, and applied if all their changes were approved."""
+        """Apply a plan and return the outputs. Instances planned with unknown values are planned again with the values
+        known by then; they are applied if all changes were approved."""
         problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]
@@ -252,7 +250,7 @@ class _Applying:
 
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         runner, step = self.runner, self.steps.get(str(instance.name))
-        if step is None and declaration(instance.name) in self.later:  # the instance has become known only now
+        if step is None and declaration(instance.name) in self.later:  # the instance has only now become known
             return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
         if step is None:
             detail = f"{instance.name} was not part of the approved plan: plan again."
@@ -265,7 +263,7 @@ class _Applying:
         if unknown and step.plan.can_apply:
             raise Failure(self._unknown(instance, unknown))
         if made is not None and not same_values(instance, made):
-            # deferred parts were not approved: a later round shows them, even if they can be planned by now
+            # deferred parts were not approved; even if they can be planned by now, a later round shows them
             planned = runner.instance(instance, runner.options.mode, step.plan.deferred)
             if planned.complete is None:
                 raise Failure(planned.diagnostics)
@@ -281,7 +279,7 @@ class _Applying:
         return {name: value if name in names else UNKNOWN for name, value in outputs.items()}
 
     def _unknown(self, instance: ComponentInstance, names: Iterable[str]) -> Diagnostic:
-        """The diagnostic for an instance whose dependencies are done, but whose inputs are still unknown."""
+        """The error for an instance whose inputs are unknown although its dependencies are done."""
         detail = f"Still unknown: {', '.join(sorted(names))} of {instance.name}."
         given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
         if given:
@@ -305,5 +303,5 @@ def _other(instance: ComponentInstance, differences: Iterable[tuple[str, str]]) 
 
 
 def difference_lines(differences: Iterable[tuple[str, str]]) -> str:
-    """The differences (as returned by `compared`) for people, one line for each."""
+    """The differences returned by `compared`, one on a line."""
     return "".join(f"\n  - {address}: another {how}" for address, how in differences)

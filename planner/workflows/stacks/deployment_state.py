@@ -1,4 +1,4 @@
-"""The data of deployments: the states of their components, and their outputs."""
+"""The data of deployments: their components' states and their outputs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Deployed:
-    """A deployment: those instances of components that have a state, by name; and its outputs, None before its first
-    apply."""
+    """`components`: {instance: state}, only those with a state. `outputs`: None before the first apply."""
 
     deployment: str
     components: Mapping[PromiseName, State]
@@ -34,12 +33,12 @@ class Deployed:
 
 
 def schemas_of(session: OpenedStack) -> Schemas:
-    """The schemas for showing a stack's states; the caller must close them."""
+    """Schemas to show a stack's states with; the caller must close them."""
     return new_schemas(session.directory, requirements(session.stack.root), encryption=session.encryption)
 
 
 def deployed(session: OpenedStack, names: Iterable[str], components: Collection[str] = ()) -> list[Deployed]:
-    """The deployments that were chosen, with all or only some of their components. Raises Failure."""
+    """The deployments with these names, with all or only these components. Raises Failure."""
     result = []
     for deployment in session.chosen(names):
         states = States(session.backend, deployment.name)
@@ -53,15 +52,15 @@ def deployed(session: OpenedStack, names: Iterable[str], components: Collection[
 
 @frozen(eq=False)
 class StackAddresses:
-    """Addresses in the states of a deployment, each as a component and an address in the state of the component."""
+    """Addresses in the states of a deployment: (component, address in the component's state)."""
 
     session: OpenedStack
     states: States
     parts: tuple[tuple[PromiseName, str], ...]
 
     def move(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> list[Moved]:
-        """Move the objects at the first address to the second address, in the state of the component in the first
-        address. Returns the former and the new address of each instance. Raises Failure."""
+        """Move objects from the first to the second address, in the state of the first component. Returns (former, new
+        address) of each instance. Raises Failure."""
         moved, moves = list[Moved](), dict[str, str]()
         (name, old), (_, new) = self.parts
         change = movement(parse(old), parse(new), moved, moves)
@@ -69,8 +68,7 @@ class StackAddresses:
         return moved
 
     def remove(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> Iterator[str]:
-        """Forget the instances that the addresses include, component by component. Yields their addresses. Raises
-        Failure."""
+        """Forget the instances at the addresses, component by component, and yield their addresses. Raises Failure."""
         wanted: dict[str, list[str]] = {}
         names = {str(name): name for name, _ in self.parts}
         for name, address in self.parts:
@@ -82,7 +80,7 @@ class StackAddresses:
 
 
 def stack_addresses(names: Iterable[str], addresses: Iterable[str], diagnostics: Diagnostics) -> StackAddresses:
-    """Addresses in the single named deployment; each begins with a component that has a state. Raises Failure."""
+    """Addresses in the named deployment; each begins with a component that has a state. Raises Failure."""
     session, problems = opened(ServiceStandIns())
     diagnostics += problems
     deployment = session.only(names).name

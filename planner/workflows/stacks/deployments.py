@@ -1,5 +1,4 @@
-"""The inputs of deployments, evaluated with identity tokens, stores, and the outputs that other stacks have
-published."""
+"""The inputs of deployments, from identity tokens, stores and outputs that other stacks published."""
 
 from __future__ import annotations
 
@@ -28,9 +27,8 @@ _SECRET = frozenset((EPHEMERAL, SENSITIVE))
 
 @frozen(eq=False)
 class ServiceStandIns:
-    """The replacements for the services of the hosted runtime. `tokens`: files with tokens by the name of their block;
-    `varsets`: the directory of variable sets (NAME.tfvars, NAME.env); `upstream`: directories of stacks by their
-    addresses."""
+    """Replacements for services of the hosted runtime. `tokens`: {block name: file with the token}. `varsets`:
+    directory of variable sets (NAME.tfvars, NAME.env). `upstream`: {stack address: directory}."""
 
     tokens: Mapping[str, str] = field(factory=dict)
     varsets: str = "varsets"
@@ -38,8 +36,8 @@ class ServiceStandIns:
 
 
 class DeploymentFlow:
-    """Values of deployment files. `published`: the last published outputs of the stack in a directory; `outputs`:
-    returns the outputs of a deployment of this stack; None if there are none yet."""
+    """Evaluates deployment files. `published` returns the last published outputs of the stack in a directory; `outputs`
+    returns the outputs of a deployment of this stack, None if there are none."""
 
     def __init__(
         self,
@@ -53,7 +51,7 @@ class DeploymentFlow:
         self.promises: Promises[str] = Promises(self._make)
 
     def inputs(self, deployment: Deployment) -> Mapping[str, Value]:
-        """The inputs of a deployment, by the names of the stack's variables. Raises Failure."""
+        """{variable of the stack: value}. Raises Failure."""
         if deployment.inputs is None:
             return {}
         value, _ = unmark(self.evaluate(deployment.inputs))
@@ -75,7 +73,7 @@ class DeploymentFlow:
         return dict(items)
 
     def is_destroyed(self, deployment: Deployment) -> bool:
-        """Whether destroy is set for the deployment, so that everything in it is destroyed. Raises Failure."""
+        """Whether the deployment sets destroy. Raises Failure."""
         if deployment.destroy is None:
             return False
         value, _ = unmark(self.evaluate(deployment.destroy))
@@ -85,7 +83,7 @@ class DeploymentFlow:
         return bool(value)
 
     def evaluate(self, expr: Expr, context: Mapping[str, Value] | None = None) -> Value:
-        """The value of an expression. Raises Failure."""
+        """Raises Failure."""
         value, problems = try_evaluate(expr.node, _Scope(self, context), expr.source)
         if has_errors(problems):
             raise Failure(problems)
@@ -159,7 +157,7 @@ class _Scope(Scope):
         if root == "deployment" and self.given is not None and steps and isinstance(steps[0], nodes.GetAttr):
             return {
                 "deployment_name": steps[0].name
-            }, 1  # in the form of context.plan.deployment, so that both can be compared
+            }, 1  # the form of context.plan.deployment, so that the two can be compared
         names = [step.name for step in steps if isinstance(step, nodes.GetAttr)]
         count = 2 if root == "store" else 1
         if root not in ("local", "identity_token", "store", "upstream_input", "deployment") or len(names) < count:
@@ -173,8 +171,7 @@ class _Scope(Scope):
 
 
 def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
-    """The variables of a set for the environment: from NAME.env, otherwise from the environment itself. Raises Failure
-    if the file exists but cannot be read."""
+    """Environment variables of a set: from NAME.env or, without that file, from the environment. Raises Failure."""
     path = os.path.join(folder, f"{name}.env")
     if not os.path.lexists(path):
         return dict(os.environ)
@@ -188,7 +185,7 @@ def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
 
 
 def _tfvars(folder: str, name: str, span: Span) -> dict[str, Value]:
-    """The values of a variable set. Raises Failure."""
+    """The values in NAME.tfvars. Raises Failure."""
     path = os.path.join(folder, f"{name}.tfvars")
     if not os.path.lexists(path):
         detail = (

@@ -1,4 +1,4 @@
-"""Removes instances: those that are recorded but no longer requested, or all of them."""
+"""Plans the removal of instances: of recorded instances that are no longer requested, or of all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Blocks = Mapping[str, tuple[RemovedComponent, PromiseName, Value]]
 
 
 class Planner(Protocol):
-    """The part of the work on a deployment (deploy.py) that planning removals needs."""
+    """The members of Runner (deploy.py) that planning removals needs."""
 
     stack: StackConfig
     deployment: str
@@ -41,10 +41,10 @@ class Planner(Protocol):
 def plan_removals(
     planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
-    """Plan the removal of the instances that are recorded and not requested, except those in `left_out`; or of all
-    instances, to destroy the deployment."""
+    """Plan the removal of the recorded instances that are not requested, except `left_out`; to destroy the deployment,
+    of all instances."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
-    # a directory without a state is not an instance: something else made it, or an apply that was killed at once
+    # a directory without a state is not an instance; something else, or an apply that was killed at once, made it
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
     mode = planner.options.mode
     blocks: dict[str, tuple[RemovedComponent, PromiseName, Value]] = {}
@@ -109,14 +109,13 @@ def plan_removals(
 
 
 def _providers_of_removed(flow: Flow, blocks: Blocks, known: Container[str], facts: FactBuilder) -> None:
-    """Add facts about providers of removed instances whose configuration is still unknown, and about their
-    dependencies."""
+    """Add facts about the providers of removed instances (unknown configurations and dependencies)."""
     waiting = [one for name, one in sorted(blocks.items()) if name not in known and one[0].kind == "component"]
     is_unknown = False
     for block, name, each in waiting:
         try:
             providers = flow.asked(block, name, each).providers if block.destroy else ()
-        except Failure:  # reported when its removal is planned
+        except Failure:  # planning its removal reports the problem
             continue
         for provider in providers:
             if provider.is_unknown:
@@ -127,7 +126,7 @@ def _providers_of_removed(flow: Flow, blocks: Blocks, known: Container[str], fac
 
 
 def _objects(states: States, name: PromiseName) -> int:
-    """The number of managed objects that an instance has. Raises Failure."""
+    """Raises Failure."""
     state = states.read(name)
     resources = state.resources.values() if state is not None else ()
     return sum(len(resource.instances) for resource in resources if resource.mode == "managed")
@@ -155,11 +154,11 @@ def _asked_to_destroy(
 
 
 def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
-    """The dependencies of an instance in the current configuration, for an instance whose dependencies were not
-    recorded. For instances of removed blocks, they are unknown."""
+    """The dependencies of an instance in the current configuration, used if none were recorded; () for a removed
+    block's instance."""
     try:
         flow.promises.ask(name)
-    except Failure:  # reported when it is planned
+    except Failure:  # planning the instance reports the problem
         return ()
     return flow.awaited(name)
 
@@ -198,7 +197,7 @@ def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
 def removed_instances(
     flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]
 ) -> list[tuple[PromiseName, Value]]:
-    """The recorded instances that a removed block covers, with the values of its for_each. Raises Failure."""
+    """(recorded instance, value of for_each) for each instance that a removed block covers. Raises Failure."""
     depth, mine = len(path), _matching_names(block, path, recorded)
     if block.key is None:
         return [(name, UNKNOWN) for name in mine]
@@ -217,7 +216,7 @@ def removed_instances(
 
 
 def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
-    """The recorded instances that a removed block may cover, once its for_each or key is known. Raises Failure."""
+    """The recorded instances that a removed block may cover when its for_each or key is known. Raises Failure."""
     if block.key is None:
         return []
     if block.for_each is None:

@@ -1,7 +1,7 @@
-"""The data flow of one deployment: its values, providers and instances of components, evaluated on demand.
+"""The data flow of one deployment: values, providers and component instances, evaluated on demand.
 
-There is no fixed order. An instance of a component is evaluated on first use; that evaluates the sources of its inputs,
-its providers and its dependencies."""
+There is no fixed order: the first use of a component instance evaluates it, and with it the sources of its inputs, its
+providers and its dependencies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from planner.workflows.stacks.promises import Promises
 
 @frozen(eq=False)
 class Configured:
-    """A provider configuration for a component. `is_unknown`: it contains an unknown value."""
+    """A provider configuration of a component. `is_unknown`: it contains an unknown value."""
 
     name: PromiseName
     block: ProviderDecl
@@ -61,33 +61,31 @@ class Configured:
 
 @frozen(eq=False)
 class ComponentInstance:
-    """The data about an instance of a component that are known before any work on it."""
+    """Data about an instance that are known before any work on it."""
 
     name: PromiseName
     config: Config
     variables: dict[str, RootVariable]
     providers: tuple[Configured, ...]
     awaited: tuple[PromiseName, ...]
-    """the instances of components on which it depends"""
+    """component instances on which it depends"""
     span: Span
     follows: tuple[PromiseName, ...] = ()
-    """the instances that depends_on names, in the component or in a child stack that contains it"""
+    """instances that depends_on names, in the component or in a child stack around it"""
 
     @property
     def unknown(self) -> list[str]:
-        """The inputs that contain unknown values."""
+        """Inputs with unknown values."""
         return [name for name, variable in sorted(self.variables.items()) if not is_wholly_known(variable.value)]
 
 
 class ComponentWork(Protocol):
-    """Does the work on instances, and returns their outputs."""
-
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         """The outputs of an instance, some perhaps unknown. Raises Failure."""
 
 
 class Flow:
-    """One evaluation of a stack with the inputs of a deployment."""
+    """One evaluation of a stack with a deployment's inputs."""
 
     def __init__(self, stack: StackConfig, inputs: Mapping[str, Value], work: ComponentWork) -> None:
         self.stack, self.inputs, self.work = stack, inputs, work
@@ -114,7 +112,7 @@ class Flow:
         return module
 
     def evaluate(self, expr: Expr, scope: Scope) -> Value:
-        """The value of an expression. Raises Failure."""
+        """Raises Failure."""
         value, problems = try_evaluate(expr.node, scope, expr.source)
         if has_errors(problems):
             raise Failure(problems)
@@ -124,12 +122,13 @@ class Flow:
         return StackScope(self, path, key, each)
 
     def each(self, name: PromiseName, span: Span | None = None) -> dict[str, Value] | Unknown | None:
-        """The items of a repetition: values by key, unknown, or None if there is no repetition."""
+        """{key: value} of a repetition; Unknown; or None without a repetition."""
         result: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
         return result
 
     def keys(self, kind: str, name: str, path: Path, span: Span | None = None) -> dict[Key, Value]:
-        """The keys of the instances of a block, with their values."""
+        """{key: value} of a block's instances; {None: UNKNOWN} without a repetition, {Wild.ALL: UNKNOWN} for unknown
+        keys."""
         items = self.each(PromiseName("each", f"{kind}.{name}", path), span)
         if items is None:
             return {None: UNKNOWN}
@@ -140,7 +139,7 @@ class Flow:
         return result
 
     def paths(self) -> list[Path]:
-        """All instances of stacks, parents first. Raises Failure."""
+        """All stack instances, parents first. Raises Failure."""
         results: list[Path] = [()]
         for path in results:
             for component in sorted(self.module(path).components.values(), key=lambda c: c.name):
@@ -149,7 +148,7 @@ class Flow:
         return results
 
     def instances(self) -> tuple[list[PromiseName], list[Diagnostic]]:
-        """All instances of components of all stacks, and the problems that make other instances unknown."""
+        """All component instances of all stacks, and the problems that hide others."""
         names: list[PromiseName] = []
         problems: dict[int, Diagnostic] = {}
         waiting: list[Path] = [()]
@@ -194,7 +193,6 @@ class Flow:
         return repeated(value, decl.for_each)
 
     def _stack(self, name: PromiseName) -> Value:
-        """The inputs for an instance of a child stack."""
         component = self.module(name.path).components[f"stack.{name.name}"]
         return self._inputs(component, name)
 
@@ -222,7 +220,7 @@ class Flow:
         return Configured(name, ProviderDecl(provider.type, None, None, body, span), is_unknown)
 
     def given_provider(self, ref: ProviderRef, source: ProviderSource, path: Path, scope: Scope) -> Configured:
-        """The configuration that a component receives under a name of its module. Raises Failure."""
+        """The configuration that a component receives for a provider name of its module. Raises Failure."""
         key: Key = None
         known = self.keys("provider", f"{source.type}.{source.alias}", path, source.span)
         if source.key is not None:
@@ -248,7 +246,7 @@ class Flow:
         return self.work.component(self.asked(component, name))
 
     def asked(self, component: StackCall, name: PromiseName, each: Value = UNKNOWN) -> ComponentInstance:
-        """A component's instance with its inputs. Raises Failure."""
+        """A component instance with its inputs. Raises Failure."""
         follows: list[PromiseName] = []
         if isinstance(component, ComponentDecl):
             each = self.keys("component", component.name, name.path).get(name.key, UNKNOWN)
@@ -268,15 +266,15 @@ class Flow:
         return ComponentInstance(name, config, variables, providers, self.awaited(name), component.span, ordered)
 
     def awaited(self, name: PromiseName) -> tuple[PromiseName, ...]:
-        """The instances of components on which a promise depends, directly or through values."""
+        """The component instances on which a promise depends, directly or through values."""
         return tuple(sorted(self.promises.nearest(name, lambda other: other.is_component), key=str))
 
     def _follows(self, component: ComponentDecl, path: Path) -> list[PromiseName]:
-        """The targets of depends_on, evaluated. Raises Failure."""
+        """Evaluates depends_on. Raises Failure."""
         return [n for ref in component.depends_on for n in self._wait_for(ref.node, path, ref.span)]
 
     def _wait_for(self, node: nodes.SyntaxNode, path: Path, span: Span) -> list[PromiseName]:
-        """Wait for all instances in a component or child stack. Returns their names. Raises Failure."""
+        """Evaluate all instances of a component or child stack, and return their names. Raises Failure."""
         assert isinstance(node, nodes.Traversal)
         first, *rest = node.steps
         kind, called = node.root, getattr(first, "name", "")
@@ -299,7 +297,7 @@ class Flow:
 
 
 class StackScope(Scope):
-    """The scope of a stack: `key` and `each` belong to the instance, in repeated blocks."""
+    """The scope of a stack. `key` and `each`: of the instance, in repeated blocks."""
 
     def __init__(self, flow: Flow, path: Path, key: Key, each: Value) -> None:
         self.flow, self.path, self.key, self.value = flow, path, key, each
@@ -341,7 +339,7 @@ class StackScope(Scope):
 
 
 def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
-    """The items of for_each: values by key, or unknown. A list of distinct strings counts as a set. Raises Failure."""
+    """{key: value} for a for_each, or Unknown. A list of distinct strings counts as a set. Raises Failure."""
     plain, marks = unmark(value)
     if isinstance(plain, List | tuple):
         whole, within = unmark_deep(plain)
@@ -353,7 +351,7 @@ def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
         else:
             detail = "A list serves as a set here only if its elements are distinct strings."
             raise Failure(error("stack.for_each", "Invalid for_each argument", detail, expr.span))
-    if marks and not is_wholly_known(plain):  # a value that may not be shown must stay hidden once it is known
+    if marks and not is_wholly_known(plain):  # a sensitive value must stay hidden when it is known
         problems = Problems()
         if for_each_items(mark(Set(STRING, ()), marks), expr, problems) is None:
             raise Failure(problems)
@@ -373,7 +371,7 @@ def _instance_key(value: Any) -> InstanceKey:
 
 
 def checked_inputs(declared: Mapping[str, Any], given: Value, who: str) -> dict[str, RootVariable]:
-    """The values of declared variables from an object of inputs. Raises Failure."""
+    """The values of declared variables, from an object of inputs. Raises Failure."""
     plain, marks = unmark(given)
     if is_null(plain):
         plain = {}
@@ -393,8 +391,8 @@ def checked_inputs(declared: Mapping[str, Any], given: Value, who: str) -> dict[
 
 
 def output_value(declared: OutputDecl, value: Value) -> Value:
-    """The value of an output, converted to its type; it is sensitive if it is declared so. Raises Failure if that is
-    not possible, or for an ephemeral value of an output that is not declared ephemeral."""
+    """An output's value, converted to the declared type and marked if it is declared sensitive. Raises Failure for a
+    value of another type, or an ephemeral value of an output that is not declared ephemeral."""
     if declared.type is not None:
         try:
             value = declared.type.convert(value)
@@ -407,16 +405,16 @@ def output_value(declared: OutputDecl, value: Value) -> Value:
     return mark(value, frozenset((SENSITIVE,))) if declared.sensitive else value
 
 
-# Provider blocks of a stack for the modules of components: references to the stack are replaced by values.
+# Provider blocks of a stack, for the modules of components: references to the stack are replaced by values.
 
 
 ROOTS = frozenset(("var", "local", "component", "stack", "each"))
-"""the first names of references in a stack"""
+"""first names of references in a stack"""
 
 
 class FilledBody:
-    """A body in which arguments are replaced by their values in a scope. References to other names (in the content of
-    dynamic blocks) remain expressions."""
+    """A body whose arguments are replaced by their values in a scope. References to other names (in dynamic blocks)
+    stay expressions."""
 
     __slots__ = ("body", "scope")
 
@@ -450,8 +448,8 @@ class FilledBody:
 
 
 def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
-    """An argument, with its value in place of its expression. If the argument cannot be evaluated, it is unchanged:
-    decoding the body reports the reason."""
+    """The argument with its value as a literal. If it cannot be evaluated, it is unchanged, and decoding the body
+    reports why."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:
         return attribute

@@ -1,6 +1,6 @@
-"""Converts a root module to a first stack: each called module becomes a component, the providers become providers of
-the stack, and the state is divided between the components. If a part cannot be converted, this is reported, and nothing
-is written."""
+"""Converts a root module to a stack: each called module becomes a component, provider blocks become those of the stack,
+and the state is divided among the components. If anything cannot be converted, that is reported and nothing is
+written."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _REFUSED = {
 
 @frozen(eq=False)
 class ConvertedModule:
-    """The result of converting a root module. `files` by name; `shown` are the same files in a form for display;
-    `states` are the states of the instances of components."""
+    """The result of a conversion. `files`: {name: content}; `shown`: the same for display, with values hidden.
+    `states`: {component instance: state}."""
 
     files: dict[str, str]
     shown: dict[str, str]
@@ -61,8 +61,7 @@ class ConvertedModule:
 def convert(
     directory: str, config: Config, state: State, given: Mapping[str, RootVariable], deployment: str
 ) -> ConvertedModule:
-    """The stack for a root module that is installed. Raises Failure with all parts that cannot be converted to a
-    stack."""
+    """The stack for an installed root module. Raises Failure with everything that cannot be converted."""
     writer = _StackWriter(config, state)
     for name in _root_files(directory, writer.problems):
         data = read_whole(os.path.join(directory, name))
@@ -99,7 +98,7 @@ class _StackWriter:
         self.providers: set[str] = set()
 
     def text(self) -> str:
-        """The text of the component file."""
+        """The content of the component file."""
         return "\n".join([*self.requirements(), *self.implied(), *self.blocks])
 
     # ------------------------------------------------------------ blocks
@@ -186,8 +185,8 @@ class _StackWriter:
     # ------------------------------------------------------------ providers
 
     def given(self, call: ModuleCall, child: ModuleConfig | None) -> list[str]:
-        """The provider configurations for a component: those that the call passes, otherwise the default configurations
-        with the same names."""
+        """A component's provider configurations: those that the call passes, otherwise the default ones of the same
+        names."""
         if child is None:
             return []
         needed = needed_configurations(Config(evolve(child, path=(), call=None)))
@@ -205,7 +204,7 @@ class _StackWriter:
         return lines
 
     def implied(self) -> list[str]:
-        """The configurations without a block in the root module."""
+        """Provider blocks for configurations that the root module uses without a block."""
         written = {f"{p.name}.{p.alias or 'this'}" for p in self.config.root.providers.values()}
         return [
             f'provider "{name}" "{alias}" {{}}\n'
@@ -227,8 +226,7 @@ class _StackWriter:
         return ["required_providers {\n" + "\n".join(lines) + "\n}\n"]
 
     def _source(self, name: str) -> str:
-        """The provider that a name means in the root module; if it is not declared there, in the modules that use the
-        name."""
+        """The provider of a local name: in the root module, otherwise in a called module that declares the name."""
         root = self.config.root
         if name in root.required_providers:
             return root.provider_source(name)
@@ -241,7 +239,7 @@ class _StackWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A piece of text, in which references to modules are replaced by references to components."""
+        """A range of the source, with references to modules replaced by references to components."""
         edits: list[int] = []
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root
@@ -273,7 +271,7 @@ def _native(body: Body) -> NativeBody:
 
 
 def deployment_text(name: str, given: Mapping[str, RootVariable], hidden: Container[str] = ()) -> str:
-    """The deployment, with the given values of variables that are not `hidden`."""
+    """A deployment block with the given values; those of `hidden` variables are masked."""
     lines = []
     for variable, item in sorted(given.items()):
         value = unmark_deep(item.value)[0]
@@ -285,7 +283,7 @@ def deployment_text(name: str, given: Mapping[str, RootVariable], hidden: Contai
 
 
 def literal(data: Any) -> str:
-    """Plain data as an expression."""
+    """Plain data as the source of an expression."""
     text = json.dumps(data, indent=2, ensure_ascii=False)
     return text.replace("${", "$${").replace("%{", "%%{")
 
@@ -294,7 +292,7 @@ def literal(data: Any) -> str:
 
 
 def divided(root: ModuleConfig, state: State, problems: Problems) -> dict[PromiseName, State]:
-    """The state of each instance of a component: the recorded objects of its module instance."""
+    """{component instance: recorded objects of its module instance}."""
     parts: dict[PromiseName, list[ResourceState]] = {}
     for resource in state.resources.values():
         steps = parse_module(resource.module).steps if resource.module else ()
@@ -332,7 +330,7 @@ def _instance(instance: InstanceState, prefix: str) -> InstanceState:
 
 
 def _provider(address: str, call: ModuleCall) -> str:
-    """The address of a provider configuration in the component; the call may have given it another name."""
+    """The address of a provider configuration in the component, where the call may have renamed it."""
     for inner, outer in call.providers:
         ending = f".{outer.alias}" if outer.alias else ""
         if not address.startswith("module.") and address.rpartition("]")[2] == ending:

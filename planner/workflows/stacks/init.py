@@ -28,7 +28,7 @@ def init_stack(
     hooks: Hooks | None = None,
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Install modules, child stacks and providers of a stack. Running it again has no further effect."""
+    """Install a stack's modules, child stacks and providers; idempotent."""
     say = hooks.log if hooks is not None else (lambda text: None)
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
@@ -67,7 +67,7 @@ def lock_stack_providers(
     net_mirror: str = "",
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Record checksums of the providers of all components for several platforms."""
+    """Record the checksums of all components' providers for these platforms."""
     from planner.operations.install_providers import lock_providers
 
     diagnostics = Diagnostics()

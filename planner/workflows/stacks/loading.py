@@ -1,4 +1,4 @@
-"""A stack with all modules that its components call, as installed by `init`."""
+"""Loads a stack with all modules that its components call, as installed by `init`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.world.state.workspace import data_directory
 
 
 def read_stack(directory: str, places: StackSources | None = None) -> tuple[StackConfig, list[Diagnostic]]:
-    """The stack in a directory, with the problems of its own files. Raises Failure if there is none."""
+    """The stack in a directory and the problems of its own files. Raises Failure if there is none."""
     check_directory(directory)
     stack, problems = load_stack(directory, places=places, data_dir=data_directory(os.environ))
     if not has_errors(problems):
@@ -38,14 +38,14 @@ def check_directory(directory: str) -> None:
 
 
 def component_configs(root: StackModule) -> Iterator[Config]:
-    """The configurations of all components, each once, including components of child stacks and of removed blocks."""
+    """The configurations of all components, each once, including those of child stacks and of removed blocks."""
     return (config for config, _, _ in component_calls(root))
 
 
 def component_calls(
     root: StackModule,
 ) -> Iterator[tuple[Config, StackModule, Iterable[tuple[ProviderRef, ProviderSource]]]]:
-    """Each configuration of a component, with its first caller and the providers that this caller passes."""
+    """Each component configuration with its first caller and the providers that this caller passes."""
     seen: set[int] = set()
     for module in root.walk():
         for item in module.calls:
@@ -55,7 +55,7 @@ def component_calls(
 
 
 def requirements(root: StackModule) -> Config:
-    """The version constraints of the stacks for providers, in a configuration without other content."""
+    """A configuration with only the stacks' version constraints for providers."""
     required = {
         f"{number}-{name}": entry
         for number, module in enumerate(root.walk())
@@ -65,8 +65,8 @@ def requirements(root: StackModule) -> Config:
 
 
 def configured(config: Config, stack: StackModule, given: Iterable[tuple[ProviderRef, ProviderSource]]) -> Config:
-    """A component's configuration with provider blocks for the providers that the stack passes. Their arguments come
-    from the stack, and cannot be evaluated in the module: the blocks serve only to find schemas."""
+    """A component's configuration with provider blocks for the providers that the stack passes. The blocks are empty,
+    because their arguments cannot be evaluated in the module; they only serve to find schemas."""
     blocks: dict[str, ProviderDecl] = {}
     for inner, outer in given:
         provider = stack.providers[outer.name]
@@ -80,7 +80,7 @@ _COMMANDS = {"planner init": "planner stacks init", "planner providers lock": "p
 
 
 def advised(problem: Diagnostic) -> Diagnostic:
-    """A diagnostic in which the command for root modules is replaced by the one for stacks."""
+    """The diagnostic with the stack's command in place of the root module's."""
     detail = problem.detail
     for plain, ours in _COMMANDS.items():
         detail = detail.replace(plain, ours)

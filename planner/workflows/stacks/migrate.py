@@ -1,5 +1,5 @@
-"""`stacks from-modules`: a root module becomes a stack; `stacks to-modules`: a deployment becomes a root module. First
-a plan in another directory proves that the result changes no object; only then are files and states written."""
+"""`stacks from-modules` converts a root module to a stack, `stacks to-modules` a deployment to a root module. Files and
+states are written only after a plan in another directory has proved that no object changes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TAKEN = (".terraform", "stack-states")
 
 @frozen(eq=False)
 class StackMigration:
-    """The result: the new stack, the plan that proves it, and the diagnostics."""
+    """The new stack, the plan that proves it, and diagnostics."""
 
     converted: ConvertedModule | None
     plan: DeploymentPlan | None
@@ -49,7 +49,7 @@ class StackMigration:
 
     @property
     def schemas(self) -> Schemas | None:
-        """The schemas of the plan, for showing changes."""
+        """The schemas of the plan, with which changes are shown."""
         steps = self.plan.steps if self.plan is not None else ()
         made = next((s.planned.made for s in steps if s.planned is not None and s.planned.made is not None), None)
         return made.loaded.schemas if made is not None else None
@@ -61,7 +61,7 @@ class StackMigration:
 
 
 def is_quiet(plan: DeploymentPlan) -> bool:
-    """Whether a plan changes no object. Outputs that are not recorded yet may be added."""
+    """Whether a plan changes no object; it may add outputs that are not recorded yet."""
     return all(
         step.what == "plan" and step.plan is not None and all(change.action == "no-op" for change in step.plan.changes)
         for step in plan.steps
@@ -69,8 +69,8 @@ def is_quiet(plan: DeploymentPlan) -> bool:
 
 
 def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMigration:
-    """Convert the root module in the working directory to a stack. `writes`: if the plan proves that no object changes,
-    also write the files and states of the stack, and remove the objects from the root module's state."""
+    """Convert the root module in the working directory. `writes`: if the plan changes no object, write the stack's
+    files and states, and remove the objects from the root module's state."""
     diagnostics = Diagnostics()
     converted: ConvertedModule | None = None
     plan: DeploymentPlan | None = None
@@ -79,7 +79,7 @@ def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMi
             if is_stack_file(name) and name not in (COMPONENTS, DEPLOYMENTS):
                 raise _exists(name)
         stored = load_stored(options, diagnostics)
-        if not stored.state.resources:  # an interrupted run may have divided the state before
+        if not stored.state.resources:  # an interrupted conversion may have divided the state already
             _check_no_stack()
         with locked(stored.store, options, "OperationTypeApply", diagnostics):
             values = diagnostics.take(load_values(stored))
@@ -104,8 +104,7 @@ def _check_no_stack() -> None:
 
 
 def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: Diagnostics) -> None:
-    """Existing files must come from an interrupted run, and are written again. Raises Failure if other files exist:
-    files of a stack, or states that do not contain exactly the objects to be written."""
+    """Raises Failure if there are files of a stack or states, unless an interrupted conversion wrote exactly these."""
     for name in (COMPONENTS, DEPLOYMENTS):
         try:
             if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
@@ -126,7 +125,7 @@ def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: 
 def proven(
     converted: ConvertedModule, deployment: str, options: OperationOptions, diagnostics: Diagnostics
 ) -> DeploymentPlan:
-    """The plan of the stack with its states, in a separate directory. Raises Failure."""
+    """The plan of the stack with its states, made in a temporary directory. Raises Failure."""
     here = os.path.abspath(".")
     with tempfile.TemporaryDirectory(prefix="planner-stack-") as folder:
         for name in os.listdir(here):
@@ -151,8 +150,7 @@ def proven(
 
 
 def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedModule:
-    """The module with the outputs of the modules that become components, which a root module's state does not
-    record."""
+    """Adds the outputs of modules that become components; a root module's state does not record these."""
     states = dict(converted.states)
     for step in plan.steps:
         outputs = {
@@ -164,7 +162,7 @@ def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedM
 
 
 def _install(here: str, folder: str) -> None:
-    """Install the modules and providers of the root module for the stack."""
+    """Link the root module's installed modules and providers for the stack."""
     manifest, _ = read_manifest(here)
     os.makedirs(os.path.join(folder, ".terraform", "modules"))
     for kind, inside in (("modules", ".terraform/modules"), ("providers", ".terraform")):
@@ -179,7 +177,7 @@ def _install(here: str, folder: str) -> None:
 
 
 def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
-    """The manifest of installed modules of a root module, converted for the stack."""
+    """The manifest of installed modules with the keys of a stack."""
     result = {"": ModuleRecord("", "", ".")}
     for key, record in manifest.items():
         if key:
@@ -188,7 +186,7 @@ def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
 
 
 def write_states(states: States, converted: ConvertedModule, diagnostics: Diagnostics) -> None:
-    """Write the states of the instances. Raises Failure."""
+    """Raises Failure."""
     for name, state in sorted(converted.states.items(), key=lambda item: str(item[0])):
         states.create(name)
         store = states.store(name)
@@ -199,8 +197,8 @@ def write_states(states: States, converted: ConvertedModule, diagnostics: Diagno
 
 
 def _write(converted: ConvertedModule, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
-    """Write the states, then the files of the stack. The objects of the root module are removed only when everything is
-    written. After an interruption at any time, this can be repeated."""
+    """Write the states, then the stack's files, and at last remove the objects from the root module. This can be
+    repeated after an interruption at any point."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         manifest, _ = read_manifest(".")
@@ -240,9 +238,8 @@ class Return:
 
 
 def give_back(options: OperationOptions, deployment: str, around: ServiceStandIns, out: str, writes: bool) -> Return:
-    """Convert a deployment of the stack in the working directory to a root module. `writes`: if the plan proves that no
-    object changes, write the module with its state into the directory `out`, which must not exist, and remove the
-    objects from the deployment."""
+    """Convert a deployment of the stack in the working directory. `writes`: if the plan changes no object, write the
+    root module with its state into the new directory `out`, and remove the objects from the deployment."""
     diagnostics = Diagnostics()
     root: RootModule | None = None
     planned: Planned[Start] | None = None

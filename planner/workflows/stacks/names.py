@@ -1,4 +1,4 @@
-"""Names of the parts of a deployment: one for each value, instance and expansion of a stack."""
+"""Names of the parts of a deployment: values, instances and repetitions."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class Wild(Enum):
-    """Represents all instances of a block if their number is unknown."""
+    """The key that means all instances, of a block with an unknown number of instances."""
 
     ALL = "*"
 
 
 Key: TypeAlias = "InstanceKey | Wild"
 Path: TypeAlias = tuple[tuple[str, Key], ...]
-"""the child stacks that contain the named object, outermost first, each with its key"""
+"""child stacks around an object, outermost first, as (name, key)"""
 
 
 def key_text(key: Key) -> str:
-    """`["k"]`, `[*]`, or the empty string."""
+    """Example: `["k"]`, `[*]`, or ""."""
     return "[*]" if isinstance(key, Wild) else format_key(key)
 
 
 def path_text(path: Path) -> str:
-    """`stack.a["k"].stack.b.`, with the last dot; "" for the stack itself."""
+    """Example: `stack.a["k"].stack.b.`; "" for the stack itself."""
     return "".join(f"stack.{name}{key_text(key)}." for name, key in path)
 
 
 @frozen
 class PromiseName:
-    """A promise: a value of a deployment that is evaluated at most once. `kind`: var, local, output, component and
-    stack (an instance), provider (a configuration), or `each`: the repetition of one of these three. `name` is
-    TYPE.ALIAS for providers, and KIND.NAME for repetitions."""
+    """A value of a deployment that is evaluated at most once. `kind`: var, local, output, component or stack (an
+    instance), provider (a configuration), or each (the repetition of a component, stack or provider). `name`:
+    TYPE.ALIAS for a provider, KIND.NAME for a repetition."""
 
     kind: str
     name: str
@@ -48,7 +48,7 @@ class PromiseName:
 
     @property
     def is_wild(self) -> bool:
-        """Whether the name represents all instances of a block."""
+        """Whether the name means all instances of a block."""
         return any(isinstance(key, Wild) for key in (self.key, *(key for _, key in self.path)))
 
     @property

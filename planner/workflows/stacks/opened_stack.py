@@ -1,4 +1,4 @@
-"""A stack with its deployments, opened for planning and applying."""
+"""Opens a stack with its deployments for planning and applying."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE, Backend
 
 @frozen(eq=False)
 class OpenedStack:
-    """A stack with its deployments and the backend of their states."""
+    """A stack with its deployments, and the backend of their states."""
 
     directory: str
     stack: StackConfig
@@ -37,7 +37,7 @@ class OpenedStack:
     encryption: Encryption
 
     def chosen(self, names: Iterable[str]) -> list[Deployment]:
-        """The named deployments (patterns are allowed); all deployments if there are no names. Raises Failure."""
+        """The deployments that the names or patterns select; all without names. Raises Failure."""
         known = self.stack.deployments.deployments
         if not known:
             detail = f"There is no deployment block in the files *.tfdeploy.hcl of {os.path.abspath(self.directory)}."
@@ -53,14 +53,14 @@ class OpenedStack:
         return [known[name] for name in sorted(wanted or known)]
 
     def only(self, names: Iterable[str]) -> Deployment:
-        """The single deployment: the named one, or the only one that exists. Raises Failure if there are several."""
+        """The named deployment, or the only one. Raises Failure if there are several."""
         deployment, *others = self.chosen(names)
         if others:
             raise several(one.name for one in (deployment, *others))
         return deployment
 
     def left_behind(self) -> list[Diagnostic]:
-        """Diagnostics about states of deployments that are no longer in the files. Raises Failure."""
+        """Warnings about states of deployments that the files no longer declare. Raises Failure."""
         known = self.stack.deployments.deployments
         items = sorted({d for d, _ in recorded_instances(self.backend)} - set(known))
         return [
@@ -74,7 +74,7 @@ class OpenedStack:
         ]
 
     def runner(self, deployment: Deployment, options: OperationOptions, hooks: Hooks) -> Runner:
-        """The work on one deployment. Raises Failure if its inputs cannot be evaluated."""
+        """Raises Failure if the deployment's inputs cannot be evaluated."""
         if self.flow.is_destroyed(deployment):
             options = evolve(options, mode="destroy")
         inputs = self.flow.inputs(deployment)
@@ -83,12 +83,12 @@ class OpenedStack:
 
 
 def several(names: Iterable[str]) -> Failure:
-    """The failure of a command that needs a single deployment but was given these."""
+    """The error if a command needs one deployment and several match."""
     return Failure(error("stack.which", "Which deployment?", f"Name one of {', '.join(names)} with -deployment."))
 
 
 Coming: TypeAlias = "Mapping[tuple[str, str], Mapping[str, Value]]"
-"""planned outputs of deployments, by the real path of the stack and the name"""
+"""{(real path of the stack, deployment): planned outputs}"""
 NOTHING_COMES: Coming = MappingProxyType({})
 
 
@@ -99,9 +99,8 @@ def open_stack(
     readers: tuple[str, ...] = (),
     coming: Coming = NOTHING_COMES,
 ) -> OpenedStack:
-    """The installed and valid stack in a directory. `readers`: directories of stacks whose published outputs use
-    outputs of this stack, the nearest last. `coming`: planned outputs that replace the recorded ones. Raises
-    Failure."""
+    """The installed and valid stack in a directory. `readers`: stacks whose published outputs use this stack's, nearest
+    last. `coming`: planned outputs that replace recorded ones. Raises Failure."""
     stack, problems = read_stack(directory)
     diagnostics.check(problems)
     diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))
@@ -124,20 +123,20 @@ def open_stack(
 
 
 def backend_here(directory: str, diagnostics: Diagnostics) -> tuple[Backend, Encryption]:
-    """The backend for the states of the stack in a directory, and their encryption. Raises Failure."""
-    encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION applies to a stack
+    """The backend of a stack's states, and their encryption. Raises Failure."""
+    encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION applies to stacks
     diagnostics.check(encryption.check())
     return backend_of(directory, encryption.state), encryption
 
 
 def open_named(around: ServiceStandIns, diagnostics: Diagnostics) -> OpenedStack:
-    """The stack in the working directory with the services that the user named: an unused name is an error. Raises
+    """The stack in the working directory, with replaced services. A replacement that nothing uses is an error. Raises
     Failure."""
     session = open_stack(".", around, diagnostics)
     declared = session.stack.deployments
     problems = [_unmeant("identity-token", n, declared.tokens) for n in around.tokens if n not in declared.tokens]
     addresses = {upstream.source for upstream in declared.upstream.values()}
-    if not around.upstream.keys() <= addresses:  # the address may belong to an upstream of an upstream
+    if not around.upstream.keys() <= addresses:  # the address may be an upstream of an upstream
         for folder in around.upstream.values():
             stack, _ = read_stack(folder)
             addresses |= {upstream.source for upstream in stack.deployments.upstream.values()}
@@ -163,7 +162,7 @@ def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
 
 
 def deployment_outputs(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
-    """The outputs of a deployment; None before it was applied and after it was destroyed. Raises Failure."""
+    """The outputs of a deployment; None before its first apply and after it is destroyed. Raises Failure."""
     state = States(backend, deployment).read()
     if state is None or not state.lineage or not state.outputs:
         return None
@@ -174,7 +173,7 @@ def deployment_outputs(backend: Backend, deployment: str) -> Mapping[str, Value]
 def published_by(
     folder: str, around: ServiceStandIns, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
 ) -> Mapping[str, Value] | None:
-    """The last published outputs of the stack in a directory; None if it never published. Raises Failure."""
+    """The last published outputs of a stack; None if it never published. Raises Failure."""
     real = os.path.realpath(folder)
     if real in readers:
         way = "".join(f"\n  - {reader}" for reader in (*readers[readers.index(real) :], real))
@@ -197,8 +196,7 @@ def published_by(
 
 
 class _Published(Mapping[str, Value]):
-    """The published outputs of a stack. Each is evaluated on first use, so that a failure does not affect the
-    others."""
+    """The published outputs of a stack, each evaluated on first use, so that one failure does not affect the others."""
 
     def __init__(self, session: OpenedStack, folder: str) -> None:
         self._session, self._folder = session, folder

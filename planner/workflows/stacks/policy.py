@@ -1,4 +1,4 @@
-"""The results of policies for a planned deployment as a whole, across several components."""
+"""Policies about a planned deployment as a whole, across its components."""
 
 from __future__ import annotations
 
@@ -29,22 +29,21 @@ _OF_PACKS = (
 
 @frozen(eq=False)
 class DeploymentPolicies:
-    """Policies about deployments, checked. `problems`: warnings about them."""
+    """`problems`: warnings about the policies themselves."""
 
     modal: Modal
     program: RuleProgram
     problems: tuple[Diagnostic, ...]
 
     def verdict(self, plan: DeploymentPlan) -> Verdict:
-        """The verdict on a plan. Raises Failure if there is no plan."""
+        """Raises Failure if there is no plan."""
         wanted = self.modal.verdicts
         facts = facts_about(plan, contents_needed(self.program, wanted))
         return verdict_of(self.modal, self.program, evaluate(self.program, facts, wanted), source_json)
 
 
 def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> DeploymentPolicies | None:
-    """The policies of the stack in a directory, the policies of the organisation, and the named policies; None if there
-    are none. Raises Failure."""
+    """The policies of the stack, of the organisation, and in `words`; None if there are none. Raises Failure."""
     standing = dict(policy_files(organisation("stack_policies", os.environ), _OF_PACKS))
     files = dict(policy_files((*own(directory, STACK), *words), _OF_PACKS))
     if not standing and not files:
@@ -54,7 +53,7 @@ def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> Deployme
 
 
 def diagnostics(verdict: Verdict, deployment: str) -> list[Diagnostic]:
-    """The findings of policies about a deployment as errors and warnings."""
+    """Findings as errors and warnings."""
     return [_diagnostic(finding, deployment) for finding in verdict.findings]
 
 
@@ -65,17 +64,17 @@ def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
     return Diagnostic("error" if finding.kind in REFUSALS else "warning", code, title.format(finding.code), detail)
 
 
-# The policies about whole deployments that always apply: the policies of the stack and of the organisation.
+# Policies about whole deployments that always apply, from the stack and the organisation.
 
 
 def standing_policies(directory: str) -> DeploymentPolicies | None:
-    """The policies; None if there are none (in this case nothing is loaded). Raises Failure."""
+    """None if there are none; then nothing is loaded. Raises Failure."""
     is_there = organisation("stack_policies", os.environ) or own(directory, STACK)
     return deployment_policies(directory) if is_there else None
 
 
 def judged(policies: DeploymentPolicies | None, plan: DeploymentPlan) -> list[Diagnostic]:
-    """The findings about a plan, as errors and warnings. Raises Failure."""
+    """The findings about a plan. Raises Failure."""
     if policies is None or has_errors(plan.diagnostics):
         return []
     return [*policies.problems, *diagnostics(policies.verdict(plan), plan.deployment)]

@@ -1,7 +1,6 @@
-"""Promises: values that are requested by name, and evaluated at most once, by the first thread that requests them.
-Other threads that request a value wait until it is available. A promise that would wait for itself is an error that
-shows the cycle. The requests between promises are recorded with their places in the text; this record is the graph of a
-stack."""
+"""Promises: named values that are evaluated at most once, by the first thread that requests them, while other threads
+wait. A promise that would wait for itself is an error that shows the cycle. Requests between promises are recorded with
+their places; this record is the dependency graph of a stack."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ MOST_NESTED = 16
 
 @frozen
 class Await(Generic[K]):
-    """One promise requested another."""
+    """A request of one promise for another."""
 
     by: K
     awaited: K
@@ -29,9 +28,8 @@ class Await(Generic[K]):
 
 
 class Promises(Generic[K]):
-    """The promises of one evaluation. `make` returns the value of a promise; meanwhile it may request other promises.
-    If `make` raises a Failure, this is the outcome of the promise for all requests. `nested`: the maximum depth to
-    which one thread may nest promises."""
+    """The promises of one evaluation. `make` computes a value and may request other promises; if it raises Failure,
+    every request does. `nested`: how deeply one thread may nest promises."""
 
     def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
         self._make, self._nested = make, nested
@@ -40,17 +38,17 @@ class Promises(Generic[K]):
         self._failures: dict[K, Failure] = {}
         self._makers: dict[K, int] = {}
         self._making: dict[int, list[K]] = {}
-        """the promises that each thread is evaluating, each requested by the one before it"""
+        """{thread: promises being evaluated}, each requested by the one before"""
         self._waiting: dict[int, K] = {}
         self._awaited: dict[Await[K], Span | None] = {}
         self._asked: dict[K, list[K]] = {}
-        """the promises that each promise has requested"""
+        """{promise: promises that it requested}"""
 
     # ------------------------------------------------------------ requests
 
     def ask(self, key: K, span: Span | None = None) -> Any:
-        """The value of a promise. `span`: the place in the text that requests it. Raises the Failure of the promise, or
-        a Failure because the promise waits for itself."""
+        """The value of a promise. `span`: the place of the request. Raises Failure if the promise fails or would wait
+        for itself."""
         me = threading.get_ident()
         with self._changed:
             mine = self._making.setdefault(me, [])
@@ -76,14 +74,14 @@ class Promises(Generic[K]):
         return self._create(key, mine)
 
     def _made_elsewhere(self, me: int, key: K) -> Any:
-        """Evaluate the value in a new thread, because the call stack of this one is deep. The lock is held."""
+        """Evaluate the promise in a new thread, because this thread's call stack is deep. The lock is held."""
         trouble: list[BaseException] = []
 
         def make() -> None:
             try:
                 self._create(key, making)
             except Failure:
-                pass  # the failure is stored
+                pass  # it is stored as the outcome
             except BaseException as problem:
                 trouble.append(problem)
 
@@ -117,8 +115,7 @@ class Promises(Generic[K]):
         return value
 
     def ask_all(self, keys: Iterable[K], workers: int) -> list[Diagnostic]:
-        """Evaluate promises, a limited number at a time. Returns the problems without duplicates, in the order of the
-        keys."""
+        """Evaluate promises in up to `workers` threads. Returns the distinct problems in the order of the keys."""
         wanted = list(keys)
         if workers <= 1 or len(wanted) <= 1:
             return _distinct(map(self._problem, wanted))
@@ -147,8 +144,8 @@ class Promises(Generic[K]):
         raise Failure(error("stack.circle", f"{way[0]} waits for itself", detail, spans[0] if spans else None))
 
     def _way(self, me: int, key: K) -> list[K]:
-        """The promises that lead from `key` back to a promise of this thread, if there is such a cycle. The cycle
-        begins with the least promise, so that every thread reports the same cycle."""
+        """The cycle of promises from `key` to a promise of this thread; [] if there is none. It begins with the least
+        promise, so that all threads report it alike."""
         way: list[K] = []
         thread, at = self._makers[key], key
         while True:
@@ -168,12 +165,12 @@ class Promises(Generic[K]):
 
     @property
     def awaited(self) -> list[tuple[Await[K], Span | None]]:
-        """The requests between promises, sorted, and their places."""
+        """The requests between promises, sorted, with their places."""
         with self._changed:
             return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
-        """The nearest promises of a kind among the dependencies of a promise."""
+        """The nearest dependencies that are `wanted`, found through others."""
         result: set[K] = set()
         seen = {key}
         waiting = [key]
@@ -187,7 +184,7 @@ class Promises(Generic[K]):
         return result
 
     def known(self, key: K) -> Any:
-        """The value of a promise; None if it was not evaluated, or failed."""
+        """None if the promise was not evaluated or failed."""
         with self._changed:
             return self._values.get(key)
 

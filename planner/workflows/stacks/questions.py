@@ -1,4 +1,4 @@
-"""Queries about a plan of a deployment: its graph, and relations over all its components."""
+"""Queries about a deployment's plan: its graph, and relations over all components."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ DRAWN = ("flow_node", "edge")
 
 
 def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
-    """All facts about a planned deployment; `contents`: the wanted relations of batch/contents.dl. Raises Failure
-    without a plan."""
+    """`contents`: relations of batch/contents.dl to add. Raises Failure without a plan."""
     if plan.decided is None:
         raise Failure(plan.diagnostics)
     wanted = tuple(contents)
@@ -58,8 +57,7 @@ def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
 
 
 def graph_of(plan: DeploymentPlan) -> Graph:
-    """The graph of a planned deployment: instances of components, inputs of child stacks, configurations of providers.
-    Raises Failure."""
+    """The graph of component instances, child stacks' inputs and provider configurations. Raises Failure."""
     database = evaluate(product_program("deployments"), facts_about(plan), DRAWN)
     nodes = {
         str(name): Node(str(name), str(kind), str(stack), str(name))
@@ -72,8 +70,8 @@ def graph_of(plan: DeploymentPlan) -> Graph:
 def query(
     plan: DeploymentPlan, words: tuple[str, ...], seconds: float, limit: int, draw: bool = False
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a query in Datalog about a planned deployment, or to a verb or set expression over its graph; with
-    a drawing if requested. Raises Failure for a query that is invalid or takes too long."""
+    """The answer to a Datalog query, or to a verb or set expression over the graph; with a drawing if `draw`. Raises
+    Failure for a query that is invalid or takes too long."""
     program = product_program("deployments")
     expression = node_set(words, program)
     if expression is not None:
@@ -97,7 +95,7 @@ def query(
 
 
 def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
-    """The graph in the form that verbs use: each vertex with its name and its planned action."""
+    """The relations about vertices that the verbs read."""
     done = {str(step.name): step.what for step in plan.steps}
     return {
         "vertex": [(name, node.kind, node.module, name) for name, node in graph.nodes.items()],
@@ -112,14 +110,14 @@ def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
     }
 
 
-# Queries about deployments: why an instance is deferred, its dependencies, the approval of a plan.
+# Explanations: why an instance is deferred, its dependencies, the approval of a plan.
 
 
 def why(
     plan: DeploymentPlan, predicate: str, name: str, other: str = "", negated: bool = False
 ) -> list[dict[str, Any]]:
-    """The proofs of the derivations about an instance (or about two instances). For a negated question: the conditions
-    of each rule that do not hold. Raises Failure if there is nothing to explain."""
+    """Proofs about one or two instances; if `negated`, the failing conditions of each rule. Raises Failure if there is
+    nothing to explain."""
     database = _database(plan)
     known = {str(step.name) for step in plan.steps}
     for word in filter(None, (name, other)):
@@ -128,7 +126,7 @@ def why(
             raise Failure(error("stack.unknown", "Nothing to explain", f"{detail}{did_you_mean(word, known)}"))
     rows = [row for row in database.sorted(predicate) if row[0] == name and (not other or row[1] == other)]
     if predicate == "made_from" and not rows:
-        # The path from an instance to one of its dependencies; empty if there is none.
+        # the path from an instance to one of its dependencies; empty if there is none
         edges = {(str(one), str(two)) for one, two in database["made_from"]}
         waiting = Waiting({end for edge in edges for end in edge}, edges)
         rows = [*pairwise(shortest_path(waiting, [name], [other]))]
@@ -143,8 +141,8 @@ def why(
 
 
 def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, Any]]:
-    """The proofs that a plan is approved, or of the obstacles. For a negated question: the conditions that do not hold,
-    for each rule that could approve the plan. Raises Failure if there is nothing to explain."""
+    """Proofs of the approval or of the obstacles; if `negated`, the failing conditions of each rule that could approve.
+    Raises Failure if there is nothing to explain."""
     database = approval.database
     if negated:
         is_so = bool(database["approved"])
@@ -159,8 +157,8 @@ def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, An
 
 
 def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: bool = False) -> list[dict[str, Any]]:
-    """The proof of the planned action at an address, which begins with a component; if it ends at an unknown input,
-    also the instances on which the component depends. Raises Failure."""
+    """The proof of the action at an address, which begins with a component. If it ends at an unknown input, also the
+    instances on which the component depends. Raises Failure."""
     steps = {step.name: step for step in plan.steps}
     name, rest = split(steps, address, plan.deployment)
     step = steps[name]

@@ -1,4 +1,4 @@
-"""Plans of deployments, as text for people and as one document for programs."""
+"""Plans of deployments as text and as a JSON document."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgo
 
 
 def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: SchemaOf) -> None:
-    """The plan of a deployment: a heading for each component with changes, and the changes."""
+    """Print a heading and the changes for each component with changes."""
     whole = view.about(deployment=plan.deployment)
     whole.tell(f"\n{terminal.paint(f'Deployment {plan.deployment}', 'bold')}")
     for step in plan.steps:
@@ -56,7 +56,7 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
 
 
 def tell_approval(approval: Approval, view: View) -> None:
-    """Report that a plan is approved, or the checks that failed. `view`: the view of the deployment."""
+    """Print that a plan is approved, or which checks failed. `view`: of the deployment."""
     rules = [rule for rule in approval.by if rule != "empty_plan"]
     if rules:
         view.tell(f"\nApproved by {', '.join(rules)}.")
@@ -69,7 +69,7 @@ def tell_approval(approval: Approval, view: View) -> None:
 
 
 def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:
-    """Print the changes that were made in all rounds."""
+    """Print the changes of all rounds."""
     text = f"{deployment}: {finished(done)}.{finished_actions(done)}"
     changes = {**_numbers(done), "operation": "destroy" if mode == "destroy" else "apply"}
     view.say(f"\n{terminal.paint(text, 'bold', 'green')}", text, type="change_summary", changes=changes)
@@ -95,12 +95,10 @@ def _numbers(found: Counts) -> dict[str, int]:
 
 
 def counts(step: InstanceStep) -> Counts:
-    """The numbers of changes in a step."""
     return Counts.of_plan(step.plan) if step.plan is not None else Counts()
 
 
 def total(plan: DeploymentPlan) -> Counts:
-    """The numbers of changes in a plan."""
     result = Counts()
     for step in plan.steps:
         result = result.plus(counts(step))
@@ -108,7 +106,7 @@ def total(plan: DeploymentPlan) -> Counts:
 
 
 def summary(plan: DeploymentPlan) -> str:
-    """One line about the deployment."""
+    """Example: `Plan: 2 to add, 1 to change, 0 to destroy.`, with deferred and forgotten components."""
     deferred = sum(step.what == "defer" for step in plan.steps)
     whole = total(plan)
     text = f"Plan: {pending(whole)}"
@@ -131,7 +129,7 @@ def _in_part(step: InstanceStep) -> bool:
 
 
 def deployment_json(plan: DeploymentPlan) -> dict[str, Any]:
-    """A plan as data: components with their actions, the reasons why components are deferred, and the outputs."""
+    """The plan as data: components with their actions and why they are deferred, and outputs."""
     return {
         "deployment": plan.deployment,
         "mode": plan.mode,
@@ -159,7 +157,7 @@ def _output(value: Value) -> dict[str, Any]:
 
 
 def outputs_text(outputs: Mapping[str, Value], show_sensitive: bool = False) -> str:
-    """Outputs in the format of `planner output`."""
+    """As `planner output` prints them."""
     return all_outputs(_states(outputs), show_sensitive)
 
 
@@ -171,12 +169,12 @@ def _states(outputs: Mapping[str, Value]) -> dict[str, OutputState]:
     return states
 
 
-# The data of deployments, as one document.
+# Data of deployments as one document.
 
 
 def deployed_json(deployments: Iterable[Deployed], schemas: Schemas) -> dict[str, Any]:
-    """Format 1.0: {"format_version", "deployments": [{"deployment", "applied", "components": [{"address", "state": what
-    `show -json` prints}...], "outputs": {NAME: what `output -json` prints}}...]}."""
+    """Format 1.0: {"format_version", "deployments": [{"deployment", "applied", "components": [{"address", "state": as
+    in `show -json`}...], "outputs": {NAME: as in `output -json`}}...]}."""
     return {
         "format_version": "1.0",
         "deployments": [

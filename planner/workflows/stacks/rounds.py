@@ -1,4 +1,4 @@
-"""Rounds: a deployment with deferred parts is planned again after the rest is applied."""
+"""Rounds: a deployment with deferred parts is planned again after the others are applied."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _BECAUSE = {
 
 
 def why_deferred(step: InstanceStep) -> str:
-    """Why an instance is deferred, in words."""
+    """Example: `how many instances there are is not known yet`."""
     return "; ".join(_BECAUSE[because].format(what) for because, what in step.put_off)
 
 
 class Rounds:
-    """The rounds of one deployment, until no part is deferred."""
+    """Counts the rounds of one deployment, until no part is deferred."""
 
     def __init__(self) -> None:
         self.number = 0
         self._before: DeploymentPlan | None = None
 
     def problems(self, plan: DeploymentPlan) -> list[Diagnostic]:
-        """Take the plan of the next round. Reports if it cannot make progress, because instances wait for each
-        other."""
+        """Called with the plan of each round. Returns errors if instances wait for each other, so that rounds make no
+        progress."""
         before, self._before = self._before, plan
         self.number += 1
         stalled = _stalled(plan, before)
@@ -83,18 +83,17 @@ def _waiting(plan: DeploymentPlan) -> set[str]:
 
 @define(eq=False)
 class RoundsResult:
-    """The result of a deployment: `is_done` if everything that was approved is applied, `is_partial` if another round
-    is needed for the rest."""
+    """`is_done`: everything approved is applied. `is_partial`: the rest needs another round."""
 
     is_done: bool = False
     is_partial: bool = False
     plans: list[DeploymentPlan] = field(factory=list)
-    """the plans that were applied, or whose apply began"""
+    """plans that were applied, completely or in part"""
     outputs: Mapping[str, Value] = field(factory=dict)
 
     @property
     def counts(self) -> Counts:
-        """The changes made in all rounds."""
+        """The changes of all rounds."""
         done = Counts()
         for plan in self.plans:
             for step in plan.steps:
@@ -103,14 +102,13 @@ class RoundsResult:
 
 
 class Deploying:
-    """Prompts and output while a deployment is planned and applied; this class shows nothing and approves
-    everything."""
+    """Prompts and output of a deployment. This base class shows nothing and approves everything."""
 
     def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
-        """Called when a plan without errors was made."""
+        """Called for each plan without errors."""
 
     def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
-        """Whether a plan is to be applied."""
+        """Whether to apply a plan."""
         return True
 
 
@@ -124,8 +122,8 @@ def deploy(
     diagnostics: Diagnostics,
     most: int = 0,
 ) -> RoundsResult:
-    """Plan and apply round after round until nothing is deferred, at most this number of rounds (0: unlimited); returns
-    the diagnostics. Raises Failure if the inputs of the deployment cannot be evaluated."""
+    """Plan and apply in rounds until nothing is deferred, or for `most` rounds (0: no limit). Raises Failure if the
+    inputs cannot be evaluated."""
     deployed, rounds = RoundsResult(), Rounds()
     while True:
         runner = session.runner(deployment, options, hooks)

@@ -1,4 +1,4 @@
-"""`planner.stack.hcl`: settings that a stack's own files cannot express: the backend of its states."""
+"""`planner.stack.hcl`: settings that have no place in a stack's own files, such as the backend of its states."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FILE = BodySchema({}, (ExpectedBlock("backend", ("type",)),))
 
 
 def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
-    """The backend that the stack's file names; without one, files next to the stack. `seal`: the encryption of states.
-    Raises Failure."""
+    """The backend in the stack's settings, by default files next to the stack. `seal`: encryption of states. Raises
+    Failure."""
     kind, settings = place_of(directory)
     backend, problems = open_backend(kind, settings, seal)
     if backend is None or has_errors(problems):
@@ -31,9 +31,9 @@ def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
 
 
 def place_of(directory: str) -> tuple[str, dict[str, Any]]:
-    """The type and the settings of the backend. Raises Failure."""
+    """(type, settings) of the backend. Raises Failure."""
     path = os.path.join(directory, FILE)
-    if os.path.lexists(path):  # a broken link is reported, and not ignored
+    if os.path.lexists(path):  # a broken link is an error
         return _read(path)
     return "local", {"workspace_dir": FOLDER}
 

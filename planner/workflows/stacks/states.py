@@ -1,5 +1,5 @@
-"""The states of deployments. There is a workspace for each instance of a component, and one for the deployment, whose
-state contains its outputs, so that everything that reads states can read these outputs."""
+"""The states of deployments. Each component instance has a workspace. The deployment has one, too; its state contains
+its outputs, so that everything that reads states can read them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from planner.world.state.backend import DEFAULT_WORKSPACE, STACK, Backend, Store
 from planner.world.state.model import OutputState, State
 
 FOLDER = "stack-states"
-"""the default directory of states, below the stack"""
+"""default directory of states, below the stack"""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
 @frozen(eq=False)
 class Notes:
-    """The data stored next to the state of a deployment: the dependencies of each instance, for the order in which they
-    are destroyed; and the outputs that the deployment has published."""
+    """Data next to the state of a deployment: {instance: its dependencies}, for the order of destruction."""
 
     made_from: Mapping[str, tuple[str, ...]]
     is_damaged: bool = False
@@ -39,11 +38,11 @@ class States:
         self._created: list[PromiseName | None] = []
 
     def workspace(self, name: PromiseName | None = None) -> str:
-        """The workspace name for the state of an instance (or of the deployment)."""
+        """The workspace of an instance, or of the deployment."""
         return workspace_of(self.deployment, name)
 
     def store(self, name: PromiseName | None = None) -> Store:
-        """The store of a state. It is always the same object, because it holds the lock. Raises Failure."""
+        """The store of a state: always the same object, because it holds the lock. Raises Failure."""
         workspace = self.workspace(name)
         if workspace not in self._stores:
             try:
@@ -53,7 +52,7 @@ class States:
         return self._stores[workspace]
 
     def create(self, name: PromiseName | None = None) -> None:
-        """Create the location of a state, so that the instance is recorded. Raises Failure."""
+        """Create the workspace of an instance, which records the instance. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():
@@ -73,7 +72,7 @@ class States:
         return sorted((name for name in items if name is not None), key=str)
 
     def read(self, name: PromiseName | None = None) -> State | None:
-        """A state; None if there is none. Raises Failure."""
+        """None if there is none. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():
@@ -86,7 +85,7 @@ class States:
         return state
 
     def forget(self, name: PromiseName | None) -> list[Diagnostic]:
-        """Remove the state of a removed instance (or the location of the deployment's state)."""
+        """Remove the state of an instance, or of the deployment."""
         workspace = self.workspace(name)
         self._stores.pop(workspace, None)
         try:
@@ -96,7 +95,7 @@ class States:
         return []
 
     def leave(self) -> list[Diagnostic]:
-        """Release all locks, and remove the locations of states that were never written."""
+        """Release all locks, and remove workspaces whose state was never written."""
         problems: list[Diagnostic] = []
         for store in self._stores.values():
             if store.is_locked:
@@ -113,7 +112,7 @@ class States:
     # ------------------------------------------------------------ the deployment
 
     def write_outputs(self, outputs: Mapping[str, tuple[Value, bool]]) -> list[Diagnostic]:
-        """Record the outputs of the deployment, each with a flag that marks it as sensitive."""
+        """Record the outputs as {name: (value, whether it is sensitive)}."""
         self.create()
         store = self.store()
         state, problems = store.read()
@@ -127,7 +126,7 @@ class States:
         return problems
 
     def notes(self) -> Notes:
-        """The recorded notes; empty if they are lost or damaged."""
+        """Empty if there are none or they are damaged."""
         data = self.store().beside(STACK)
         if not data:
             return Notes({})
@@ -144,7 +143,7 @@ class States:
 
 
 def recorded_instances(backend: Backend) -> list[tuple[str, PromiseName]]:
-    """The instances with states in all deployments, each with its deployment. Raises Failure."""
+    """(deployment, instance) for each state. Raises Failure."""
     try:
         parts = [workspace.partition(".") for workspace in backend.workspaces()]
     except OSError as problem:
@@ -162,7 +161,7 @@ def _failed(workspace: str, problem: OSError) -> Failure:
 
 
 def workspace_of(deployment: str, name: PromiseName | None = None) -> str:
-    """The workspace of a deployment, or of an instance in it."""
+    """The workspace of a deployment or of an instance in it."""
     if name is not None:
         return f"{deployment}.{encoded(name)}"
     # the default workspace belongs to a root module in the same directory, and cannot be deleted
@@ -170,8 +169,8 @@ def workspace_of(deployment: str, name: PromiseName | None = None) -> str:
 
 
 def encoded(name: PromiseName) -> str:
-    """An instance as part of the name of a workspace: `web~eu-west-1`, in a child stack `net~a.web`. Characters of a
-    key other than letters, digits, dashes and underscores become `~` and two digits for each of their bytes."""
+    """An instance in a workspace name: `web~eu-west-1`, or `net~a.web` in a child stack. In keys, each byte of a
+    character other than letters, digits, dashes and underscores becomes `~` and two hexadecimal digits."""
     return ".".join(_segment(part, key) for part, key in (*name.path, (name.name, name.key)))
 
 
@@ -185,7 +184,7 @@ def _character(character: str) -> str:
 
 
 def decoded(text: str) -> PromiseName | None:
-    """The instance of a workspace; None if the workspace is not one of a stack."""
+    """The instance of a workspace name; None if it is not one."""
     parts: list[tuple[str, str | None]] = []
     for segment in text.split("."):
         name, mark, rest = segment.partition("~")
@@ -196,7 +195,7 @@ def decoded(text: str) -> PromiseName | None:
     *above, (last, key) = parts
     path: Path = tuple(above)
     result = PromiseName("component", last, path, key)
-    return result if encoded(result) == text else None  # only one name is valid for each state
+    return result if encoded(result) == text else None  # each state has exactly one valid name
 
 
 def _key(text: str) -> str | None:

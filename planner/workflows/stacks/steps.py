@@ -1,5 +1,4 @@
-"""For each resource instance: its step in the plan of a deployment, and its values before, during and after that
-step."""
+"""Component instances: their step in the plan of a deployment, and their values before, during and after it."""
 
 from __future__ import annotations
 
@@ -27,20 +26,19 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class InstanceStep:
-    """The planned or finished work on one instance. `what`: plan, destroy, forget or defer."""
+    """Planned or finished work on one instance. `what`: plan, destroy, forget or defer."""
 
     name: PromiseName
     what: str
     planned: Planned[Start] | None = None
     put_off: PutOff = ()
     verdict: Verdict | None = None
-    """the verdicts of policies on the plan"""
+    """verdicts of policies on the plan"""
     objects: int = 0
-    """the number of objects in the state of a forgotten instance"""
+    """number of objects in the state of a forgotten instance"""
     applied: bool = False
     outcomes: Mapping[str, Outcome] | None = None
-    """the outcomes of an apply, by the names of changes; empty if all changes were applied, None if the apply was not
-    begun"""
+    """{change: outcome} of a failed apply; empty if all changes were applied; None before the apply"""
     counts: Counts = Counts()
 
     @property
@@ -55,8 +53,7 @@ class InstanceStep:
 
 @frozen(eq=False)
 class DeploymentPlan:
-    """A plan of a deployment: the step of each instance, in an order in which they can be executed; and the planned
-    outputs."""
+    """The steps in an order in which they can be executed, and the planned outputs."""
 
     deployment: str
     mode: str
@@ -65,7 +62,7 @@ class DeploymentPlan:
     decided: Decided | None
     diagnostics: tuple[Diagnostic, ...]
     left_out: tuple[str, ...] = ()
-    """parts that were not planned because only others were requested"""
+    """components that were not planned because only others were named"""
 
     @property
     def can_apply(self) -> bool:
@@ -73,12 +70,12 @@ class DeploymentPlan:
 
     @property
     def is_partial(self) -> bool:
-        """Whether another round will be needed."""
+        """Whether another round is needed."""
         return self.decided is not None and bool(self.decided.incomplete)
 
 
 class InstancesOfStates:
-    """The instances of components, with the outputs in their states."""
+    """Component instances whose outputs are those in their states."""
 
     def __init__(self, states: States) -> None:
         self.states = states
@@ -89,7 +86,7 @@ class InstancesOfStates:
 
 
 def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
-    """The outputs of a module in a state; outputs that are missing there are unknown."""
+    """The outputs of a module in a state; missing ones are unknown."""
     result: dict[str, Value] = {}
     for name in config.root.outputs:
         output = state.outputs.get(name) if state is not None else None
@@ -99,7 +96,7 @@ def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
 
 
 def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
-    """A plan after policies have checked it, with their findings among its problems."""
+    """The plan with the findings of policies among its diagnostics, and the verdict."""
     if planned.complete is None or not planned.complete.loaded.options.judges:
         return planned, None
     from planner.operations import policies
@@ -123,7 +120,6 @@ def same_values(instance: ComponentInstance, made: MadePlan[Any]) -> bool:
 
 
 def planned_outputs(made: MadePlan[Any]) -> dict[str, Value]:
-    """The planned outputs of a module."""
     table: dict[str, Value] = dict.fromkeys(made.loaded.config.root.outputs, UNKNOWN)
     for output in made.plan.outputs:
         table[output.name] = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after

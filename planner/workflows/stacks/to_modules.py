@@ -1,5 +1,5 @@
-"""Converts a deployment of a stack back to a root module. Each component becomes a module call, and the states of the
-instances become one state. If a part cannot be converted, this is reported, and nothing is written."""
+"""Converts a deployment of a stack to a root module: each component becomes a module call, and the instances' states
+become one state. If anything cannot be converted, that is reported and nothing is written."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ MAIN, VALUES = "main.tf", "terraform.tfvars"
 
 @frozen(eq=False)
 class RootModule:
-    """The result of converting a deployment: files by name, with their content and in a form for display (`shown`); and
-    the state."""
+    """The result. `files`: {name: content}; `shown`: the same for display, with values hidden."""
 
     files: dict[str, str]
     shown: dict[str, str]
@@ -44,7 +43,8 @@ class RootModule:
 def convert(
     stack: StackConfig, inputs: Mapping[str, Value], states: Mapping[PromiseName, State], folder: str
 ) -> RootModule:
-    """The root module for a deployment, for use in `folder`. Raises Failure with all parts that cannot be converted."""
+    """The root module for a deployment, to be written to `folder`. Raises Failure with everything that cannot be
+    converted."""
     writer = _RootModuleWriter(stack, folder)
     for name in stack_files(".").components:
         body, source, item = load_text(read_whole(name), name, False)
@@ -162,7 +162,7 @@ class _RootModuleWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A piece of text, in which references to components are replaced by references to modules."""
+        """A range of the source, with references to components replaced by references to modules."""
         edits: set[int] = set()
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root
@@ -185,19 +185,18 @@ class _RootModuleWriter:
     # ------------------------------------------------------------ values and states
 
     def values(self, inputs: Mapping[str, Value], hides: bool = False) -> str:
-        """The values of variables, for terraform.tfvars; `hides`: sensitive values are not shown."""
+        """The content of terraform.tfvars. `hides`: mask sensitive values."""
         lines = []
         for name, value in sorted(inputs.items()):
             plain, marks = unmark_deep(value)
             if EPHEMERAL in marks or not is_wholly_known(plain):
-                continue  # set for each run only, like a token
+                continue  # such a value, for example a token, is set for each run
             if not is_null(plain):
                 secret = SENSITIVE in marks or (name in self.root.variables and self.root.variables[name].sensitive)
                 lines.append(f"{name} = {HIDDEN if hides and secret else literal(simple_json(plain))}\n")
         return "".join(lines)
 
     def joined(self, states: Mapping[PromiseName, State]) -> State:
-        """The states of all instances combined into one."""
         resources: dict[str, ResourceState] = {}
         for name, state in states.items():
             component = self.root.components.get(f"component.{name.name}")
@@ -224,7 +223,7 @@ def _instance(instance: InstanceState, prefix: str) -> InstanceState:
 
 
 def _provider(address: str, component: ComponentDecl) -> str:
-    """The configuration's address in the root module, which the component receives under this name."""
+    """The address of a component's provider configuration in the root module."""
     if address.startswith("module."):
         return address
     head, _, alias = address.rpartition("]")

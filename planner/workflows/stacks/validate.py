@@ -1,4 +1,4 @@
-"""`stacks validate`: check a stack and the modules that it calls."""
+"""`stacks validate`: checks a stack and the modules that it calls."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from planner.workflows.stacks.names import PromiseName
 
 
 def validate_stack(directory: str, places: StackSources | None = None) -> list[Diagnostic]:
-    """The problems of a stack, of its deployments, and of the modules of its components. Each is checked independently.
-    `places` replaces the sources that `init` recorded."""
+    """Problems of the stack, its deployments and its components' modules; each part is checked independently. `places`
+    replaces the sources that `init` recorded."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         stack, problems = read_stack(directory, places)
@@ -33,14 +33,14 @@ def validate_stack(directory: str, places: StackSources | None = None) -> list[D
 
 
 class _NoWork:
-    """A substitute for the work on components: their outputs are unknown."""
+    """Replaces the work on components: outputs are unknown."""
 
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
 
 
 def flow_problems(stack: StackConfig) -> list[Diagnostic]:
-    """The problems of a stack's expressions that do not depend on its inputs: cycles, and invalid values."""
+    """Problems of a stack's expressions that do not depend on its inputs: cycles and invalid values."""
     inputs = {name: Unknown(variable.constraint.type) for name, variable in stack.root.variables.items()}
     flow = Flow(stack, inputs, _NoWork())
     names, problems = flow.instances()

@@ -1,1 +1,1 @@
-"""`test`: runs of test files, each a plan or an apply of a module with states in memory, and its assertions."""
+"""`test`: each run of a test file plans or applies a module with a state in memory, and checks assertions."""

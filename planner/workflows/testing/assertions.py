@@ -1,4 +1,4 @@
-"""Assertions of runs: conditions after a plan or apply of a module, evaluated in the scope of that module."""
+"""Assertions of runs: conditions that are evaluated in the scope of the module after a plan or apply."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _STATIC = frozenset(
         "invalid_self",
     )
 )
-"""references that are invalid regardless of their values"""
+"""references that are invalid whatever their values"""
 __all__ = ["AssertionScope", "TraversalError", "check", "mentions"]
 
 
 class AssertionScope(ModuleScope):
-    """The names in the module under test; in addition `output` for its outputs, and the variables that only the test
-    file has."""
+    """The scope of the module under test, with `output` for its outputs and with variables that only the test file
+    has."""
 
     def __init__(self, context: EvaluationContext, known: Mapping[str, Value], outputs: Mapping[str, Value]) -> None:
         super().__init__(context.root)
@@ -70,7 +70,7 @@ class AssertionScope(ModuleScope):
 
 
 def mentions(rules: tuple[CheckRule, ...]) -> Iterator[str]:
-    """The kinds of references in assertions (as in `planner.language.config.references`)."""
+    """The kinds of references in assertions (see `planner.language.config.references`)."""
     for rule in rules:
         for expr in (rule.condition, rule.error_message):
             for node in variables(expr.node) if expr is not None else ():
@@ -79,7 +79,7 @@ def mentions(rules: tuple[CheckRule, ...]) -> Iterator[str]:
 
 
 def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
-    """Whether an assertion holds: pass, fail or error; and the diagnostics."""
+    """The result of an assertion (pass, fail or error), and its diagnostics."""
     wrong = _checks(rule)
     if wrong:
         return "error", wrong
@@ -112,8 +112,8 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
 
 
 def _unheard(rule: CheckRule) -> Iterator[Diagnostic]:
-    """Extra errors for invalid references: if a reference is invalid whatever its value, OpenTofu also reports every
-    other name in the expression, and the number of a run's errors includes these."""
+    """More errors for invalid references: if one is invalid whatever its value, OpenTofu also reports every other name
+    in the expression and counts these errors."""
     for expr in _expressions(rule):
         for node in _evaluated(expr.node):
             yield _unknown(node, expr.source)
@@ -130,7 +130,7 @@ def _unknown(node: Traversal | Variable, source: Source | None) -> Diagnostic:
 
 
 def _checks(rule: CheckRule) -> list[Diagnostic]:
-    """Diagnostics of references to checks."""
+    """Errors for references to checks."""
     diagnostics = []
     for expr in _expressions(rule):
         for node in variables(expr.node):
@@ -143,7 +143,7 @@ def _checks(rule: CheckRule) -> list[Diagnostic]:
 
 
 def _evaluated(node: Any) -> Iterator[Traversal | Variable]:
-    """The references that would be evaluated if none of them had a value."""
+    """The references that are evaluated although none has a value."""
     if isinstance(node, Traversal | Variable):
         yield node
     elif isinstance(node, For | TemplateFor):

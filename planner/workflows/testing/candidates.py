@@ -1,5 +1,5 @@
-"""Values to try in tests for the variables of a root module: the values with which its validations and conditions
-compare variables, and values that many validations accept."""
+"""Test values for the variables of a root module: values with which validations and conditions compare, and values that
+many validations accept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Body, NativeBody, function_calls, variables
 
 MOST = 24
-"""the maximum number of values of one variable"""
+"""maximum number of values of one variable"""
 _COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 _TEXTS = (
     "example",
@@ -56,8 +56,8 @@ _NUMBERS = (1, 0, 2, -1, 10, 100, 1000, 8080)
 
 
 def candidates(config: Config) -> dict[str, list[Value]]:
-    """Values for each variable of the root module, the most usual first: its default, the values with which it is
-    compared, and common values of its type. The validations of the variable may reject some of them."""
+    """{variable: values}, most usual first: the default, values with which it is compared, and common values of its
+    type. Its validations may reject some."""
     compared: dict[str, list[Value]] = {}
     mentions = VariableMentions(config)
     for module in config.root.walk():
@@ -95,7 +95,7 @@ def _fitting(decl: VariableDecl, tried: Iterable[Value]) -> Iterator[Value]:
 
 
 def suggested(t: Type, texts: Iterable[Value] = ()) -> list[Value]:
-    """Values of a type; `texts` are tried as elements of collections first."""
+    """Values of a type. `texts` are the first elements tried in collections."""
     if t is BOOL:
         return [True, False]
     if t is NUMBER:
@@ -116,7 +116,7 @@ def suggested(t: Type, texts: Iterable[Value] = ()) -> list[Value]:
 
 
 def _objects(t: ObjectType) -> list[Value]:
-    """An object without its optional attributes, and others that differ from it in one attribute."""
+    """An object without optional attributes, and objects that differ from it in one attribute."""
     parts = {name: suggested(part) for name, part in t.attributes.items() if name not in t.optional}
     first = {name: values[0] if values else Null() for name, values in parts.items()}
     others = [{**first, name: value} for name, values in parts.items() for value in values[1:]]
@@ -124,7 +124,7 @@ def _objects(t: ObjectType) -> list[Value]:
 
 
 def _near(value: Value) -> list[Value]:
-    """A value with which a variable is compared, and its neighbours."""
+    """The value and its neighbours."""
     if value.__class__ is bool or not isinstance(value, int):
         return [value]
     return [value, value + 1, value - 1]
@@ -134,7 +134,7 @@ def _near(value: Value) -> list[Value]:
 
 
 def expressions(module: ModuleConfig) -> Iterator[Expr]:
-    """All expressions of a module that show which values are relevant."""
+    """The expressions of a module that show which values matter."""
     yield from (local.expr for local in module.locals.values())
     yield from (output.value for output in module.outputs.values())
     for variable in module.variables.values():
@@ -160,15 +160,13 @@ def _of_body(body: Body) -> Iterator[Expr]:
 
 
 class VariableMentions:
-    """The variables of the root module on which an expression depends, also through locals and the arguments of
-    modules."""
+    """The root variables on which an expression depends, also through locals and module arguments."""
 
     def __init__(self, config: Config) -> None:
         self.modules = {module.path: module for module in config.root.walk()}
         self._known: dict[tuple[int, str], frozenset[str]] = {}
 
     def of(self, module: ModuleConfig, node: Any) -> frozenset[str]:
-        """The names of these variables for an expression in a module."""
         result: frozenset[str] = frozenset()
         for mention in variables(node):
             step = mention.steps[0] if isinstance(mention, nodes.Traversal) else None
@@ -211,7 +209,7 @@ def _comparisons(module: ModuleConfig, expr: Expr, mentions: VariableMentions) -
 
 
 def _constant(node: Any) -> Value:
-    """The value of a literal string, number or boolean, otherwise None."""
+    """The value of a literal string, number or boolean; None for other expressions."""
     if isinstance(node, nodes.Parens):
         return _constant(node.expr)
     if isinstance(node, nodes.Unary) and node.operator == "-":
@@ -235,7 +233,7 @@ def _inside(node: Any) -> Iterator[Any]:
 
 
 def is_refused(decl: VariableDecl, values: Mapping[str, Value]) -> bool | None:
-    """Whether a validation rejects the value that a variable has among these values; None if unknown."""
+    """Whether a validation rejects a variable's value; None if that is unknown."""
     scope = MappingScope({"var": dict(values)})
     unclear = False
     for rule in decl.validations:

@@ -1,6 +1,6 @@
-"""Coverage of a module: the parts that no run of its tests has reached: resources that were never planned, conditionals
-with a side that was never taken, count and for_each that were never empty or never non-empty, validations that never
-held or never failed, outputs that never had a value, policies that never or always denied."""
+"""Coverage of a module by its tests. Not covered are resources that were never planned, conditionals with a branch that
+was never taken, count and for_each that were never empty or always empty, validations that never held or never failed,
+outputs that never had a value, and policies that always denied or never did."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from planner.language.syntax.body import Block, Body, NativeBody
 from planner.logic.model.plan import Plan
 
 Key: TypeAlias = tuple[str, str, int]
-"""kind, file, offset; for a policy, its code instead of the file"""
+"""(kind, file, offset); for a policy, its code instead of the file"""
 Reached: TypeAlias = frozenset[tuple[Key, str]]
-"""the ways in which each item was reached"""
+"""how each item was reached"""
 NOTHING: Reached = frozenset()
 
 
 @frozen(eq=False)
 class CoverageItem:
-    """A part that tests can reach, in several `ways`. `kind` is resource, conditional, repetition, validation, output
-    or policy."""
+    """A part that tests can reach in several `ways`. `kind`: resource, conditional, repetition, validation, output or
+    policy."""
 
     kind: str
     name: str
@@ -47,18 +47,18 @@ class CoverageItem:
 
 @frozen(eq=False)
 class Coverage:
-    """All items of a configuration, by place, with the ways in which each was reached."""
+    """All items by place, with the ways in which each was reached."""
 
     items: tuple[tuple[CoverageItem, frozenset[str]], ...]
 
     @property
     def counts(self) -> tuple[int, int]:
-        """The number of ways that were reached, and the number of all ways."""
+        """(number of ways that were reached, number of all ways)."""
         return sum(len(seen) for _, seen in self.items), sum(len(item.ways) for item, _ in self.items)
 
 
 def coverage(config: Config, reached: Iterable[Reached], policies: Mapping[str, Span] = {}) -> Coverage:
-    """The coverage of a configuration, and of `policies`: the places of their codes."""
+    """`policies`: {code: place}."""
     seen: dict[Key, set[str]] = {}
     for one in reached:
         for key, way in one:
@@ -100,7 +100,7 @@ def _repetition(block: Any, name: str) -> Iterator[CoverageItem]:
 
 
 def reached(context: EvaluationContext, made: Plan | None) -> Reached:
-    """The parts that one run has reached, according to the values of its plan."""
+    """The items that a run has reached, from the values of its plan."""
     keys: set[tuple[Key, str]] = set()
     planned = {change.resource_address for change in made.changes} if made is not None else set()
     for module in context.all_instances():
@@ -138,18 +138,18 @@ def _add_repetition(keys: set[tuple[Key, str]], block: Any, instances: Any) -> N
             keys.add((("repetition", *_place(expr.span)), "some" if instances else "none"))
 
 
-# The conditionals of a module, and the values of the names in them: of the module, of the instances of a resource, and
-# of the repetitions around them (`for`, template directives, `dynamic` blocks).
+# The conditionals of a module, with the values of names in them: of the module, of a resource's instances, and of loops
+# around them (`for`, template directives, `dynamic` blocks).
 
 
 MOST = 1000
-"""the maximum number of elements for which one conditional is evaluated"""
+"""maximum number of elements for which a conditional is evaluated"""
 
 
 @frozen(eq=False)
 class Iteration:
-    """A loop over a collection. `names` are the names of the key and of the element, if they have any; a `dynamic`
-    block has a single name with both as attributes."""
+    """A loop over a collection. `names`: of the key and of the element; a `dynamic` block has one name with both as
+    attributes."""
 
     collection: Expr
     names: tuple[str | None, str]
@@ -158,12 +158,12 @@ class Iteration:
 
 
 Loops: TypeAlias = tuple[Iteration, ...]
-"""loops from the outermost to the innermost"""
+"""outermost first"""
 
 
 @frozen(eq=False)
 class ConditionalSite:
-    """A conditional, and its place: in a resource (otherwise in the module), and in these loops."""
+    """A conditional in a resource (None: in the module) and in loops."""
 
     owner: ResourceDecl | None
     source: Source
@@ -172,7 +172,6 @@ class ConditionalSite:
 
 
 def conditionals(module: ModuleConfig) -> Iterator[ConditionalSite]:
-    """Every conditional of a module."""
     for resource in module.resources.values():
         for expr, loops in _of_body(resource.body, ()):
             for node, inner in _inside(expr.node, expr.source, loops):
@@ -241,7 +240,7 @@ def _inside(node: Any, source: Source, loops: Loops) -> Iterator[tuple[nodes.Con
 
 
 def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
-    """The results of the condition, in the instances of its resource and for the elements of its loops."""
+    """The results of a condition in the instances of its resource and for the elements of its loops."""
     result: set[bool] = set()
     everything = (inner for scope in _scopes(module, place.owner) for inner in _repeated(scope, place.loops))
     for scope in islice(everything, MOST):
@@ -268,7 +267,7 @@ def _value(expr: Expr, scope: Scope) -> Value:
 
 
 def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scope]:
-    """The scopes of the block of a resource, one for each instance; or the scope of the module."""
+    """The scope of each instance of the resource; without a resource, of the module."""
     if owner is None:
         return [module.scope]
     expansion = module.resource(owner.key).expansion
@@ -277,7 +276,7 @@ def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scop
 
 
 def _repeated(scope: Scope, loops: Loops) -> Iterator[Scope]:
-    """The scopes inside loops, one for each element."""
+    """The scope for each element of the loops."""
     if not loops:
         yield scope
         return
@@ -296,7 +295,7 @@ def _repeated(scope: Scope, loops: Loops) -> Iterator[Scope]:
 
 
 class _Bound(Scope):
-    """A scope with some names in addition to the names of the surrounding scope."""
+    """A scope with additional names."""
 
     def __init__(self, around: Scope, names: Mapping[str, Value]) -> None:
         self.around, self.names = around, names

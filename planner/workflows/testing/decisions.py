@@ -1,4 +1,4 @@
-"""Decisions of the rules of rules/test about problems and runs."""
+"""The decisions of rules/test about problems and runs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ _PROBLEM = "problem"
 
 
 def counts_as(problem: Diagnostic, expected: bool) -> str:
-    """The effect of a problem in a plan or apply: nothing, error or warning. `expected`: the run expects that the
-    object of the problem fails."""
+    """Whether a problem counts as nothing, error or warning. `expected`: the run expects its object to fail."""
     return _counts_as(problem.severity, _without_address(problem.checked), expected)
 
 
@@ -42,7 +41,7 @@ def _counts_as(severity: str, checked: tuple[str, str, bool] | None, expected: b
 
 @frozen
 class RunFacts:
-    """The facts of a run. `problems`: error, assertion; `mentions`: the positions of the runs whose outputs it uses."""
+    """Facts of a run. `problems`: error, assertion. `mentions`: indexes of the runs whose outputs it uses."""
 
     done: bool = False
     problems: frozenset[str] = frozenset()
@@ -56,26 +55,26 @@ class RunFacts:
     keeps_state: bool = False
     mentions: frozenset[int] = frozenset()
     asks: bool = False
-    """whether the run may use outputs of other runs"""
+    """whether it may use outputs of any other run"""
 
 
 @frozen
 class RunDecisions:
-    """The decisions of the rules about the runs of a file, in their order."""
+    """The decisions about the runs of a file, in their order."""
 
     statuses: tuple[str, ...]
     status: str
     fails: tuple[str, ...]
     cleaning: tuple[tuple[str, int], ...]
-    """(state, run that last changed it), in the order in which states are cleaned up"""
+    """(state, run that last changed it), in the order of cleaning up"""
     kept: tuple[tuple[str, int], ...]
-    """(state, run that last changed it) of the states that are not cleaned up"""
+    """(state, run that last changed it) for states that are not cleaned up"""
 
 
 @frozen
 class Order:
-    """The order of runs according to the rules. For each run, by its position: the positions of the runs for which it
-    `waits` and, if it uses outputs, of all runs that come before it (`after`). Also the runs that are left out."""
+    """For each run by index: `waits`, the runs that must end first; `after`, all runs before it if it uses outputs.
+    `skipped`: runs that are left out."""
 
     waits: tuple[frozenset[int], ...]
     after: tuple[frozenset[int], ...]
@@ -83,13 +82,12 @@ class Order:
 
 
 def judge(runs: Sequence[RunFacts]) -> RunDecisions:
-    """The decisions about the runs of a file."""
     return _judge(tuple(runs))
 
 
 def order(runs: Sequence[RunFacts]) -> Order:
     """The order of a file's runs, and the runs that are left out."""
-    # for finished runs only the errors matter, so that the result for most files is already in the cache
+    # of finished runs only errors matter, so most files find their result in the cache
     return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
 
 
@@ -161,7 +159,7 @@ def _judge(runs: tuple[RunFacts, ...]) -> RunDecisions:
 
 
 def _ordered(states: Mapping[str, int], before: Iterable[Sequence[Any]]) -> list[str]:
-    """The states in the order in which they are cleaned up."""
+    """The states in the order of cleaning up."""
     later: dict[str, int] = dict.fromkeys(states, 0)
     for _, other in before:
         later[str(other)] += 1

@@ -23,8 +23,8 @@ _ALLOWED = (
 
 @frozen
 class Expectation:
-    """An object that is expected to fail: its address, and the address of its resource if it is an instance without a
-    key, which means all instances. `text` is its name, `span` its place."""
+    """An object that is expected to fail. `text`: its name. `covers_instances`: it is a resource, which means all its
+    instances."""
 
     address: str
     text: str
@@ -82,8 +82,8 @@ def _name(ref: Ref) -> str:
 
 
 def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """The remaining problems of a plan or apply: without expected failures, with failures of checks as errors, and with
-    an error for each object that should have failed but did not."""
+    """The problems that remain: expected failures are removed, failed checks become errors, and an object that should
+    have failed but did not is an error."""
     met: set[str] = set()
     left: list[Diagnostic] = []
     for problem in problems:
@@ -102,7 +102,7 @@ def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) ->
 
 
 def spoils_apply(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """Warnings about variables that were expected to fail and did, so that the run cannot be applied."""
+    """Warnings about variables that failed as expected, because of which the run cannot be applied."""
     diagnostics = []
     for problem in problems:
         checked = problem.checked

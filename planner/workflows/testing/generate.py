@@ -1,5 +1,5 @@
-"""A first test file for a module: runs with mocked providers, one run with the defaults, and one for each combination
-of variables that reaches a new part, or that a validation rejects."""
+"""Generates a first test file for a module, with mocked providers: one run with defaults, and one for each combination
+of variables that covers something new or that a validation rejects."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from planner.workflows.testing.suite import Suite, TestOptions, load_suite
 
 NAME = "generated.tftest.hcl"
 TRIALS = 150
-"""the maximum number of plans made to find the parts that values reach"""
+"""maximum number of plans to find what values reach"""
 COMBINATIONS = 16
-"""the maximum number of combinations of values for one condition"""
+"""maximum number of combinations of values for one condition"""
 _IMPURE = ("bcrypt", "plantimestamp", "timestamp", "uuid")
 _SOURCE = Source("", "")
 
@@ -44,8 +44,8 @@ Way = tuple[Key, str]
 
 @frozen(eq=False)
 class GeneratedRun:
-    """A run with these variables. `refused`: the variable whose validation must fail; `outputs` are known values of
-    primitive types; `remarks`: why the run does not pass."""
+    """A run with these variables. `refused`: the variable whose validation must fail. `outputs`: known values of
+    primitive types. `remarks`: why the run does not pass."""
 
     name: str
     values: Mapping[str, Value]
@@ -56,7 +56,7 @@ class GeneratedRun:
 
 @frozen(eq=False)
 class GeneratedTests:
-    """A test file: mocked providers (name, alias), runs, and the diagnostics of the file."""
+    """`mocks`: (name, alias) of mocked providers."""
 
     mocks: tuple[tuple[str, str], ...]
     runs: tuple[GeneratedRun, ...]
@@ -76,13 +76,12 @@ class _Tried:
 
 
 def generate(suite: Suite) -> GeneratedTests:
-    """A test file for the module of a suite."""
     return _Generator(suite).generate()
 
 
 def generate_into(options: TestOptions, written: Callable[[GeneratedTests], str]) -> str:
-    """Write a test file for a module into its test directory. Returns the name of the file. Raises Failure, for example
-    if a file with that name exists."""
+    """Write a test file into the module's test directory and return its name. Raises Failure, for example if the file
+    exists."""
     name = posixpath.normpath(posixpath.join(options.test_directory or DEFAULT_DIRECTORY, NAME))
     path = os.path.join(options.directory, name)
     if os.path.lexists(path):
@@ -140,7 +139,7 @@ class _Generator:
     # ---------------------------------------------------------------- values
 
     def _base(self) -> dict[str, Value]:
-        """A value for each variable that has no default."""
+        """A value for each variable without a default."""
         base: dict[str, Value] = {}
         for name, decl in self.declared.items():
             if decl.default is not None:
@@ -165,7 +164,7 @@ class _Generator:
             return True
 
     def _repaired(self, base: dict[str, Value], first: _Tried) -> tuple[dict[str, Value], _Tried]:
-        """Other values with which a plan succeeds, if there are any."""
+        """Values with which a plan succeeds, if one other value is enough; otherwise the given ones."""
         for name, value in self._others(base):
             result = self._try({**base, name: value})
             if result.passes:
@@ -173,7 +172,7 @@ class _Generator:
         return base, first
 
     def _others(self, base: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-        """Each value other than the default that a variable may have."""
+        """(variable, value) for each accepted value other than the default."""
         for name in self.declared:
             for value in self.candidates[name][0 if name in base else 1 :]:
                 if self._refused_by(name, base, value) is False:
@@ -212,7 +211,7 @@ class _Generator:
                     self._reach({**base, name: value}, f"refuses_{name}", name)
 
     def _reach(self, values: dict[str, Value], name: str, refused: str = "") -> None:
-        """Add a run if it reaches a new part."""
+        """Add a run if it reaches something new."""
         if self.trials >= TRIALS:
             return
         tried = self._try(values, refused)
@@ -232,7 +231,6 @@ class _Generator:
         return wanted <= self.covered
 
     def _try(self, values: Mapping[str, Value], refused: str = "") -> _Tried:
-        """The result of a plan with these values."""
         self.trials += 1
         given = {name: Expr(nodes.Literal(value, 0, 0), _SOURCE) for name, value in values.items()}
         expected = _reference(refused) if refused else ()
@@ -271,7 +269,7 @@ def _reference(variable: str) -> tuple[Reference, ...]:
 
 
 def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
-    """(name, alias) of every provider configuration of the root module, and diagnostics about the ones that cannot be
+    """(name, alias) of each provider configuration of the root module, and remarks about those that cannot be
     mocked."""
     root = config.root
     pairs: list[tuple[str, str]] = []

@@ -18,7 +18,7 @@ from planner.operations.providers_needed import needed_providers
 
 
 def all_beside(files: Iterable[TestFile], root: Config) -> bool:
-    """Whether the files can run at the same time, because no file uses anything that another file may change."""
+    """Whether the files can run in parallel, because none uses what another may change."""
     facts = FactBuilder()
     names = set()
     for file in files:
@@ -49,16 +49,15 @@ def _provisions(config: Config) -> bool:
     return any(resource.provisioners for module in config.root.walk() for resource in module.resources.values())
 
 
-# Runs the runs of one file, each after the runs for which it waits: one after the other, or in threads.
+# The runs of one file: each starts after the runs for which it waits, in a thread if several can start
 
 
 MOST = 10
-"""the maximum number of runs at the same time"""
+"""maximum number of parallel runs"""
 
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:
-    """Do the work of each run; runs are identified by their positions in the file. Exceptions of the work are raised
-    after all running work has ended."""
+    """Do the work of each run, given by index. Exceptions are raised after all running work has ended."""
     running = 0
     missing = [set(before) for before in waits]
     later: dict[int, list[int]] = {}

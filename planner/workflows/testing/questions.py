@@ -1,4 +1,4 @@
-"""Expectations of runs about policies and the graph of their plan, in files with planner's own suffix."""
+"""Expectations of runs about policies and about the plan's graph, in files with planner's own suffix."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answers(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> list[Diagnostic]:
-    """Errors for policies and queries whose results for the plan of a run are not the expected ones."""
+    """Errors for policies and queries with other results than expected."""
     plan = _as_made(made, loaded, variables, policies)
     problems: list[Diagnostic] = []
     try:
@@ -68,7 +68,7 @@ def _as_made(
 
 
 def policy_places(loaded: Loaded[Options], policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
-    """The codes of the active policies, each with its first place; empty if the policies have errors."""
+    """{code: first place} of the active policies; empty if they have errors."""
     named, standing = policies
     options = OperationOptions(directory=loaded.options.directory, policies=named, standing_policies=standing)
     try:
@@ -84,8 +84,7 @@ def policies_reached(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Reached:
-    """The policies that deny the plan of a run, and the policies that pass it; undecided policies are in neither
-    list."""
+    """The policies that deny the plan, and those that pass it; undecided policies are in neither set."""
     try:
         verdict, _, _ = judged_plainly(_as_made(made, loaded, variables, policies))
     except Failure:
@@ -123,12 +122,12 @@ def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Pla
 
 
 def _is_meant(asked: str | None, address: str) -> bool:
-    """Whether an address is the address that a run names; a resource or module without a key means all instances."""
+    """Whether an address is the one that a run names; without a key, that means all instances."""
     return asked is None or address == asked or address.startswith(f"{asked}[")
 
 
 def _objects(made: Plan) -> Iterator[str]:
-    """The possible subjects of policies: objects, outputs, provider configurations and module instances."""
+    """Possible subjects of policies: objects, outputs, provider configurations and module instances."""
     states = [made.prior_state, *([] if made.planned_state is None else [made.planned_state])]
     objects = {c.address for c in made.changes}.union(*({a for a, _ in object_addresses(state)} for state in states))
     yield from objects
@@ -138,7 +137,7 @@ def _objects(made: Plan) -> Iterator[str]:
 
 
 def _placed(problems: Iterable[Diagnostic], query: QueryExpectation) -> Iterator[Diagnostic]:
-    """Problems of a query, at its place in the test file."""
+    """Problems of a query, located in the test file."""
     for problem in problems:
         yield evolve(problem, subject=query.span, detail=f"{problem.detail}\n\nThe query is {query.question}")
 

@@ -1,4 +1,4 @@
-"""The results of test files for people and programs: results of files and runs, remaining states, and totals."""
+"""The results of test files for people and programs: files, runs, remaining states and totals."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _COLOURS = {"pass": "green", "fail": "red", "skip": "grey", "pending": "grey"}
 
 
 def word(status: str) -> str:
-    """The status that is shown to people: a run that could not be started counts as failed."""
+    """The status for people: a run that could not start has failed."""
     return _WORDS.get(status, status)
 
 
 def summary(status: str, files: Iterable[TestFileResult]) -> str:
-    """The sum of all runs in one line."""
+    """Example: `Success! 3 passed, 0 failed.`"""
     counts = _counts(files)
     skipped = f", {counts['skip']} skipped" if counts["skip"] else ""
     title = "Success!" if status == "pass" else "Failure!"
@@ -46,45 +46,45 @@ def _counts(files: Iterable[TestFileResult]) -> dict[str, int]:
 
 
 class TestView:
-    """The output while tests run. This base class does nothing."""
+    """Output while tests run. This base class does nothing."""
 
     __test__ = False
 
     def start(self) -> None:
-        """Called when the tests begin."""
+        """The tests begin."""
 
     def abstract(self, files: list[TestFileResult]) -> None:
-        """Called before these files are run."""
+        """These files are about to run."""
 
     def file(self, file: TestFileResult) -> None:
-        """Called when all runs of a file have ended."""
+        """All runs of a file have ended."""
 
     def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
-        """A state was cleaned up, with the settings of this run."""
+        """A state was cleaned up with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """Called when the rest of a state is about to be written to a file."""
+        """The rest of a state is about to be written to a file."""
 
     def diagnostics(
         self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
-        """Problems, perhaps about a file and a run of it."""
+        """Problems, perhaps of a file and one of its runs."""
 
     def stopping(self) -> None:
-        """Called when a stop was requested."""
+        """A stop was requested."""
 
     def interrupted(self, what: Interrupted) -> None:
-        """Called when everything was stopped immediately."""
+        """Everything was stopped at once."""
 
     def conclusion(self, status: str, files: list[TestFileResult]) -> None:
-        """Called when all files have ended."""
+        """All files have ended."""
 
     def coverage(self, coverage: Coverage) -> None:
-        """Show the parts of the module that runs have reached."""
+        """Show what runs have reached."""
 
 
 class HumanTestView(TestView):
-    """Shows the results as text on the terminal."""
+    """Text for a terminal."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
@@ -185,7 +185,7 @@ class HumanTestView(TestView):
 
 
 class JsonTestView(TestView):
-    """Writes one JSON object on each line."""
+    """One JSON object on each line."""
 
     def __init__(self, lines: JsonLines) -> None:
         self.lines = lines
@@ -230,7 +230,7 @@ class JsonTestView(TestView):
         shown, schema_of = run.shown, run.shown.loaded.schemas.schema
         if shown.state is None:
             data = plan_json(shown.plan, shown.loaded.config, schema_of)
-            data.pop("prior_state", None)  # the output of tests does not contain this member
+            data.pop("prior_state", None)  # OpenTofu's output for tests lacks this member
             self._message("-verbose flag enabled, printing plan", "test_plan", data, file, run)
         else:
             data = state_json(shown.state, schema_of)
@@ -302,7 +302,7 @@ class JsonTestView(TestView):
 
 
 class TestViews(TestView):
-    """Passes all output to several views."""
+    """Passes everything to several views."""
 
     def __init__(self, *views: TestView) -> None:
         self.views = views

@@ -1,4 +1,4 @@
-"""Reports in files for other programs: coverage as JSON and lcov, and JUnit."""
+"""Reports in files: coverage as JSON and lcov, and JUnit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.workflows.testing.results import RunResult, TestFileResult
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """The parts that were not reached, and the share of reached parts."""
+    """The items that were not reached, and the share of those that were."""
     count, of = coverage.counts
     lines = []
     for item, seen in coverage.items:
@@ -31,7 +31,6 @@ def coverage_text(coverage: Coverage) -> str:
 
 
 def coverage_json(coverage: Coverage) -> dict[str, Any]:
-    """The coverage as a document."""
     count, of = coverage.counts
     return {
         "format_version": "1.0",
@@ -52,7 +51,7 @@ def coverage_json(coverage: Coverage) -> dict[str, Any]:
 
 
 def coverage_lcov(coverage: Coverage) -> str:
-    """A record for each file: its lines with parts to reach, and a branch for each possible outcome of a part."""
+    """For each file: its lines with items, and a branch for each way to reach one."""
     files: dict[str, list[tuple[int, list[bool]]]] = {}
     for item, seen in coverage.items:
         entry = item.span.line, [way in seen for way in item.ways]
@@ -73,15 +72,15 @@ def coverage_lcov(coverage: Coverage) -> str:
     return "\n".join([*lines, ""])
 
 
-# Test files as JUnit XML, as CI servers read it: a suite for each file, a test case for each run.
+# Test files as JUnit XML: a suite for each file, a test case for each run.
 
-# Other characters are not valid in XML 1.0, even if they are escaped.
+# characters that XML 1.0 forbids even in escaped form
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _COUNTED = ("skip", "fail", "error")
 
 
 def junit(files: Iterable[TestFileResult]) -> str:
-    """A run with an assertion that does not hold is a failure; a run that could not be executed is an error."""
+    """A failed assertion is a failure; a run that could not be executed is an error."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?><testsuites>']
     for file in files:
         skipped, failures, errors = (sum(run.status == status for run in file.runs) for status in _COUNTED)
@@ -114,11 +113,11 @@ def _attribute(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Text as a CDATA section of XML."""
+    """The text as a CDATA section."""
     return f"<![CDATA[{_NOT_XML.sub(chr(0xFFFD), text).replace(']]>', ']]]]><![CDATA[>')}]]>"
 
 
-# A generated test file as text.
+# Generated test files
 
 
 _HEAD = (
@@ -129,7 +128,6 @@ _HEAD = (
 
 
 def generated_text(made: GeneratedTests) -> str:
-    """The text of a generated test file."""
     parts = ["\n".join(_comment([_HEAD, *made.remarks]))]
     parts += ["\n".join(_mock(name, alias)) for name, alias in made.mocks]
     parts += ["\n".join(_run(run)) for run in made.runs]
@@ -171,7 +169,7 @@ def _run(run: GeneratedRun) -> Iterator[str]:
 
 
 def literal(value: Value) -> str:
-    """A known value, without marks, as an expression on one line."""
+    """A known value without marks, as source on one line."""
     if is_null(value):
         return "null"
     if value.__class__ is bool:

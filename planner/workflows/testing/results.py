@@ -1,4 +1,4 @@
-"""Results of test files, of their runs, and of cleaning up after them."""
+"""Results of test files, of their runs, and of cleaning up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.world.state.model import State
 from planner.world.state.workspace import data_directory
 
 Status: TypeAlias = str
-"""pending, skip, pass, fail, error"""
+"""pending, skip, pass, fail or error"""
 
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class RunView:
-    """The result of a run for views: its plan, and the state after an apply."""
+    """The data of a run for views: its plan, and the state after an apply."""
 
     loaded: Loaded[Options]
     plan: Plan
@@ -40,7 +40,7 @@ class RunView:
 
 @define(eq=False)
 class RunResult:
-    """One run of a file; `index` is its position in the file."""
+    """A run of a file. `index`: its position there."""
 
     run: TestRun
     index: int
@@ -49,9 +49,9 @@ class RunResult:
     shown: RunView | None = None
     seconds: float = 0.0
     began: float = 0.0
-    """the start, in seconds since 1970"""
+    """in seconds since 1970"""
     problems: tuple[str, ...] = ()
-    """the problems of a run that was executed in another process, as text"""
+    """problems as text, of a run in another process"""
 
     @property
     def name(self) -> str:
@@ -59,7 +59,7 @@ class RunResult:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The problems, each in a short form with its place."""
+        """The problems in short form, with places."""
         texts = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
         details = (d.detail for d in self.diagnostics if d.is_error)
         return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(texts, details, strict=True))
@@ -67,16 +67,14 @@ class RunResult:
 
 @define(eq=False)
 class TestFileResult:
-    """The results of one test file."""
-
     file: TestFile
     runs: list[RunResult]
     status: Status = "pass"
     cleanup_failed: bool = False
     reached: list[Reached] = field(factory=list)
-    """the coverage of the module by its runs, if requested"""
+    """what its runs have reached, if coverage is requested"""
     read: tuple[str, ...] = ()
-    """the files that functions read during its runs"""
+    """files that functions read during its runs"""
 
     @property
     def name(self) -> str:
@@ -89,14 +87,14 @@ class TestFileResult:
 
 @frozen(eq=False)
 class Left:
-    """The rest of a state after cleaning up, with the problems that prevented its removal."""
+    """The rest of a state after cleaning up, and why it remains."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def objects(self) -> tuple[tuple[str, str], ...]:
-        """(address, deposed key) of all objects that remain in the state."""
+        """(address, deposed key) of the remaining objects."""
         return tuple(object_addresses(self.state))
 
     @property
@@ -107,9 +105,8 @@ class Left:
 
 @frozen(eq=False)
 class Interrupted:
-    """The objects at the moment of an immediate stop: states by the name of the run that last changed them (the state
-    of the module under test has the key None), and the objects that were being created, with the runs that created
-    them."""
+    """The objects when everything was stopped at once. `states`: each with the run that last changed it (None: the
+    module under test). `creating`: addresses of objects that a run was creating."""
 
     file: TestFileResult
     states: tuple[tuple[RunResult | None, State], ...]
@@ -120,26 +117,26 @@ class TestListener(Protocol):
     """Receives the events of running tests."""
 
     def abstract(self, files: list[TestFileResult]) -> None:
-        """Called before these files are run."""
+        """These files are about to run."""
 
     def file(self, file: TestFileResult) -> None:
-        """Called when all runs of a file have ended, before anything is cleaned up."""
+        """All runs of a file have ended; nothing is cleaned up yet."""
 
     def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
-        """A state was cleaned up, with the settings of this run."""
+        """A state was cleaned up with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """Called before the remains of a state are written to a file."""
+        """The rest of a state is about to be written to a file."""
 
     def diagnostics(self, problems: Iterable[Diagnostic], file: TestFileResult, run: RunResult) -> None:
-        """Problems about a run that do not count as its failures."""
+        """Problems of a run that are not failures."""
 
     def interrupted(self, what: Interrupted) -> None:
-        """Called when everything was stopped immediately."""
+        """Everything was stopped at once."""
 
 
 def object_addresses(state: State) -> Iterator[tuple[str, str]]:
-    """(address, deposed key) of every object of a state."""
+    """(address, deposed key) of all objects."""
     for address in sorted(state.resources):
         resource = state.resources[address]
         for key, instance in resource.instances.items():
@@ -149,21 +146,21 @@ def object_addresses(state: State) -> Iterator[tuple[str, str]]:
                 yield address + format_key(key), deposed
 
 
-# States of runs that are written to files: states that could not be cleaned up, and states that runs keep.
+# States of runs in files: those that could not be cleaned up, and those that runs keep.
 
 
 LEFT_OVER = "errored_test.tfstate"
-"""the file for a state that could not be cleaned up"""
+"""file for a state that could not be cleaned up"""
 
 
 def kept_path(file: TestFile, state: str) -> str:
-    """The path for a state that a run keeps."""
+    """Where a run's kept state is written."""
     name = f"{quote(file.name, safe='')}{'-' * bool(state)}{quote(state, safe='')}.tfstate"
     return os.path.join(data_directory(os.environ), "test", name)
 
 
 def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
-    """An error if the state that the run will keep still exists from an earlier test."""
+    """An error if the state that a run will keep still exists from an earlier test."""
     if not run.keeps_state:
         return []
     path = kept_path(file, state_name(run))
@@ -177,8 +174,7 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
 
 
 def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnostic]]:
-    """Write a state to a new file, safely even if other processes do so at the same time. Returns the path and the
-    problems."""
+    """Write a state to a new file, even if other processes do so concurrently. Returns its path and the problems."""
     with suppress(OSError):  # opening the file reports the problem
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     root, ending = os.path.splitext(path)

@@ -1,4 +1,4 @@
-"""Executes the runs of one test file, one after the other, and cleans up after them."""
+"""Executes the runs of a test file and cleans up after them."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ from planner.world.state.model import State
 
 @define(eq=False)
 class Subjects:
-    """The configurations of runs. A configuration that several runs share is created once."""
+    """The configurations of runs; runs share equal ones."""
 
     of_root: Loaded[Options]
     given: RawVariables
     parallelism: int = 10
     policies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """the directories and files of policies, and the policies of the organisation"""
+    """directories and files of policies, and policies of the organisation"""
     others: tuple[Config, ...] = ()
-    """the modules of all runs; their providers are also needed by the test of the root module"""
+    """modules of all runs, whose providers a test of the root module needs, too"""
     _made: dict[tuple[int, int, int], TestedConfiguration] = field(factory=dict)
     _loaded: dict[int, Loaded[Options]] = field(factory=dict)
 
@@ -71,7 +71,7 @@ class Subjects:
         return run.config or self.of_root.config
 
     def forget(self) -> None:
-        """Forget a finished file."""
+        """Discard the configurations of a finished file."""
         plain = {key: made for key, made in self._made.items() if key[1] == 0}
         for key, made in self._made.items():
             if key not in plain:
@@ -80,7 +80,7 @@ class Subjects:
         self._made = plain
 
     def subject(self, file: TestFile, run: TestRun, values: RunValues) -> TestedConfiguration:
-        """The configuration of a run, with the diagnostics of creating it."""
+        """The configuration of a run."""
         config = self.config(run)
         of_file = file.mocks or file.overrides or file.module_overrides or file.providers
         of_run = run.providers or run.overrides or run.module_overrides
@@ -107,7 +107,7 @@ class Subjects:
 
 @define(eq=False)
 class _Kept:
-    """A state, and the run that last changed it."""
+    """A state and the run that last changed it."""
 
     state: State = field(factory=State)
     run: RunResult | None = None
@@ -115,8 +115,6 @@ class _Kept:
 
 
 class FileRunner:
-    """Executes the runs of one file."""
-
     def __init__(
         self,
         result: TestFileResult,
@@ -178,7 +176,7 @@ class FileRunner:
         return judge(self.facts)
 
     def _values(self, it: RunResult) -> tuple[RunValues | None, list[Diagnostic]]:
-        """The values of the variables of a run, which may use the outputs of the runs before it."""
+        """The values of a run's variables, which may use outputs of the runs before it."""
         outputs = self.outputs.of(self.order.after[it.index])
         declared = self.subjects.config(it.run).root.variables
         return run_values(declared, self.result.file, it.run, self.subjects.given, outputs)
@@ -186,13 +184,13 @@ class FileRunner:
     def _now(self, it: RunResult, **known: Any) -> None:
         self.facts[it.index] = evolve(self.facts[it.index], **known)
         if "error" in known.get("problems", ()) or "stop_requested" in known:
-            self.order = order(self.facts)  # the order is final: nothing that is found later excludes a run
+            self.order = order(self.facts)  # final: nothing can exclude a run any more
 
     def _failed(self, it: RunResult, kind: str = "error") -> None:
         self._now(it, problems=self.facts[it.index].problems | {kind})
 
     def _passes(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
-        """Report problems of a run. Returns whether it can continue."""
+        """Record problems of a run. Returns whether it can continue."""
         items = list(problems)
         it.diagnostics += items
         if has_errors(items):
@@ -285,7 +283,7 @@ class FileRunner:
         if not is_limited(it.run) and not self._passes(it, subject.validate()):
             return
         errors = [d for d in problems if d.is_error]
-        # diagnostics of checks are repeated by the apply, if there is one
+        # an apply repeats the diagnostics of checks
         diagnostics = [d for d in problems if not d.is_error and (errors or not _of_check(d))]
         if not self._passes(it, [*diagnostics, *errors, *spoils_apply(problems, expected)]) or made is None:
             return
@@ -319,7 +317,7 @@ class FileRunner:
         subject: TestedConfiguration,
         values: RunValues,
     ) -> None:
-        """Record which parts of the tested module the run has reached."""
+        """Record what the run has reached in the module under test."""
         if self.covers and it.run.module is None:
             from planner.workflows.testing.coverage import reached
 
@@ -330,7 +328,7 @@ class FileRunner:
                 self.result.reached.append(policies_reached(made, subject.loaded, values.root, self.subjects.policies))
 
     def _ask(self, it: RunResult, made: Plan, subject: TestedConfiguration, values: RunValues) -> None:
-        """Check the expectations about policies for the plan, and about its graph."""
+        """Check the expectations about policies and about the plan's graph."""
         if it.run.policies or it.run.queries:
             from planner.workflows.testing.questions import answers
 
@@ -342,7 +340,7 @@ class FileRunner:
     def _assert(
         self, it: RunResult, scope: AssertionScope, values: RunValues, context: Callable[[], EvaluationContext]
     ) -> None:
-        """Check the assertions. `context`: has all values, for explaining failed assertions."""
+        """Check the assertions. `context` has all values, to explain a failure."""
         for rule in it.run.assertions:
             verdict, item = check(rule, scope)
             if verdict == "fail" and self.tells_causes:
@@ -356,18 +354,18 @@ class FileRunner:
                 self._failed(it, "error" if verdict == "error" else "assertion")
 
     def interrupted(self) -> Interrupted:
-        """The objects that exist when the user stops the tests immediately."""
+        """The objects when the user stops the tests at once."""
         states = [
             (None if not key else kept.run, kept.state)
             for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
             if kept.state.resources
         ]
-        under_way = dict(self.under_way)  # a copy, because other runs continue meanwhile
+        under_way = dict(self.under_way)  # a copy, because other runs continue
         creating = tuple((self.result.runs[i], under_way[i].creating) for i in sorted(under_way))
         return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
-        """Write all states when the user stops the tests immediately, because they will not be cleaned up."""
+        """Write all states when the user stops the tests at once, because they are not cleaned up."""
         for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
                 path, problems = save_beside(kept.state)
@@ -377,7 +375,7 @@ class FileRunner:
     # ---------------------------------------------------------------- cleaning up
 
     def clean_up(self) -> None:
-        """Destroy the objects of the file's runs, except the objects to keep."""
+        """Destroy the objects of the file's runs, except kept states."""
         judged = self.judged
         for key, index in judged.kept:
             it, state = self.result.runs[index], self.states[key].state
@@ -402,7 +400,7 @@ class FileRunner:
                 self.listener.diagnostics(save(left.state, LEFT_OVER), self.result, it)
 
     def _report_lost(self, it: RunResult) -> None:
-        """Report an object that was not cleaned up, or that was not kept as requested."""
+        """Report a state that was not cleaned up, or not kept as requested."""
         self._now(it, cleanup_failed=True)
         self.result.cleanup_failed = True
 
@@ -426,7 +424,7 @@ def _planned_outputs(made: Plan) -> dict[str, Value]:
 
 
 def _state_outputs(config: Config, state: State) -> dict[str, Value]:
-    """The outputs in the state; outputs that are missing there are null."""
+    """The outputs in the state; missing ones are null."""
     result: dict[str, Value] = {}
     for name in config.root.outputs:
         recorded = state.outputs.get(name)
@@ -438,8 +436,7 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
 def _context(
     subject: TestedConfiguration, made: Plan, state: State, values: RunValues, is_whole: bool
 ) -> EvaluationContext:
-    """The evaluation context after an apply. `is_whole`: include all values, and not only the values of resources and
-    variables."""
+    """The evaluation context after an apply. `is_whole`: with all values, not only those of resources and variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)
     context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)

@@ -1,4 +1,4 @@
-"""All test files of a root module."""
+"""The test files of a root module."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from planner.workflows.testing.variables import global_values
 from planner.world.state.workspace import data_directory
 
 _WORTH_IT = 4
-"""the number of files from which on they run in processes by default"""
+"""number of files from which on they run in several processes by default"""
 
 
 @frozen(eq=False)
 class TestOptions(Options):
-    """The options of `test`. `test_directory`: "" for the default one; `filters`: the files to run, by name."""
+    """Options of `test`. `test_directory`: "" for the default. `filters`: names of the files to run."""
 
     __test__ = False
 
@@ -43,33 +43,31 @@ class TestOptions(Options):
     filters: tuple[str, ...] = ()
     verbose: bool = False
     parallelism: int | None = None
-    """the number of files that run at the same time; None: as many as processors, if no file uses real objects"""
+    """number of files in parallel; None: as many as processors, if no file uses real objects"""
     walk_parallelism: int = 10
     covers: bool = False
-    """whether the parts that runs reach are recorded"""
+    """whether to record coverage"""
     policies: tuple[str, ...] = ()
     """directories and files of policies"""
     standing_policies: tuple[str, ...] = ()
     """policies of the organisation"""
     tells_causes: bool = False
-    """whether the sources of the values in a failed assertion are reported"""
+    """whether to explain the values in a failed assertion"""
 
 
 @frozen(eq=False)
 class Suite:
-    """Test files, ready to run."""
-
     options: TestOptions
     loaded: Loaded[Options]
     files: tuple[TestFile, ...]
     problems: tuple[Diagnostic, ...] = ()
     given: dict[str, object] = field(factory=dict)
     others: tuple[Config, ...] = ()
-    """the modules that runs name"""
+    """modules that runs name"""
 
 
 def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
-    """The test files of a directory with everything that they need; None if there are errors. No backend is opened."""
+    """None if there are errors. No backend is opened."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return _load(options, diagnostics), diagnostics
@@ -97,7 +95,7 @@ def _load(options: TestOptions, diagnostics: Diagnostics) -> Suite:
 
 
 def _select(files: tuple[TestFile, ...], filters: tuple[str, ...], diagnostics: Diagnostics) -> tuple[TestFile, ...]:
-    """The files that the filters name. Raises Failure for a filter that matches no file."""
+    """Raises Failure if a filter matches no file."""
     if not filters:
         return files
     names = [file.name for file in files]
@@ -113,7 +111,7 @@ def _select(files: tuple[TestFile, ...], filters: tuple[str, ...], diagnostics: 
 
 
 def processes(suite: Suite) -> int:
-    """The number of files that are run at the same time."""
+    """The number of files that run in parallel."""
     count, wanted = len(suite.files), suite.options.parallelism
     if wanted is not None:
         return max(1, min(wanted, count))
@@ -127,7 +125,7 @@ def _processes(suite: Suite, count: int) -> int:
 
 
 class SuiteRunner:
-    """Runs the files of a suite, in any order. `wakes_providers`: start the providers of the first run at once, in this
+    """Runs the files of a suite in any order. `wakes_providers`: start the first run's providers at once, in this
     process."""
 
     def __init__(self, suite: Suite, wakes_providers: bool = False) -> None:
@@ -141,7 +139,7 @@ class SuiteRunner:
         )
 
     def carry_out(self, index: int, listener: TestListener, stopping: Callable[[], bool]) -> TestFileResult:
-        """All runs of a file, and cleaning up after it."""
+        """All runs of a file, with cleaning up."""
         result, options = self.results[index], self.suite.options
         tells = options.verbose, options.tells_causes, options.covers
         runner = FileRunner(result, self._subjects, listener, stopping, *tells)
@@ -158,7 +156,7 @@ class SuiteRunner:
         return result
 
     def close(self) -> None:
-        """End the providers that were started."""
+        """Stop the providers."""
         self.suite.loaded.schemas.close()
 
 
@@ -173,7 +171,7 @@ def suite_status(results: list[TestFileResult]) -> tuple[str, bool]:
     return suite(runs)
 
 
-# The test files to run again after changes of files.
+# The test files to run again after changes of files
 
 
 _MODULE = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")
@@ -183,15 +181,14 @@ _RULES = (".dl", ".toml")
 
 @frozen(eq=False)
 class TestInputs:
-    """The files that a test file reads: `paths`, and all files of a kind in `directories` (path, kind)."""
+    """The files that a test file reads: `paths`, and all files of a kind in `directories`, as (path, kind)."""
 
     paths: frozenset[str]
     directories: frozenset[tuple[str, str]]
 
 
 def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestInputs]:
-    """The inputs of each file of a suite, by name. `read`: the files that functions read during its run; under "" the
-    files read for all of them."""
+    """{test file: its inputs}. `read`: {test file: files that functions read in its runs}; "" for all of them."""
     options = suite.options
     shared = read_by_all(options) | {*read.get("", ())}
     values = {posixpath.normpath(options.test_directory or "tests"), "."}
@@ -213,14 +210,14 @@ def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestIn
 
 
 def read_by_all(options: TestOptions) -> frozenset[str]:
-    """Files that are read for any test file."""
+    """Files that every test file depends on."""
     values = {value for kind, value in options.var_args if kind == "var-file"}
     manifest = manifest_path(options.directory, data_directory(os.environ))
     return frozenset(map(os.path.normpath, {*values, manifest, ".terraform.lock.hcl"}))
 
 
 def kind_of(path: str) -> str:
-    """The kind of a file according to its name: module, mocks, rules or other."""
+    """The kind of a file by its name: module, mocks, rules or other."""
     if path.endswith(MOCKS):
         return "mocks"
     if path.endswith(_RULES):
@@ -231,7 +228,7 @@ def kind_of(path: str) -> str:
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> dict[str, str]:
-    """The files to run, each with a path that was changed, or "" when it was never run."""
+    """{file to run: changed path, or "" if it has never run}."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)

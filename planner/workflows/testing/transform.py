@@ -1,5 +1,5 @@
-"""The configuration for a run: with the providers of the test file, mocked ones, and made-up resources and modules.
-Changes for a run are made in a copy, so that they affect no other run or file."""
+"""The configuration of a run, with the test file's providers, mocks and overrides. Changes are made in a copy, so that
+they affect no other run."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from planner.workflows.testing.variables import names_of
 
 
 def transformed(config: Config, file: TestFile, run: TestRun, scope: Scope) -> tuple[Config, list[Diagnostic]]:
-    """The configuration under test, changed for a run. `scope`: the names to which the providers of the test file may
-    refer."""
+    """`scope`: names to which the test file's providers may refer."""
     problems = Problems()
     root = _with_providers(config.root, file, run, scope, problems)
     root = _with_resources(root, file, run, problems)
@@ -68,7 +67,7 @@ def _with_providers(root: ModuleConfig, file: TestFile, run: TestRun, scope: Sco
 
 
 def _fill(provider: ProviderDecl, scope: Scope) -> ProviderDecl:
-    """The provider, with references that are valid only in the test file replaced by values."""
+    """The provider with the values of references that only the test file knows."""
     return provider if provider.mocking is not None else evolve(provider, body=evaluated_body(provider.body, scope))
 
 
@@ -146,7 +145,7 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
             if name not in module.outputs:
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
-        # skipped if the module is in a module that was emptied before
+        # a module around it was overridden already
         if not any(override.path[: len(path)] == path for path in emptied):
             root = _replace_module(root, override.path, _giving(override))
             emptied.add(override.path)
@@ -210,7 +209,7 @@ def _replace_module(
 
 
 def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride]) -> list[Diagnostic]:
-    """Errors for several overrides of the same object in a file or run."""
+    """Errors for objects that a file or run overrides twice."""
     problems = Problems()
     seen: set[str] = set()
     for override in overrides:
@@ -229,11 +228,11 @@ def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride])
     return problems
 
 
-# Bodies of provider blocks in test files, in which expressions may refer to earlier runs.
+# Provider blocks in test files, whose expressions may refer to earlier runs
 
 
 def evaluated_body(body: Body, scope: Scope) -> Body:
-    """The body, with expressions that refer to earlier runs replaced by their values."""
+    """The body with the values of expressions that refer to earlier runs."""
     if not isinstance(body, NativeBody):
         return body
     attributes = {name: _provider_bodies_filled(attribute, scope) for name, attribute in body.attributes.items()}

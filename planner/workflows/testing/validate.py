@@ -1,4 +1,4 @@
-"""`validate` with test files: checks the files themselves and the modules of their runs."""
+"""`validate` with test files: checks the files and the modules of their runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.world.state.workspace import data_directory
 
 
 def validate_with_tests(options: Options, test_directory: str = "") -> list[Diagnostic]:
-    """The problems of the configuration itself and of its test files. `test_directory`: "" for the default one."""
+    """Problems of the configuration and of its test files. `test_directory`: "" for the default."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)

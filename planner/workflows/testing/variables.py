@@ -1,4 +1,4 @@
-"""Values in test files: of the variables of a run, and of references in expressions there."""
+"""Values in test files: of a run's variables, and of references in expressions."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from planner.language.syntax.nodes import GetAttr, Variable
 
 @define(eq=False)
 class Outputs:
-    """The outputs of finished runs of a file, by the run's position, with its name."""
+    """{index of a finished run: (its name, its outputs)}."""
 
     by_run: dict[int, tuple[str, dict[str, Value]]] = field(factory=dict)
 
     def of(self, runs: Collection[int]) -> dict[str, dict[str, Value]]:
-        """The outputs of these runs, by name; if two have the same name, the outputs of the later one."""
+        """{run name: outputs} of these runs; of equal names the later."""
         return dict(self.by_run[index] for index in sorted(runs) if index in self.by_run)
 
 
 def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """The values of variables from the command, and from the files of the test directory, which take precedence."""
+    """The values of variables from the command and from files in the test directory, which take precedence."""
     if os.path.normpath(test_directory) == ".":
         return given, []
     return add_automatic_files(directory, test_directory, given)
@@ -43,8 +43,8 @@ def global_values(directory: str, test_directory: str, given: RawVariables) -> t
 
 @frozen(eq=False)
 class RunValues:
-    """The values of a run. `root`: the values of the module's variables; `known`: the values of `var` in assertions,
-    including values set only in the test file; `scope`: the scope of expressions in the test file."""
+    """The values of a run. `root`: of the module's variables. `known`: of `var` in assertions, with values that only
+    the test file sets. `scope`: for expressions in the test file."""
 
     root: Mapping[str, RootVariable]
     known: Mapping[str, Value]
@@ -58,7 +58,7 @@ def run_values(
     given: RawVariables,
     outputs: Mapping[str, Mapping[str, Value]],
 ) -> tuple[RunValues | None, list[Diagnostic]]:
-    """The values of a run; None if there are errors. `outputs`: the outputs of the runs before it, by name."""
+    """None if there are errors. `outputs`: {earlier run: outputs}."""
     problems = Problems()
     general = _general(declared, given, problems)
     runs = {name: dict(values) for name, values in outputs.items()}
@@ -90,7 +90,7 @@ def run_values(
 
 
 def _general(declared: Mapping[str, VariableDecl], given: RawVariables, problems: Problems) -> dict[str, Value]:
-    """`var` in the test file: the values from the command, and the defaults of the module."""
+    """`var` in the test file: values from the command, and defaults of the module."""
     result: dict[str, Value] = {}
     for name in sorted(declared.keys() | given.keys()):
         decl, raw = declared.get(name), given.get(name)
@@ -124,7 +124,7 @@ def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:
 
 
 def _root(decl: VariableDecl, raw: Value | None, where: Span | None, giver: str, problems: Problems) -> RootVariable:
-    """The value of a variable of the module: the given value, converted, or its default."""
+    """The value of a module's variable: the given value, converted, or the default."""
     nothing = RootVariable(Unknown(decl.constraint.type), None, "default", decl.span)
     if raw is None or (is_null(raw) and not decl.nullable and decl.default is not None):
         if decl.default is None:
@@ -158,13 +158,12 @@ def _root(decl: VariableDecl, raw: Value | None, where: Span | None, giver: str,
 
 
 def names_of(expr: Expr) -> Iterator[str]:
-    """The root names that an expression refers to."""
     for node in variables(expr.node):
         yield node.name if isinstance(node, Variable) else node.root
 
 
 def mentioned_runs(file: TestFile, run: TestRun) -> frozenset[str]:
-    """The names of the runs whose outputs a run uses; "" means any of them."""
+    """The names of the runs whose outputs a run uses; "" means any run."""
     exprs = [*file.variables.values(), *run.variables.values()]
     for provider in (*file.providers.values(), *file.mocks.values()):
         exprs += [provider.for_each] if provider.for_each is not None else []
@@ -190,16 +189,16 @@ def _expressions(body: Body) -> Iterator[Expr]:
             yield from _expressions(block.body)
 
 
-# `plan_options` of runs: their addresses, and the effects of limiting a plan to them.
+# `plan_options`: addresses, and the effects of limiting a plan to these
 
 
 def is_limited(run: TestRun) -> bool:
-    """Whether the limits of a run's plan may hide problems of the configuration itself."""
+    """Whether a run's limits may hide problems of the configuration."""
     return run.settings.mode != "normal" or bool(run.settings.targets)
 
 
 def limits_of(run: TestRun) -> tuple[Limits, list[Diagnostic]]:
-    """The addresses of `plan_options`, and problems with them."""
+    """The limits in `plan_options`, and their problems."""
     problems: list[Diagnostic] = []
     targets = [_address(reference, problems) for reference in run.settings.targets]
     replace = []

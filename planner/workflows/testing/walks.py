@@ -1,4 +1,4 @@
-"""Planning, applying and destroying for tests: the same walks as for other commands, with states in memory."""
+"""Plans, applies and destroys for tests: the walks of other commands, with states in memory."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ Variables = Mapping[str, RootVariable]
 
 @define(eq=False)
 class TestedConfiguration:
-    """A configuration for runs; it is validated once."""
+    """A configuration for runs, validated once."""
 
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()
-    """the diagnostics of making the configuration"""
+    """diagnostics of making the configuration"""
     beside: tuple[Config, ...] = ()
-    """further configurations whose providers are needed: with overridden modules, and of other runs"""
+    """other configurations whose providers are needed, of other runs and before overrides"""
     _absent: list[Diagnostic] | None = None
     _validated: list[Diagnostic] | None = None
 
     def absent(self) -> list[Diagnostic]:
-        """The providers that are not installed."""
+        """Errors for providers that are not installed."""
         if self._absent is None:
             self._absent = not_installed([*self.beside, self.loaded.config], self.loaded.options.directory)
         return self._absent
@@ -53,7 +53,7 @@ class TestedConfiguration:
         return self._validated is not None
 
     def validate(self, graph: Graph | None = None) -> list[Diagnostic]:
-        """The problems of the configuration itself. `graph`: the graph of a plan without limits, if there is one."""
+        """Problems of the configuration itself. `graph`: of a plan without limits, if there is one."""
         if self._validated is None:
             self._validated = validate_loaded(self.loaded, graph)
         return self._validated
@@ -61,8 +61,6 @@ class TestedConfiguration:
 
 @frozen(eq=False)
 class RunPlanOptions:
-    """The options of a run's plan."""
-
     mode: Mode = "normal"
     refresh: bool = True
     limits: Limits = UNLIMITED
@@ -71,7 +69,7 @@ class RunPlanOptions:
 
 @define(eq=False)
 class UnderWay:
-    """The objects that are being created and the state, for the report of an immediate stop."""
+    """Objects being created, and the state, for the report of an immediate stop."""
 
     creating: tuple[str, ...] = ()
     state: State = field(factory=State)
@@ -80,8 +78,7 @@ class UnderWay:
 def plan(
     subject: TestedConfiguration, state: State, variables: Variables, plan_options: RunPlanOptions, parallelism: int
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan from a state; None if the configuration by itself has errors, which `TestedConfiguration.validate`
-    reports."""
+    """None if the configuration itself has errors, which `TestedConfiguration.validate` reports."""
     loaded = subject.loaded
     options = PlanOptions(
         mode=plan_options.mode,
@@ -96,7 +93,7 @@ def plan(
     def graph(walk: Walk, state: State) -> Graph:
         built = build(walk, loaded, state, plan_options.limits)
         if may_validate and not subject.is_validated and has_errors(subject.validate(built)):
-            raise Failure(())  # validation reports the problems of the configuration itself
+            raise Failure(())  # validation reports the problems of the configuration
         return built
 
     may_validate = plan_options.mode == "normal" and not plan_options.limits.targets
@@ -106,7 +103,7 @@ def plan(
 def apply(
     subject: TestedConfiguration, made: Plan, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after applying a plan, or the part of the plan that was applied before an error."""
+    """The state after an apply, complete or up to an error."""
     loaded = subject.loaded
     try:
         graph = apply_graph(made, loaded)
@@ -120,7 +117,7 @@ def apply(
 def destroy(
     subject: TestedConfiguration, state: State, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after its objects were destroyed; objects that could not be destroyed remain."""
+    """The state after a destroy; objects that could not be destroyed remain."""
     made, problems = plan(subject, state, variables, RunPlanOptions("destroy"), parallelism)
     if made is None or has_errors(problems):
         return state, problems
@@ -129,8 +126,8 @@ def destroy(
 
 
 def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:
-    """The state for a run's plan, and the resources hidden from the run: objects that were real before their module was
-    mocked stay unchanged."""
+    """The state for a run's plan, and the resources hidden from it: real objects whose module is overridden now stay
+    unchanged."""
     paths = {override.path for override in (*file.module_overrides, *run.module_overrides)}
     hidden = {a: r for a, r in state.resources.items() if paths and r.module and _is_within(r.module, paths)}
     seen = {address: resource for address, resource in state.resources.items() if address not in hidden}
@@ -138,7 +135,6 @@ def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, 
 
 
 def with_hidden(state: State, hidden: Mapping[str, ResourceState]) -> State:
-    """The state after a run, with the hidden resources added again."""
     return evolve(state, resources={**state.resources, **hidden}) if hidden else state
 
 

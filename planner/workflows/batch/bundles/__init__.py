@@ -1,6 +1,5 @@
-"""Units that run on machines without access to the files of this machine: the files that a unit needs are sent as a
-bundle.
+"""Runs units on machines that do not share files with this machine: each unit's files are sent in a bundle.
 
-`pack` finds the files and makes an archive that is named by its content; `parcel` is a message; `stores` are places for
-archives; `shipping` sends work and receives results; `host` does the work on the other machine. A carrier transports
-the bytes: it starts a command for each unit, or uses a Dask cluster."""
+`pack` collects the files in an archive named by its content. `parcel` defines the messages, `stores` are places for
+archives, `shipping` sends work and receives results, and `host` does the work on the other machine. A carrier
+transports the bytes: a command for each unit, or a cluster."""

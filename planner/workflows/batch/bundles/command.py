@@ -1,8 +1,8 @@
-"""A carrier that starts a command for each unit. The parcel is its standard input, the result its standard output.
+"""A carrier that starts one command per unit; the parcel is its standard input, the result its standard output.
 
-Any program works that runs programs elsewhere and connects their input and output, if the other end is `planner batch
-work`: ssh, kubectl, docker, or the client of a scheduler. In a word of the command, `{unit}` is replaced by the unit,
-and `{slot}` by a number from 1 to the number of concurrent units, which can select a machine."""
+The command can be ssh, kubectl, docker or the client of a scheduler: any program that runs `planner batch work`
+elsewhere and connects its input and output. In the command, `{unit}` is replaced by the unit's name, and `{slot}` by a
+number from 1 to the number of concurrent units, for example to select a machine."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ class Ended(BrokenExecutor):
 
 
 class CommandExecutor:
-    """Runs a limited number of commands at a time."""
+    """Runs at most `workers` commands at a time."""
 
     def __init__(self, text: str, workers: int) -> None:
-        """`text`: the command and its arguments; `workers`: the maximum number of concurrent commands. Raises Failure
-        for an invalid command."""
+        """Raises Failure if `text` is not a valid command."""
         try:
             self._words = shlex.split(text)
         except ValueError as problem:
@@ -47,7 +46,7 @@ class CommandExecutor:
         return self._pool.submit(self._carry, unit, parcel)
 
     def stop(self) -> None:
-        """Interrupt the commands as a terminal does. The commands pass the interrupt on to the other machine."""
+        """Interrupt the commands, which pass the interrupt on to the other machine."""
         self._tell(signal.SIGINT)
 
     def close(self, at_once: bool = False) -> None:
@@ -80,7 +79,8 @@ class CommandExecutor:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    start_new_session=True,  # only planner forwards an interrupt from the terminal, and only once
+                    # the terminal must not interrupt the command itself: planner forwards the interrupt once
+                    start_new_session=True,
                 )
             except (OSError, ValueError) as problem:
                 reason = getattr(problem, "strerror", None) or problem

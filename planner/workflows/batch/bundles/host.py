@@ -1,9 +1,8 @@
-"""Does the work on the other machine: takes a parcel and returns a result. All input is checked before use.
+"""Runs a unit on the other machine: takes a parcel and returns a result. All input is checked before use.
 
-Each parcel has a directory of its own. It is removed when the work is done, unless it contains files that are still
-needed: a state that could not be saved, or a journal of unfinished work. Plugins are installed according to the lock
-file, as in `init`, from the sources in the settings of this machine. States must be stored in services: a file here
-would be lost."""
+Each parcel has its own directory. It is removed after the work unless it contains files that are still needed: a state
+that could not be saved, or the journal of an interrupted apply. Plugins are installed from the lock file, as in `init`,
+with the sources in this machine's settings. States must be stored in services, because files here are lost."""
 
 from __future__ import annotations
 
@@ -33,8 +32,9 @@ NAME = "planner.lease"
 
 
 def take(store: Store, run: str, attempt: int) -> bool:
-    """Begin an execution. Returns whether it may begin. If documents cannot be stored next to a state, only the lock
-    decides. Raises Failure if the service does not respond."""
+    """Record the start of an execution next to the state. Returns False if it was started before. Where the backend
+    cannot store documents next to a state, only the state's lock protects. Raises Failure if the service does not
+    respond."""
     client = getattr(store, "client", None)
     if client is None or not client.has_place_beside:
         return True
@@ -50,7 +50,6 @@ def take(store: Store, run: str, attempt: int) -> bool:
 
 
 def _token(kept: bytes, run: str) -> int:
-    """The number of the last execution of this run; 0 if the entry belongs to another run or cannot be read."""
     try:
         document = json.loads(kept)
         return int(document["attempt"]) if document["run"] == run else 0
@@ -59,15 +58,15 @@ def _token(kept: bytes, run: str) -> int:
 
 
 FOLDER = "PLANNER_BUNDLE_DIR"
-"""the environment variable with the directory in which parcels are unpacked (default: the temporary directory)"""
+"""environment variable: where parcels are unpacked (default: the temporary directory)"""
 CHANGES = frozenset(("apply", "apply_plan", "destroy"))
 _KEPT = ("errored.tfstate",)
 _OF_UNIT = (".terraform", ".terraform.lock.hcl")
-"""files that init creates on the other machine"""
+"""files that init creates in the unit's directory"""
 
 
 class Missing(Unmet):
-    """The work needed paths that are not in the bundle."""
+    """The unit needs paths that are not in the bundle."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
         super().__init__(*paths)
@@ -75,7 +74,7 @@ class Missing(Unmet):
 
 
 def work(data: bytes) -> bytes:
-    """Do the work of a parcel. Raises no exception, whatever the parcel contains."""
+    """Run a parcel. Never raises, whatever the parcel contains."""
     with _place() as home:
         tree = os.path.join(home, "unpacked", "tree")
         try:
@@ -86,12 +85,12 @@ def work(data: bytes) -> bytes:
 
 
 class AlreadyBegun(Unmet):
-    """Another worker has begun this execution."""
+    """This execution was started before."""
 
 
 @contextmanager
 def _place() -> Iterator[str]:
-    """A directory for one parcel."""
+    """A directory for one parcel, removed at the end unless it has files that must not be lost."""
     home = os.path.realpath(tempfile.mkdtemp(prefix="planner-bundle-", dir=os.environ.get(FOLDER) or None))
     try:
         yield home
@@ -101,7 +100,7 @@ def _place() -> Iterator[str]:
 
 
 def _leftovers(home: str) -> list[str]:
-    """Files that must not be lost: states that could not be saved, and journals."""
+    """Paths of files that must not be lost: states that could not be saved, and journals."""
     paths = []
     for folder, _, names in os.walk(home):
         in_data = os.sep + ".terraform" + os.sep + "planner" in folder
@@ -154,7 +153,7 @@ def _kept_files_text(left: list[str]) -> str:
 
 
 def _refusal(request: Request, tree: str) -> str:
-    """The reason why the work is refused."""
+    """Why the request is refused; "" if it is accepted."""
     if request.directory != tree and not request.directory.startswith(f"{tree}/"):
         return "The bundle names a directory that is not in it."
     if ".." in request.directory.split("/"):
@@ -173,7 +172,7 @@ def _refusal(request: Request, tree: str) -> str:
 
 
 def _unpacked(parcel: Parcel, home: str) -> None:
-    """Unpack the archive of a parcel below the directory `home`. Raises OSError and ValueError."""
+    """Unpack a parcel's archive below `home`. Raises OSError and ValueError."""
     data = parcel.data
     if parcel.store:
         try:
@@ -195,13 +194,13 @@ def _unpacked(parcel: Parcel, home: str) -> None:
 
 
 def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
-    """The result; None if this execution was begun before. Raises Missing."""
+    """The result; None if this execution was started before. Raises Missing."""
     if not os.path.isdir(request.directory):
         raise Missing((os.path.relpath(request.directory, tree),))
     covered = _Covered(parcel, tree)
 
     def before_changes() -> None:
-        """Check that the bundle contains all paths that were used, and begin the execution. Raises Missing,
+        """Check that the bundle contains all paths used so far, and record the start of the execution. Raises Missing,
         AlreadyBegun and Failure."""
         covered.check()
         if request.command in CHANGES and not _lease(parcel, request):
@@ -226,9 +225,9 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
 
 
 def _wants(request: Request, unit: str) -> bool:
-    """Whether the request may use outputs of another unit as inputs. If so, the other unit is set up, too."""
+    """Whether a request may use outputs of another unit as inputs, so that the other unit needs init, too."""
     if request.deployment is not None or any(one.unit == unit and one.deployment for one in request.upstream):
-        return False  # a stack is set up when it is opened
+        return False  # stacks need no init before they are opened
     source = request.recipe.source if request.recipe is not None else None
     return bool(request.inputs) or (source is not None and unit in dict(source.units).values())
 
@@ -239,14 +238,14 @@ def _lease(parcel: Parcel, request: Request) -> bool:
 
 
 class _Covered:
-    """Compares the paths that the work used with the content of the bundle."""
+    """Compares the paths that were used with the content of the bundle."""
 
     def __init__(self, parcel: Parcel, tree: str) -> None:
         self.tree, self.files, self.folders = tree, frozenset(parcel.files), parcel.folders
         self.absent = frozenset(parcel.absent)
 
     def check(self) -> None:
-        """Check that the bundle contains all paths that were used. Raises Missing."""
+        """Raises Missing if a used path is not in the bundle."""
         looked = RECORDER.paths or {}
         missing = sorted({path for path in map(self._uncovered, list(looked.items())) if path})
         if missing:

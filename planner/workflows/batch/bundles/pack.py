@@ -1,9 +1,9 @@
-"""Bundles: an archive of the files below the fleet's root that a unit needs, named by its content.
+"""Makes bundles: archives of the files below a fleet's root that a unit needs, named by their content.
 
-A bundle contains the complete directory of the unit and those of the modules that it calls, the files that were read in
-the survey of its configuration, and policies. Files that belong to this machine are omitted: states, plugins, records,
-and git's data. If the work needs any other path below the root, the other machine reports this before it changes
-anything, and the bundle is made again with that path."""
+A bundle contains the directory of the unit and of each module that it calls, the files that were read when its
+configuration was surveyed, and policies. Files of this machine are omitted: states, plugins, records and git's data. If
+the unit needs another path below the root, the other machine reports it before any change, and the bundle is made again
+with that path."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from planner.foundation.vocabulary.records import frozen
 from planner.workflows.batch import OF_UNIT
 
 LARGEST = 256 << 20
-"""the maximum number of bytes of all files of a bundle"""
+"""maximum size in bytes of all files in a bundle"""
 MOST_FILES = 50_000
 _STAYS = frozenset((".git", ".hg", ".svn", ".terragrunt-cache", "__pycache__", "node_modules"))
 _OF_DATA = frozenset(("modules",))
-"""the parts of the data directory (.terraform) that bundles contain"""
+"""directories in the data directory (.terraform) that bundles include"""
 
 
 @frozen
@@ -39,11 +39,11 @@ class Bundle:
 
 
 def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterable[str] = ()) -> Bundle:
-    """A bundle of complete directories and of single files below `root`; all paths are relative to it. Equal files
-    result in equal bytes. Raises Failure."""
+    """A bundle of whole directories and single files; all paths are relative to `root`. Equal files give equal bytes.
+    Raises Failure."""
     whole = _without_inner(folders)
     table: dict[str, bool] = {}
-    for folder in whole:  # working directories, which are otherwise omitted, are included if they are named
+    for folder in whole:  # working directories are included if the caller names them
         for path in _below(root, folder):
             table[path] = True
     for path in files:
@@ -71,7 +71,7 @@ def stays_here(path: str) -> bool:
 
 
 def _without_inner(folders: Iterable[str]) -> list[str]:
-    """The directories that are not inside another of these directories."""
+    """These directories without any that is inside another of them."""
     kept: list[str] = []
     for folder in sorted(set(folders)):
         if not any(_is_with(folder, other) for other in kept):
@@ -80,7 +80,7 @@ def _without_inner(folders: Iterable[str]) -> list[str]:
 
 
 def _is_with(folder: str, other: str) -> bool:
-    """Whether a directory is inside another one."""
+    """Whether packing `other` includes `folder`."""
     if folder == other:
         return True
     inner = folder if other == "." else folder.removeprefix(f"{other}/") if folder.startswith(f"{other}/") else ""

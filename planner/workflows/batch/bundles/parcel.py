@@ -1,6 +1,6 @@
-"""Messages to and from another machine: a line of JSON, followed by the number of bytes that this line states. In a
-message, paths below the root of the fleet begin with `ROOT`, which each side replaces by its own directory. All input
-from the other side is checked before use."""
+"""Encodes messages to and from other machines: one line of JSON, then the bytes whose number the line states. In a
+message, paths below the fleet's root begin with `ROOT`, which the receiver replaces by its own directory. All received
+data is checked before use."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from planner.workflows.batch.model import Request, UnitResult, from_json, to_jso
 ROOT = "planner-root:"
 """placeholder for the fleet's root in paths that are sent"""
 LARGEST = 1 << 30
-"""the maximum number of bytes of an archive, a plan or a result"""
+"""maximum size in bytes of an archive, a plan or a result"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
-"""members whose keys are lookups in Terragrunt's files: words separated by zero bytes, some of which are paths"""
+"""members whose keys are words separated by zero bytes, some of which are paths (lookups in Terragrunt's files)"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
-"""members with users' values, in which nothing is treated as a path"""
+"""members with users' values, in which paths are not replaced"""
 
 
 class BadParcel(Exception):
-    """The bytes are not a parcel, or are from another version."""
+    """The data is not a parcel, or was sent by another version."""
 
 
 @frozen
 class Parcel:
-    """The work on one unit, for another machine. `digest` is the SHA-256 of the archive, which is in `data` or in the
-    `store`; the archive contains `files` and the complete `folders`, and paths in `absent` do not exist, all relative
-    to the root; `run` and `attempt` identify the execution, `plan` is the plan file to apply; `rehearse`: the files
-    that the apply needs are not known yet."""
+    """The work on one unit, for another machine. `digest`: SHA-256 of the archive, which is in `data` or in `store`.
+    `files`, `folders`: the content of the archive; `absent`: paths that do not exist; all are relative to the root.
+    `run` and `attempt` identify the execution. `plan`: the plan file to apply. `rehearse`: only find out which files
+    the apply needs."""
 
     request: Request
     digest: str
@@ -54,10 +54,9 @@ class Parcel:
 
 @frozen
 class ParcelResult:
-    """The result of a parcel. `missing` are paths, relative to the root, that the work needs and that are not in the
-    bundle; in this case nothing was done. `begun`: this execution was begun before, by a worker that may still be
-    running. `problem`: why the work could not be done. `plan` is the plan file that the work made, `json` its content
-    as JSON."""
+    """The result of a parcel. `missing`: paths, relative to the root, that are not in the bundle although the unit
+    needs them; nothing was done. `begun`: this execution was started before, by a worker that may still be running.
+    `problem`: why the unit could not run. `plan`: the new plan file; `json`: its content as JSON."""
 
     result: UnitResult | None = None
     missing: tuple[str, ...] = ()
@@ -69,7 +68,7 @@ class ParcelResult:
 
 @functools.cache
 def version() -> str:
-    """The version that must be equal on both sides: the version number, and a digest of the program."""
+    """The version that both sides must share: the version number and a digest of the program."""
     digest, folder = hashlib.blake2b(digest_size=8), PACKAGE
     for path, folders, files in os.walk(folder):
         folders.sort()
@@ -81,7 +80,6 @@ def version() -> str:
 
 
 def parcel_bytes(parcel: Parcel, root: str) -> bytes:
-    """The bytes of a parcel; `root` is the fleet's root on this machine."""
     plain = (field.name for field in attrs.fields(Parcel) if field.name not in ("request", "data", "plan"))
     header = {name: getattr(parcel, name) for name in plain}
     header["request"] = _relocated(to_json(parcel.request), root, ROOT)
@@ -89,21 +87,20 @@ def parcel_bytes(parcel: Parcel, root: str) -> bytes:
 
 
 def received(data: bytes, root: str) -> Parcel:
-    """The parcel in these bytes; `root` is the directory for its files on this machine. Raises BadParcel."""
+    """`root` is the directory for the parcel's files on this machine. Raises BadParcel."""
     header, archive, plan = _split(data, "The bundle comes from")
     parcel: Parcel = _structured(Parcel, {**header, "request": _relocated(header.get("request"), ROOT, root)})
     return evolve(parcel, data=archive, plan=plan)
 
 
 def result_bytes(answer: ParcelResult, root: str) -> bytes:
-    """The bytes of a result; `root` is the fleet's root on this machine."""
     result = _relocated(to_json(answer.result), root, ROOT) if answer.result is not None else None
     header = {"missing": answer.missing, "begun": answer.begun, "problem": answer.problem, "result": result}
     return _join(header, answer.plan, answer.json)
 
 
 def parse_result(data: bytes, root: str) -> ParcelResult:
-    """The result in these bytes; `root` is the fleet's root on this machine. Raises BadParcel."""
+    """`root` is the fleet's root on this machine. Raises BadParcel."""
     header, plan, text = _split(data, "The worker has")
     answer: ParcelResult = _structured(ParcelResult, {**header, "result": _relocated(header.get("result"), ROOT, root)})
     return evolve(answer, plan=plan, json=text)
@@ -140,8 +137,8 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
 
 
 def _relocated(value: Any, before: str, after: str) -> Any:
-    """Plain data, in which paths below one directory are replaced by paths below another. A string is treated as a path
-    only if the whole string is one."""
+    """Plain data with paths below the directory `before` moved below `after`. Only whole strings are treated as
+    paths."""
     kind = type(value)
     if kind is dict:
         return {name: _member(name, item, before, after) for name, item in value.items()}

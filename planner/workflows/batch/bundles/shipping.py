@@ -1,7 +1,7 @@
-"""An executor that sends units to other machines and receives their results.
+"""An executor that runs units on other machines.
 
-A carrier transports bytes to a worker and returns its answer. It has three methods, and does not depend on units. Any
-engine for which there is such a carrier can be used."""
+It works with any engine that has a carrier: three methods that transport bytes to a worker and return its answer,
+without knowledge of units."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from planner.workflows.batch.model import Fleet, Request, UnitResult, diagnostic
 from planner.workflows.batch.terragrunt.session import on_the_way
 
 ROUNDS = 8
-"""the maximum number of times that a bundle is made again because paths were missing in it"""
+"""how often a bundle is made again because paths were missing"""
 
 
 class Carrier(Protocol):
-    """Transports parcels to workers. An engine may run lost work again on its own: the lease prevents a second
+    """Transports parcels to workers. If the engine repeats lost work, the lease on the unit's state prevents a second
     execution."""
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:
-        """The answer of `planner.workflows.batch.bundles.host.work` to a parcel. If the worker ended without an answer,
-        the future has a BrokenExecutor, or another exception that `is_death` recognises."""
+        """The answer of `bundles.host.work` to a parcel. If the worker ended without an answer, the future has an
+        exception that `is_death` recognises."""
 
     def stop(self) -> None:
-        """Request that running work finishes, and begins nothing more."""
+        """Let running work finish, and start nothing new."""
 
     def close(self, at_once: bool = False) -> None:
-        """End the carrier: there are no more parcels. `at_once`: do not wait for running work."""
+        """Close the carrier after the last parcel. `at_once`: do not wait for running work."""
 
 
 class WorkerLost(BrokenExecutor):
-    """The execution was begun before, by a worker that the engine has lost."""
+    """The execution was started before, by a worker that the engine has lost."""
 
 
 class Shipping(Workplace):
-    """Runs units through a carrier. `needs` contains, for each unit, the directories and files below the root that the
-    first version of its bundle contains; `known` are the contents of earlier bundles that were complete."""
+    """Runs units through a carrier. `needs` returns the first content of a unit's bundle, as (directories, files)
+    relative to the root. `known`: complete bundles of earlier work, by unit."""
 
     def __init__(
         self,
@@ -66,8 +66,7 @@ class Shipping(Workplace):
         self._lock = threading.Lock()
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """`fn` is the function that does the work on a request (executors.work); the other side has the same
-        function."""
+        """`fn` is always executors.work, which the other side has, too: only the request is sent."""
         (request,) = args
         future: Future[Any] = Future()
         try:
@@ -149,7 +148,7 @@ class Shipping(Workplace):
             elif answer.begun:
                 future.set_exception(WorkerLost(f"{request.unit} was begun by a worker that is lost"))
             else:
-                if request.command != "state":  # reading a state needs only a small part of the archive
+                if request.command != "state":  # to read a state, a small part of the archive is enough
                     self.known[request.unit] = bundle
                 future.set_result(self._result(request, answer))
         except BadParcel as bad:
@@ -162,7 +161,7 @@ class Shipping(Workplace):
     def _again(
         self, request: Request, bundle: Bundle, future: Future[Any], number: int, missing: tuple[str, ...]
     ) -> None:
-        """Make the bundle again, with the paths that were missing in it."""
+        """Send the request again, with a bundle that contains the missing paths."""
         inside = [path for path in missing if not os.path.isabs(path) and ".." not in path.split("/")]
         there = {path for path in inside if os.path.lexists(os.path.join(self.root, path))}
         known = {*bundle.files, *bundle.folders, *bundle.absent}
@@ -188,7 +187,6 @@ class Shipping(Workplace):
 
 
 def _on_the_way(request: Request) -> Request:
-    """A request without the members that only this machine needs."""
     recipe = request.recipe
     if recipe is None or recipe.source is None or not recipe.source.private:
         return request
@@ -203,8 +201,8 @@ def _refusal(request: Request, detail: str) -> UnitResult:
 
 
 def root_of(fleet: Fleet) -> str:
-    """The base directory of bundles. It is the fleet's root; for Terragrunt, it is the root of the repository, because
-    its files may include files above the fleet."""
+    """The base directory of bundles: the fleet's root or, for Terragrunt, the root of the repository, because
+    Terragrunt's files may include files above the fleet."""
     if not any(unit.recipe is not None and unit.recipe.source is not None for unit in fleet.units.values()):
         return fleet.root
     folder = fleet.root
@@ -217,8 +215,9 @@ def root_of(fleet: Fleet) -> str:
 
 
 def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
-    """The first content of a bundle: the directories of the unit and of its modules, the `files` of the unit (absolute
-    paths), the directories of the units whose outputs it uses, and policies and rules. Raises Failure."""
+    """A function that returns the first content of a unit's bundle, as (directories, files): the directories of the
+    unit, its modules and the units whose outputs it uses; its `files` (absolute paths), policies and rules. Raises
+    Failure."""
 
     def needs(request: Request) -> tuple[set[str], set[str]]:
         folders = {_inside(root, request.directory), *(_inside(root, one.directory) for one in request.upstream)}
@@ -243,7 +242,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
 
 
 def _of_source(root: str, request: Request) -> set[str]:
-    """The directories of a Terragrunt unit: the directory of its file, and the complete working directory."""
+    """The directories of a Terragrunt unit: that of its file, and the working directory."""
     recipe = request.recipe
     if recipe is None or recipe.source is None:
         return set()
@@ -251,7 +250,7 @@ def _of_source(root: str, request: Request) -> set[str]:
 
 
 def _of_recipe(root: str, request: Request) -> set[str]:
-    """The variable files that the recipe names, and those programs for hooks and auth that belong to the fleet."""
+    """The variable files in the recipe, and the programs for hooks and auth that are files of the fleet."""
     recipe = request.recipe
     if recipe is None:
         return set()

@@ -1,10 +1,8 @@
-"""Stores that transfer the archives of bundles: together with the work, in a shared directory, or next to the states in
-a backend.
+"""Stores for the archives of bundles: in the message itself, in a shared directory, or next to the states in a backend.
 
-A store is named by a string, which is sent to the other side: `scheduler` (together with the work), a directory
-(`/mnt/bundles`), or a type of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The
-string never contains credentials: each side has its own, in the places that the backend reads. An archive is accepted
-only if it has the requested digest."""
+A store has a name, which is sent to the other side: `scheduler` (in the message), a directory (`/mnt/bundles`), or a
+backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The name never contains credentials;
+each side reads its own where the backend looks for them. An archive is used only if it has the requested digest."""
 
 from __future__ import annotations
 
@@ -21,14 +19,14 @@ from planner.world.state.remote.client import RemoteStateClient
 
 SCHEDULER = "scheduler"
 PART = 256 << 10
-"""the maximum size in bytes of a document that is stored next to a state"""
+"""maximum size in bytes of a document next to a state"""
 _MOST_PARTS = 4096
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SECRETS = re.compile(r"secret|password|passphrase|token|access_key|sas|credentials|conn_str|client_certificate", re.I)
 
 
 class ArchiveStore(Protocol):
-    """Archives, by their digest (SHA-256 in hexadecimal). Raises OSError."""
+    """Archives by digest (SHA-256 in hexadecimal). Methods raise OSError."""
 
     def has(self, digest: str) -> bool:
         """Whether the complete archive is in the store."""
@@ -50,7 +48,7 @@ def open_store(text: str) -> ArchiveStore | None:
 
 
 def fetched(store: ArchiveStore, digest: str) -> bytes:
-    """The archive with this digest. Raises OSError."""
+    """The archive with this digest, checked. Raises OSError."""
     if not _DIGEST.fullmatch(digest):
         raise OSError(0, "the bundle has no digest")
     data = store.get(digest)
@@ -80,8 +78,8 @@ class Folder:
 
 
 class Beside:
-    """Documents in a service that stores states. The number of parts is written last, so that an incomplete archive is
-    not used."""
+    """Documents in a service that stores states. The number of parts is written last, so an incomplete archive is never
+    used."""
 
     def __init__(self, client: object) -> None:
         self._client: RemoteStateClient = client  # type: ignore[assignment]

@@ -1,1 +1,1 @@
-"""Reports of fleets: the document, and its output formats."""
+"""Reports of fleets: the document and its output formats."""

@@ -1,4 +1,4 @@
-"""Reviews of the components of a deployment, and for the inputs of each component the outputs from which they come."""
+"""Reviews of a deployment's components, with the outputs from which each component's inputs come."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from planner.workflows.stacks.names import Path, PromiseName
 from planner.workflows.stacks.steps import DeploymentPlan
 
 _DEEPEST = 50
-"""the maximum number of locals, inputs and outputs through which one value is traced"""
+"""maximum number of locals, inputs and outputs on the path of a value"""
 
 
 def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
-    """The reviews of the instances with changes, and the outputs that they read, before they are applied."""
+    """The reviews of the instances with changes, and the outputs that their inputs come from."""
     from planner.render.review.of_plan import plan_review, short_review
 
     reviews: dict[str, Mapping[str, Any]] = {}
@@ -45,7 +45,7 @@ def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
 
 
 def applied(plan: DeploymentPlan, made: UnitReviews) -> UnitReviews:
-    """The reviews of the instances of a plan that was applied; each change has its outcome."""
+    """The reviews after the apply, with the outcome of each change."""
     reviews = dict(made.reviews)
     for step in plan.steps:
         if (review := reviews.get(str(step.name))) is not None:
@@ -55,14 +55,14 @@ def applied(plan: DeploymentPlan, made: UnitReviews) -> UnitReviews:
 
 
 class _ComponentReads:
-    """The outputs that expressions of a stack mention, directly or through other values."""
+    """Finds the outputs that a stack's expressions use, directly or through other values."""
 
     def __init__(self, stack: StackModule, names: list[PromiseName], given: Expr | None) -> None:
         self.stack, self.names, self.given = stack, names, given
 
     def place_of(self, name: PromiseName, variable: str) -> tuple[Span, str] | None:
-        """The location that sets an input of a component, and a name. If an input of the stack sets it, these are the
-        location and the name of the stack's input in the deployment; otherwise the name is ""."""
+        """Where an input of a component is set, and the stack's input that sets it in the deployment ("" if none
+        does)."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         path, inputs = name.path, call.inputs if call is not None else None
@@ -82,7 +82,7 @@ class _ComponentReads:
         return None
 
     def inputs(self, name: PromiseName) -> dict[str, frozenset[tuple[str, str]]]:
-        """The outputs from which each input of an instance comes."""
+        """{input: outputs from which it comes} for an instance."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         return {
@@ -100,7 +100,7 @@ class _ComponentReads:
     def _behind(
         self, kind: str, name: str, steps: tuple[Step, ...], path: Path, depth: int
     ) -> Iterator[tuple[str, str]]:
-        """The outputs from which one reference comes: `name` is the first step after the root of the reference."""
+        """The outputs behind one reference. `name`: its first step, such as "x" in `local.x`."""
         module = self._module(path)
         if module is None:
             return
@@ -134,7 +134,6 @@ class _ComponentReads:
 
 
 def _items(inputs: Expr | None) -> Iterator[tuple[str, Expression]]:
-    """The items of an object expression, by name."""
     if inputs is not None and isinstance(inputs.node, Object):
         for item in inputs.node.items:
             if isinstance(item.key, Literal) and isinstance(item.key.value, str):

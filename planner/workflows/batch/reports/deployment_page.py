@@ -1,5 +1,4 @@
-"""Plans of deployments as a page: the graph of components, providers and child stacks, and the complete flow of
-values."""
+"""Plans of deployments as a page: the graph of components, providers and child stacks, and the flow of values."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ _TITLES = {"components": "Components, providers and child stacks", "flow": "All 
 
 
 def with_page(part: DeploymentReport, plans: Plans) -> DeploymentReport:
-    """The report with the data for pages, with secrets removed."""
+    """The report with the data for pages, without secrets."""
     steps = done_steps(plans)
     hides = [hiding(step.plan) for step in steps.values() if step.plan is not None]
 
@@ -47,7 +46,7 @@ def with_page(part: DeploymentReport, plans: Plans) -> DeploymentReport:
 
 
 def _text(step: InstanceStep) -> str:
-    """The plan of an instance as `planner plan` shows it, or the reason why it has no plan."""
+    """The plan of an instance as `planner plan` shows it, or why the instance is deferred."""
     if step.put_off:
         return f"deferred: {why_deferred(step)}\n"
     made = step.planned.complete if step.planned is not None else None
@@ -55,12 +54,11 @@ def _text(step: InstanceStep) -> str:
 
 
 def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport], review: Mapping[str, Any]) -> str:
-    """The page in HTML. `document`: the report about the deployment's components, and their review."""
+    """The HTML page. `document`: the report about the deployment's components."""
     return page_html(page_of_stack(document, parts), below(document, review))
 
 
 def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> Page:
-    """The report about the deployment's components, as a page."""
     moved = [unit for unit in document["units"] if unit["outcome"] != "unchanged"]
     number = {unit["unit"]: n for n, unit in enumerate(moved)}
     texts = {f"{prefix_of(part, parts)}{name}": text for part in parts for name, text in part.texts.items()}
@@ -79,8 +77,7 @@ def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -
 
 
 def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
-    """The view, with the numbers of changes. The name of the deployment is the prefix of each name, and the deployment
-    is the outermost box."""
+    """The view with the numbers of changes. The deployment prefixes each name and is the outermost box."""
 
     def box(name: str) -> str:
         return f"{before}{name}" if name or before else ""
@@ -113,8 +110,6 @@ def _together(views: list[PageView], name: str) -> PageView:
 
 
 class _Drawn:
-    """One deployment in a view."""
-
     def __init__(
         self, plan: DeploymentPlan, steps: Mapping[str, InstanceStep], name: str, hide: Callable[[str], str]
     ) -> None:
@@ -153,7 +148,7 @@ class _Drawn:
         return [Arrow(a, b, ("reference",), (a, b) not in reduced, self._reasons(a, b)) for a, b in sorted(self.edges)]
 
     def _reasons(self, name: str, other: str) -> tuple[Reason, ...]:
-        """The reasons why one instance depends on another, with all lines on the paths between them."""
+        """Why one instance depends on another, with all source lines on the paths between them."""
         if self.relation != "edge":
             return (Reason("", f"{name} reads {other}", tuple(self.places.get((name, other), ()))),)
         leads = {str(a) for a, b in self.database["flows_on"] if b == other and a not in self.nodes} | {other}
@@ -171,7 +166,6 @@ class _Drawn:
         return (Reason(rule, self.reasons[rule].format(A=name, B=other), tuple(sorted(places))),)
 
     def _boxes(self) -> dict[str, tuple[str, str]]:
-        """A box for each child stack."""
         result: dict[str, tuple[str, str]] = {}
         for _, stack in self.nodes.values():
             parts = _stacks(stack)
@@ -181,7 +175,7 @@ class _Drawn:
 
 
 def _places(database: Database, hide: Callable[[str], str]) -> dict[tuple[str, str], list[Place]]:
-    """The locations where one value refers to another."""
+    """{(value, other value): source locations of the references}."""
     result: dict[tuple[str, str], list[Place]] = defaultdict(list)
     for row in database.facts.relation("reads_value"):
         source = database.facts.source("reads_value", row)
@@ -194,6 +188,6 @@ def _places(database: Database, hide: Callable[[str], str]) -> dict[tuple[str, s
 
 
 def _stacks(stack: str) -> list[str]:
-    """A child stack and the stacks that contain it, the outermost first: for `stack.a["k"].stack.b`, the first is
-    `stack.a["k"]`."""
+    """A child stack and the stacks around it, outermost first: `stack.a["k"].stack.b` gives `stack.a["k"]` and
+    itself."""
     return [stack[: step.end()] for step in _STEP.finditer(stack)]

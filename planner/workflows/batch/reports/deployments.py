@@ -1,8 +1,8 @@
-"""Plans of deployments of stacks in the form of a batch's report (document.py), for the same output formats. An
-instance of a component corresponds to a unit, and a deployment to the unit's directory.
+"""Plans of deployments in the form of a batch report (document.py), so that all its output formats apply: an instance
+of a component takes the place of a unit, its deployment that of the unit's directory.
 
-Further keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also be
-deferred or forgotten; `because` is the instance or value for which a deferred instance waits.
+Additional keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also
+be deferred or forgotten; `because` is the instance or value that a deferred instance waits for.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("applied", "changes", "incomplete", "deferred", "forgotten", "unchanged", "failed")
 Plans = Sequence["DeploymentPlan"]
-"""the plans of one deployment, in the order of rounds"""
+"""plans of one deployment, one for each round"""
 
 
 @frozen(eq=False)
 class DeploymentReport:
-    """The content of a report about one deployment. `edges`: the order of instances; `texts` and `views` (as in
-    deployment_page.py) are only for pages."""
+    """The report about one deployment. `edges`: the order of instances. `texts`, `views`: only for pages
+    (deployment_page.py)."""
 
     deployment: str
     mode: str
@@ -46,7 +46,7 @@ class DeploymentReport:
 
 
 def part_of(deployment: str, plans: Plans, reviews: UnitReviews) -> DeploymentReport:
-    """The report on the plans of a deployment, without the data for pages."""
+    """The report without the data for pages."""
     steps = done_steps(plans)
     follows = _follows(plans, steps)
     waves = _waves(steps, follows)
@@ -65,7 +65,7 @@ def part_of(deployment: str, plans: Plans, reviews: UnitReviews) -> DeploymentRe
 
 
 def after_round(before: DeploymentReport, after: DeploymentReport) -> DeploymentReport:
-    """The report of a deployment after another round; it includes the work of earlier rounds."""
+    """The report after another round, including the work of earlier rounds."""
     now = {unit["unit"]: unit for unit in after.units}
     done = {unit["unit"]: unit for unit in before.units if unit["outcome"] in ("applied", "forgotten")}
     kept = {name: unit for name, unit in done.items() if name not in now or now[name]["outcome"] == "unchanged"}
@@ -76,14 +76,14 @@ def after_round(before: DeploymentReport, after: DeploymentReport) -> Deployment
 
 
 def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
-    """The prefix of the names of a deployment's components: the deployment's name if there are several deployments."""
+    """The prefix of component names: the deployment, if there are several."""
     return f"{part.deployment}: " if len(parts) > 1 else ""
 
 
 def stack_report(
     command: str, parts: Sequence[DeploymentReport], diagnostics: Iterable[Diagnostic], begun: float
 ) -> dict[str, Any]:
-    """The report of a command about deployments; `begun` is the time of its start."""
+    """`begun`: when the command started."""
     units: list[dict[str, Any]] = []
     edges: list[list[str]] = []
     for part in parts:
@@ -118,7 +118,7 @@ def stack_report(
 
 
 def stack_reviews(parts: Sequence[DeploymentReport]) -> UnitReviews:
-    """The reviews of all components, by their names in the report."""
+    """The reviews of all components by their names in the report."""
     reviews: dict[str, Mapping[str, Any]] = {}
     reads: dict[str, dict[str, frozenset[tuple[str, str]]]] = {}
     for part in parts:
@@ -133,8 +133,8 @@ def stack_reviews(parts: Sequence[DeploymentReport]) -> UnitReviews:
 
 
 def done_steps(plans: Plans) -> dict[str, InstanceStep]:
-    """For each instance, its steps in all rounds, whether done or planned: steps with changes, and steps that are still
-    deferred."""
+    """{instance: step} over all rounds. A step that applied changes replaces later steps of its instance;
+    deferred steps of earlier rounds are left out."""
     table: dict[str, InstanceStep] = {}
     for plan in plans:
         for step in plan.steps:
@@ -197,14 +197,14 @@ def _outcome(step: InstanceStep) -> str:
 
 
 def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
-    """The reason why an instance is deferred: other deferred instances, or instances that must be applied first."""
+    """Another instance because of which an instance is deferred; "" if there is none."""
     awaited = [what for because, what in step.put_off if because != "for_each"]
     waits = sorted(b for a, b in plan.decided.waits_until if a == str(step.name)) if plan.decided is not None else []
     return next(iter([*awaited, *waits]), "") if step.put_off else ""
 
 
 def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, str]]:
-    """The order of instances in all rounds; deferred instances come after the instances from which they are made."""
+    """The order of instances in all rounds. Deferred instances come after the instances from which they are made."""
     items: set[tuple[str, str]] = set()
     for plan in plans:
         if plan.decided is not None:
@@ -215,7 +215,7 @@ def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, 
 
 
 def _waves(steps: Mapping[str, InstanceStep], follows: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """For each instance, the number of instances before it on the longest path."""
+    """{instance: length of the longest path before it}."""
     before: dict[str, set[str]] = {name: set() for name in steps}
     for name, other in follows:
         before[name].add(other)

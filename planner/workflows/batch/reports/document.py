@@ -1,4 +1,4 @@
-"""A batch's report as plain data, format 1.0: the output of `-json` and the source of the other reports.
+"""The report of a batch as plain data, format 1.0: the output of `-json`, from which other reports are made.
 
     {"format_version": "1.0", "command", "mode", "run", "seconds", "workers", "peak_memory", "succeeded",
      "outcomes": {"changes": 2, ...}, "in_flight": [unit...],
@@ -14,15 +14,14 @@
      "shard": null or {"number", "of", "units", "fleet", "before": {unit: [unit...]}, "made_as": {unit: digest},
                        "beside": [{"unit", "outcome", "made_as", "diagnostics"}...]}}
 
-`age` is how many seconds ago real objects were read, if that was in an earlier run and may matter; `state_age` is how
-many seconds ago the state was written, if objects were not read (-refresh=false) and the time is known. `shard` is
-present if several jobs share the work (-shard): `units` is the number of units, `fleet` is a digest of the units and
-their files, `beside` are units of other shards that were planned for their values; `made_as` identifies the state and
-the outputs that a plan used. Units are in the order of waves and names. `because` is the unit that caused the outcome.
-`way` is all, named, dependency or dependent. `changed_outputs` and `unknown_outputs` are present for units whose
-outputs others read: the outputs that will change, and their unknown parts; `awaits` are the parts of the unit's own
-plan that are made from unknown values of other units. `orphaned` are removed units whose states still have objects.
-Diagnostics have the shape of `validate -json`."""
+`age`: seconds since real objects were read, if an earlier run read them and it may matter. `state_age`: seconds since
+the state was written, if objects were not read (-refresh=false). Units are ordered by wave and name. `because`: the
+unit that caused the outcome. `way`: all, named, dependency or dependent. `changed_outputs`, `unknown_outputs`: for
+units whose outputs others read, the outputs that will change, and their unknown parts. `awaits`: parts of the unit's
+plan that are computed from unknown outputs of other units. `orphaned`: removed units whose states still have objects.
+Diagnostics have the form of `validate -json`. `shard`: present if several jobs share the work (-shard); `units` is the
+number of units in all, `fleet` a digest of the units and their files, `beside` the units of other shards that were
+planned for their values, and `made_as` identifies the state and the outputs that a plan used."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ DONE = {
 
 
 def report_json(report: BatchReport, is_brief: bool = False) -> dict[str, Any]:
-    """The report as plain data; a brief one has no changes."""
+    """The report as plain data, without changes if `is_brief`."""
     units = [_unit(report, done, is_brief) for done in report.done.values()]
     outcomes = Counter(done.outcome for done in report.done.values())
     analysis = report.analysis
@@ -138,12 +137,12 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
 
 
 def because_text(unit: dict[str, Any]) -> str:
-    """`because of dns, network and 2 more`; "" for none."""
+    """Example: `because of dns, network and 2 more`; "" without a cause."""
     return units_text(unit.get("because_all") or [unit["because"]]) if unit["because"] else ""
 
 
 def note(unit: dict[str, Any]) -> str:
-    """A remark about a unit: the unit that caused its outcome, and the age of the result."""
+    """A remark about a unit: its actions, the unit that caused its outcome, and the age of the result."""
     because = because_text(unit)
     seen = "from before" if unit["reused"] else ""
     if unit["age"] is not None and unit["reused"]:
@@ -156,7 +155,7 @@ def note(unit: dict[str, Any]) -> str:
 
 
 def age_text(seconds: float) -> str:
-    """`15m`, `2h 5m`."""
+    """Example: `2h 5m`."""
     if seconds < 60:
         return f"{int(seconds)}s"
     hours, minutes = divmod(int(seconds) // 60, 60)
@@ -164,7 +163,7 @@ def age_text(seconds: float) -> str:
 
 
 def summary_line(document: dict[str, Any]) -> str:
-    """`Batch plan: 3 units change, 2 unchanged (1 from before).`, with the noun of the document."""
+    """Example: `Batch plan: 3 units change, 2 unchanged (1 from before).`"""
     parts = [_outcome_text(document, outcome, number) for outcome, number in document["outcomes"].items()]
     reused = sum(unit["reused"] for unit in document["units"])
     ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
@@ -180,19 +179,19 @@ def summary_line(document: dict[str, Any]) -> str:
 
 
 def _outcome_text(document: Mapping[str, Any], outcome: str, number: int) -> str:
-    """`1 unit changes`, `3 units change`, `2 unchanged`"""
+    """Example: `3 units change`, `2 unchanged`."""
     if outcome != "changes":
         return f"{number} {outcome}"
     return f"{number:,} {noun_of(document)}{' changes' if number == 1 else 's change'}"
 
 
 def is_drift(document: Mapping[str, Any]) -> bool:
-    """Whether the report is about differences between states and real objects."""
+    """Whether the report shows changes made outside planner."""
     return bool(document.get("mode") == "refresh-only" and document["command"] == "plan")
 
 
 def _drift_line(document: dict[str, Any]) -> str:
-    """`Drift: 2 objects changed outside in 1 of 40 units, 1 failed`"""
+    """Example: `Drift: 2 objects changed outside in 1 of 40 units, 1 failed`."""
     outcomes, noun = document["outcomes"], noun_of(document)
     units, number = len(document["units"]), sum(totals(document).values())
     others = [f"{count} {name}" for name, count in outcomes.items() if name not in ("changes", "unchanged")]
@@ -206,12 +205,12 @@ def _drift_line(document: dict[str, Any]) -> str:
 
 
 def noun_of(document: Mapping[str, Any]) -> str:
-    """The noun of the planned parts: a unit of a fleet, a component of a stack."""
+    """ "unit" for a fleet, "component" for a stack."""
     return str(document.get("noun", "unit"))
 
 
 def totals_text(document: dict[str, Any], mark: str = "") -> str:
-    """`1 to add, 2 to destroy`; for a refresh-only plan, the changes made outside planner. `mark` is put around
+    """Example: `1 to add, 2 to destroy`. For a refresh-only plan, changes made outside planner. `mark` surrounds
     numbers."""
     numbers = {name: number for name, number in totals(document).items() if number}
     if document.get("mode") == "refresh-only":
@@ -224,7 +223,7 @@ def totals_text(document: dict[str, Any], mark: str = "") -> str:
 
 
 def totals(document: dict[str, Any]) -> dict[str, int]:
-    """The sum of all units' counts; for rejected units, the changes that were not made."""
+    """The sum of the units' counts, without those of rejected units."""
     result = dict.fromkeys(COUNTS, 0)
     for unit in document["units"]:
         if not _is_rejected(document, unit):
@@ -234,13 +233,13 @@ def totals(document: dict[str, Any]) -> dict[str, int]:
 
 
 def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
-    """Whether the changes of a unit were not made, so that its counts come from its plan."""
+    """Whether the changes of a unit were rejected, so that its counts are only planned."""
     outcome, command = str(unit["outcome"]), str(document["command"])
     return outcome == "declined" or (outcome == "denied" and command != "plan")
 
 
 def replaced_text(document: Mapping[str, Any]) -> str:
-    """` (3 replaced)` for a plan that replaces objects, because each of them is counted twice in the totals."""
+    """Example: ` (3 replaced)`, because the totals count a replaced object twice."""
     changes = (one for unit in document["units"] if not _is_rejected(document, unit) for one in unit["changes"])
     number = sum(one["action"] != "defer" and does(one["action"], "replaces") for one in changes)
     return f" ({number:,} replaced)" if number and document["command"] == "plan" else ""

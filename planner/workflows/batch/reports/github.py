@@ -1,4 +1,4 @@
-"""The report of a batch for GitHub Actions: workflow commands that put diagnostics next to the lines of a change.
+"""The report for GitHub Actions: workflow commands that put diagnostics next to the lines of a change.
 
 https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
 """
@@ -9,12 +9,12 @@ import os
 from typing import Any
 
 MOST = 50
-"""the maximum number of annotations that GitHub shows for a step"""
+"""maximum number of annotations that GitHub shows for a step"""
 _KINDS = {"error": "error", "warning": "warning"}
 
 
 def github(document: dict[str, Any], root: str, workspace: str) -> list[str]:
-    """A line for each diagnostic, errors first. `root` is the fleet's root; paths are relative to the checkout
+    """A line for each diagnostic, errors first. `root`: the fleet's root. Paths are relative to the checkout
     `workspace`."""
     whose = [("", root, document["diagnostics"])]
     for unit in document["units"]:
@@ -44,11 +44,10 @@ def _line(diagnostic: dict[str, Any], before: str, folder: str, workspace: str) 
 
 
 def workflow_command(kind: str, settings: dict[str, str], text: str) -> str:
-    """A command that the runner reads from the log."""
     escaped = {name: escaped_text(value).replace(":", "%3A").replace(",", "%2C") for name, value in settings.items()}
     return f"::{kind} {','.join(f'{name}={value}' for name, value in escaped.items())}::{escaped_text(text)}"
 
 
 def escaped_text(text: str) -> str:
-    """The text, with all characters escaped that could end a command."""
+    """The text without characters that could end a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,4 +1,4 @@
-"""A batch as one self-contained HTML page: the fleet's graph to explore, and a table."""
+"""A batch as one self-contained HTML page: the fleet's graph and a table."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ COLOURS = {
     "denied": "delete",
 }
 SIGNS = {"applied": "=", "changes": "~", "incomplete": "?", "deferred": "?", "died": "!", "failed": "!", "denied": "!"}
-"""signs before names, for readers who cannot distinguish colours"""
+"""signs before names, for readers who cannot distinguish the colours"""
 LAYERS = (
     ("reference", "a value of the other unit is read"),
     ("order", "configured order"),
 )
 BOXES_FROM = 30
-"""from this number of units on, units are grouped by directory"""
+"""from this number of units on, a box for each directory"""
 
 
 def html(
@@ -44,19 +44,19 @@ def html(
     grounds: Mapping[Edge, UnitEdgeSource] = {},
     review: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page. `texts` are the plans of units in the format of `planner plan`, `grounds` are the sources of edges,
-    `review` is the review of the fleet."""
+    """`texts`: units' plans as `planner plan` shows them. `grounds`: sources of edges. `review`: the review of the
+    fleet."""
     return page_html(page_of_batch(document, texts, grounds), below(document, review))
 
 
 def below(document: dict[str, Any], review: Mapping[str, Any] | None = None) -> str:
-    """The part below the graph: the review or the problems, and a table, in HTML."""
+    """The HTML below the graph: the review or the problems, and a table."""
     first = _problems(document) if review is None else body(review)
     return f'<div class="below">{first}{_table(document)}</div>'
 
 
 def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapping[Edge, UnitEdgeSource]) -> Page:
-    """The result of a batch as a page: a node for each unit, coloured by its outcome."""
+    """A page with a node for each unit, coloured by its outcome."""
     numbers = totals(document)
     counts = f"{numbers['add']} to add, {numbers['change']} to change, {numbers['remove']} to destroy."
     units = document["units"]
@@ -75,7 +75,7 @@ def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapp
 
 
 def colours(document: dict[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
-    """The outcomes that occur, each with its colour, its sign and its name."""
+    """(outcome, colour, sign, name) for each outcome that occurs."""
     known = (outcome for outcome in document["outcomes"] if outcome in COLOURS)
     return tuple((outcome, COLOURS[outcome], SIGNS.get(outcome, ""), outcome) for outcome in known)
 
@@ -128,7 +128,6 @@ def _arrows(edges: set[Edge], reduced: Any, grounds: Mapping[Edge, UnitEdgeSourc
 
 
 def _facts(unit: dict[str, Any]) -> list[tuple[str, str]]:
-    """The facts about a unit in addition to its changes and edges."""
     chosen = ", ".join(f"{s['selector'] or 'everything'} ({s['way']})" for s in unit["selected_by"])
     counts = ", ".join(f"{number} {name}" for name, number in unit["counts"].items() if number)
     rows = [
@@ -149,7 +148,7 @@ def _problem(problem: dict[str, Any]) -> str:
 
 
 def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
-    """The directories by which the units of a large fleet are grouped, each as a box in the outermost box."""
+    """A box for each directory of a large fleet, all in the outermost box."""
     above = {os.path.dirname(folder) for folder in folders} - {""}
     return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
 
@@ -172,13 +171,12 @@ def _table(document: dict[str, Any]) -> str:
 
 
 def errors_of_units(document: dict[str, Any]) -> list[str]:
-    """The errors of all units, one on a line."""
     problems = ((unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"])
     return [f"Error: {unit}: {_problem(problem)}" for unit, problem in problems if problem["severity"] == "error"]
 
 
 def _problems(document: dict[str, Any]) -> str:
-    """The problems, for pages without a review."""
+    """Used for pages without a review."""
     rows = [("", problem) for problem in document["diagnostics"]]
     rows += [(unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"]]
     lines = [

@@ -1,4 +1,4 @@
-"""A batch as JUnit XML: a test case for each unit."""
+"""A batch as JUnit XML, with a test case for each unit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from planner.workflows.batch.reports.document import because_text
 
-# Other characters are not valid in XML 1.0, even if they are escaped.
+# characters that XML 1.0 forbids even in escaped form
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FAILED = frozenset(("failed", "denied"))
 _ERRORS = frozenset(("died", "stopped"))

@@ -1,9 +1,8 @@
-"""A batch as Markdown, for a comment on a pull request. It shows only changes, causes first, and is never longer than a
-comment may be.
+"""A batch as Markdown for a comment on a pull request: only changes, causes first, never longer than a comment may be.
 
-Units are in the order of waves; if there are many, failed units come first, then units that change by themselves, then
-units that change because of others. Below the table, the changes of each unit are in a collapsible section. Units that
-do not fit are omitted from the end, and counted."""
+The table lists units by wave; if there are many, failed units come first, then units that change by themselves, then
+those that change because of others. Below, each unit's changes are in a collapsible section. Units that do not fit are
+omitted from the end and counted."""
 
 from __future__ import annotations
 
@@ -29,30 +28,29 @@ from planner.workflows.batch.reports.document import (
 )
 
 LONGEST = 65_000
-"""the maximum length in characters; GitHub accepts 65,536"""
+"""maximum length in characters; GitHub accepts 65,536"""
 FOLD = 6_000
-"""the maximum number of characters for the changes of one unit, while other units have none yet"""
+"""maximum characters for one unit's changes while other units have none yet"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
 """the head of the table; {}: the noun for the planned parts"""
 MOST_OPEN = 30
-"""the maximum number of rows of the table outside the collapsible section"""
+"""maximum number of rows outside of the collapsible section"""
 MOST_OUTPUTS = 4
-"""the maximum number of outputs of a unit in the table"""
+"""maximum number of a unit's outputs in the table"""
 CAUSES = 0.45
-"""the share of the length for causes"""
+"""share of the length for causes"""
 TABLE = 0.55
-"""the share of the length for the table"""
+"""share of the length for the table"""
 MOST_NAMED = 10
-"""the maximum number of names of omitted parts"""
+"""maximum number of omitted parts that are named"""
 _RESERVED = 600
 """characters reserved for the note about omitted parts"""
 _BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")
 
 
 def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[str, Any] | None = None) -> str:
-    """A table of the units that are not unchanged, followed by the changes of each unit in a collapsible section.
-    `review`: the review of the fleet (review.py), whose decisions, causes and outputs come first, and whose attributes
-    are in these sections."""
+    """`review`: the review of the fleet (review.py). Its decisions, causes and outputs come first, its attributes are
+    in the units' sections."""
     shown = ordered(document)
     where = where_lines(review) if review is not None else ()
     lines = [f"### {_title(document)}", "", *where, _totals(document), "", *_problems(document)]
@@ -91,8 +89,8 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
 
 
 def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The units that are not unchanged, or have diagnostics, in the order of waves. If they are too many to see at
-    once, failures come first, and causes before their consequences."""
+    """The units that are not unchanged or that have diagnostics, by wave. If there are many, failures come first, and
+    causes before effects."""
     units = [u for u in document["units"] if u["outcome"] != "unchanged" or u["diagnostics"]]
     is_long = len(units) > MOST_OPEN
     position = {unit["unit"]: n for n, unit in enumerate(units)}
@@ -105,14 +103,13 @@ def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _problems(document: dict[str, Any]) -> list[str]:
-    """The problems that do not belong to a unit; as many as fit before the table."""
+    """Errors that belong to no unit, as many as fit before the table."""
     wrong = [d for d in document.get("diagnostics", ()) if d["severity"] == "error"]
     lines = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in wrong]
     return [*_fenced(lines, "problems"), ""] if lines else []
 
 
 def _title(document: dict[str, Any]) -> str:
-    """`Batch plan: 100 units change, 900 unchanged.`"""
     if is_drift(document) and any(totals(document).values()):
         return f"{summary_line(document)}{REPORT}"
     return summary_line(document)
@@ -124,8 +121,8 @@ def _groups(
     outputs: Mapping[str, list[Mapping[str, Any]]],
     in_any_wave: bool = False,
 ) -> list[list[dict[str, Any]]]:
-    """The units, grouped by equal changes with equal causes. `in_any_wave`: groups may contain units of different
-    waves, and with different readers of their outputs."""
+    """The units grouped by equal changes with equal causes. `in_any_wave`: also across waves and across different
+    readers of their outputs."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for unit in units:
         name = unit["unit"]
@@ -149,7 +146,7 @@ def _groups(
 
 
 def _names(group: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
-    """The names of the units of a group; numbered names are combined."""
+    """(text, number of units) for a group; numbered names are combined."""
     items = numbered(unit["unit"] for unit in group)
     shown = [(item.text, item.number) for item in items[:MOST_NAMED]]
     left = sum(item.number for item in items[MOST_NAMED:])
@@ -161,7 +158,7 @@ def _totals(document: dict[str, Any]) -> str:
 
 
 def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
-    """The first texts that fit into the remaining length, and the length that is left after them."""
+    """The first texts that fit, and the remaining length."""
     items = []
     for text in texts:
         if len(text) + 1 > room:
@@ -172,7 +169,7 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
 
 
 def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: int, silent: int) -> Iterable[str]:
-    """A description of the omitted parts. `silent`: the number of units in the table whose changes are not shown."""
+    """Notes about omitted parts. `silent`: units in the table without their changes."""
     lines, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if noun == "component":
@@ -199,7 +196,7 @@ def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: in
 
 
 def _row(group: Sequence[dict[str, Any]], outputs: Sequence[Mapping[str, Any]] = ()) -> str:
-    """A row for units with equal changes. `outputs`: the outputs of a unit that has no other change."""
+    """A table row for units with equal changes. `outputs`: for a unit without other changes."""
     unit = group[0]
     names = ", ".join(text if text.startswith("and ") else code(text, in_table=True) for text, _ in _names(group))
     named = [output_text(one, in_table=True) for one in outputs[:MOST_OUTPUTS]]
@@ -223,9 +220,8 @@ def _fold(
     reviewed: Mapping[str, list[Mapping[str, Any]]] = {},
     outputs: Mapping[str, list[Mapping[str, Any]]] = {},
 ) -> str:
-    """The changes and diagnostics of a unit, or of several units with equal changes, in a collapsible section; "" if
-    there are none.
-    `reviewed`: the changes of units, attribute by attribute, and `outputs`."""
+    """A collapsible section with the changes and diagnostics of units with equal changes; "" if there are none.
+    `reviewed`: {unit: its changes by attribute}."""
     unit = group[0]
     shown = [
         f"{_sign(c['action'])} {c['address']}" + (f"  ({c['reason']})" if c["reason"] else "") for c in unit["changes"]
@@ -246,8 +242,8 @@ def _fold(
 
 
 def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """The outputs of units with equal changes. For several units, only the outputs that other units read, each with its
-    unit."""
+    """The outputs of units with equal changes. Several units may differ in their outputs: then those that other units
+    read, each with its unit."""
     own = [one for unit in group for one in outputs.get(unit["unit"], ())]
     if len(group) > 1 and any(one["read_by"] for one in own):
         return [{**one, "name": f"{one['unit']}: {one['name']}"} for one in own if one["read_by"]]
@@ -255,7 +251,7 @@ def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[
 
 
 def _fenced(lines: list[str], what: str = "") -> list[str]:
-    """The first lines within the limit of one unit, in a code block, with the number of omitted lines."""
+    """A code block with the first lines, and the number of omitted lines."""
     body, left = _bounded(lines)
     fence = "```"
     while fence in body:
@@ -265,7 +261,7 @@ def _fenced(lines: list[str], what: str = "") -> list[str]:
 
 
 def _bounded(lines: list[str]) -> tuple[str, int]:
-    """The first lines within the limit of one unit, and how many lines were omitted; a line that is too long is cut."""
+    """The first lines within FOLD characters, and the number of omitted lines. A line that is too long is cut."""
     items: list[str] = []
     room = FOLD
     for line in lines:

@@ -1,5 +1,5 @@
-"""The review of a fleet: the reviews of its units as one document. A cause in one unit affects other units through
-outputs. Units are named before their objects, as in `svc5: terraform_data.app`."""
+"""The review of a fleet: one document from the reviews of its units. Through outputs, a cause in one unit affects
+others. Objects are named with their units: `svc5: terraform_data.app`."""
 
 from __future__ import annotations
 
@@ -18,30 +18,27 @@ from planner.workflows.batch.reports.document import is_drift, replaced_text, su
 from planner.workflows.batch.run import BatchReport
 
 Key: TypeAlias = tuple[str, int]
-"""a unit and the number of a cause in its own review"""
+"""(unit, index of a cause in its review)"""
 Reads: TypeAlias = Mapping[str, Mapping[str, frozenset[tuple[str, str]]]]
-"""for each unit and input variable, the outputs of other units that determine the variable, as (unit, output)"""
+"""{unit: {input variable: outputs of other units that determine it, as (unit, output)}}"""
 _REMOTE = re.compile(r"^data\.terraform_remote_state\.[^.\[]+(?:\[[^\]]*\])?\.outputs(?:\.|\[\")([\w-]+)")
 REFUSED = frozenset(("policy.denied", "policy.broken"))
-"""codes of diagnostics about denials"""
+"""codes of denials"""
 _MERGED = ("decisions", "uncaused")
 
 
 @frozen(eq=False)
 class UnitReviews:
-    """The reviews of the units that have changes, and the outputs that each unit reads."""
-
     reviews: Mapping[str, Mapping[str, Any]] = field(factory=dict)
     reads: Reads = field(factory=dict)
 
     def and_later(self, later: UnitReviews) -> UnitReviews:
-        """These reviews, combined with the reviews of a later round."""
+        """Combined with the reviews of a later round."""
         return UnitReviews({**self.reviews, **later.reviews}, {**self.reads, **later.reads})
 
 
 def unit_reviews(report: BatchReport, is_kept: bool = False) -> UnitReviews:
-    """The reviews of a batch's units. `is_kept`: only those reviews that may be stored in a file; values of encrypted
-    units may not be stored."""
+    """`is_kept`: only reviews that may be stored in a file, without those of encrypted units."""
     ends = ((unit, end.result) for unit, end in report.done.items() if end.result is not None)
     reviews = {unit: one.review for unit, one in ends if one.review and not (is_kept and one.is_secret)}
     units = report.analysis.fleet.units if report.analysis is not None else {}
@@ -53,7 +50,7 @@ def unit_reviews(report: BatchReport, is_kept: bool = False) -> UnitReviews:
 
 
 def reviews_json(units: UnitReviews) -> dict[str, Any]:
-    """The reviews as data, by units, for another process."""
+    """The reviews as data for another process."""
     return {
         name: {
             "review": review,
@@ -64,7 +61,6 @@ def reviews_json(units: UnitReviews) -> dict[str, Any]:
 
 
 def reviews_from_json(data: Mapping[str, Any]) -> UnitReviews:
-    """The reviews from the data of reviews_json."""
     return UnitReviews(
         {name: one["review"] for name, one in data.items()},
         {
@@ -75,18 +71,16 @@ def reviews_from_json(data: Mapping[str, Any]) -> UnitReviews:
 
 
 def fleet_review(document: Mapping[str, Any], units: UnitReviews, subject: ReviewSubject) -> dict[str, Any]:
-    """The document. `document`: the batch's report as data."""
+    """`document`: the report of the batch as plain data."""
     return _Fleet(document, units, subject).build()
 
 
 class _Fleet:
-    """Combines the units' reviews into one document."""
-
     def __init__(self, document: Mapping[str, Any], units: UnitReviews, subject: ReviewSubject) -> None:
         self.document, self.reads, self.subject = document, units.reads, subject
         names = [unit["unit"] for unit in document["units"]]
         self.reviews = {name: units.reviews[name] for name in names if name in units.reviews}
-        # the names of files of components are relative to the directory of the stack
+        # file names of components are relative to the stack already
         self.folders = {unit["unit"]: unit["folder"] for unit in document["units"] if "about" not in document}
         self.behind = {unit["unit"]: unit["waits_for"] for unit in document["units"]}
         self.causes = {(unit, one["number"]): one for unit, review in self.reviews.items() for one in review["causes"]}
@@ -94,7 +88,7 @@ class _Fleet:
             (unit, number): self._outputs(unit, one) for (unit, number), one in self.causes.items()
         }
         self.sources: dict[tuple[str, str], list[Key]] = {}
-        """the causes of each changing output"""
+        """causes of each output that changes"""
         for key, one in self.causes.items():
             for change in one["changes"]:
                 if change["address"].startswith("output."):
@@ -102,7 +96,7 @@ class _Fleet:
                     self.sources.setdefault((key[0], output), []).append(key)
 
     def _outputs(self, unit: str, cause: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
-        """The outputs of other units from which a cause in a unit comes."""
+        """The outputs of other units from which a cause comes."""
         known = self.reads.get(unit, {})
         if cause["kind"] == "variable" and cause["what"].partition(".")[2] in known:
             return known[cause["what"].partition(".")[2]]
@@ -115,7 +109,6 @@ class _Fleet:
         return frozenset((other, remote[1]) for other in changed if any(o["name"] == remote[1] for o in changed[other]))
 
     def build(self) -> dict[str, Any]:
-        """The review of the fleet as a document."""
         roots = {key: self._roots(key) for key in self.causes}
         groups: dict[tuple[Any, ...], list[Key]] = {}
         for key, root_keys in roots.items():
@@ -150,8 +143,7 @@ class _Fleet:
         return made
 
     def _of_units(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """The decisions about units: first units that were denied or failed, then units whose plans are missing or
-        incomplete."""
+        """Decisions about units: first denied and failed units, then units whose plans are missing or incomplete."""
         units, is_plan = self.document["units"], self.document["command"] == "plan" and not is_drift(self.document)
 
         def units_of(*outcomes: str) -> list[str]:
@@ -196,7 +188,7 @@ class _Fleet:
     # ---- causes
 
     def _roots(self, key: Key) -> list[Key]:
-        """The original causes of a cause, traced through the outputs from which it comes."""
+        """The original causes of a cause, found by following outputs to other units."""
         roots: dict[Key, None] = {}
         seen, waiting = {key}, [key]
         while waiting:
@@ -211,7 +203,7 @@ class _Fleet:
         return sorted(roots)
 
     def _identity(self, key: Key) -> tuple[Any, ...]:
-        """The identity of a cause: the same edit of the same line is one cause in several units."""
+        """The key by which causes are grouped: an edit of one line is one cause, however many units it affects."""
         one = self.causes[key]
         place = self._place(key[0], one)
         if not place:
@@ -241,7 +233,7 @@ class _Fleet:
         own = ((unit, edit) for unit, inner in keys for edit in self.causes[unit, inner].get("unsettles") or ())
         place = self._place(first[0], one)
         note = one["note"]
-        if place and note.endswith(f"{one['file']}:{one['line']}"):  # a place relative to the unit
+        if place and note.endswith(f"{one['file']}:{one['line']}"):  # the place is relative to the unit
             note = note.removesuffix(f"{one['file']}:{one['line']}") + f"{place['file']}:{place['line']}"
         return {
             **one,
@@ -263,7 +255,7 @@ class _Fleet:
         }
 
     def _place(self, unit: str, one: Mapping[str, Any]) -> dict[str, Any]:
-        """A place relative to the fleet's directory."""
+        """The place of a cause, relative to the fleet's root."""
         if not one.get("file"):
             return {}
         links: Links = self.subject.links
@@ -274,7 +266,7 @@ class _Fleet:
     # ---- decisions and other changes
 
     def _union(self, name: str) -> Iterator[dict[str, Any]]:
-        """Decisions, or changes without causes, of all units, grouped by kind."""
+        """The entries of all units' `name` (decisions, or changes without causes), grouped by text."""
         inner = "objects" if name == "decisions" else "changes"
         together: dict[str, dict[str, Any]] = {}
         for unit, review in self.reviews.items():

@@ -1,4 +1,4 @@
-"""A file as a value for other files (`read_terragrunt_config`, an exposed include). As in Terragrunt, it includes
+"""A Terragrunt file as a value for other files (`read_terragrunt_config`, an exposed include), with Terragrunt's
 defaults."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WHOLE: dict[str, Value] = {
     "terraform_version_constraint": "",
     "terragrunt_version_constraint": "",
 }
-"""the default arguments and blocks of every file"""
+"""default arguments and blocks of every file"""
 
 
 def _all(*names: str) -> dict[str, Value]:
@@ -64,7 +64,7 @@ _LABELLED: dict[str, dict[str, Value]] = {
 
 
 def complete_part(name: str, value: Value) -> Value:
-    """A block of a file, with the defaults for arguments that are missing."""
+    """The value of a block with defaults for missing arguments."""
     if value.__class__ is not dict:
         return value
     if name == "generate":

@@ -1,4 +1,4 @@
-"""One Terragrunt file as written: its arguments and blocks. Unknown arguments and blocks are reported."""
+"""Parses a Terragrunt file into arguments and blocks, and reports unknown arguments and blocks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.language.syntax.files import load_file
 
 @frozen
 class Form:
-    """The content that a block may have: arguments (True: required), and blocks by type. `labels` are the names of its
-    labels; `many`: it may occur several times."""
+    """The content that a block may have: {argument: whether it is required} and {type: form of the blocks}. `labels`:
+    names of its labels. `many`: it may be repeated."""
 
     attributes: Mapping[str, bool] = field(factory=dict)
     blocks: Mapping[str, Form] = field(factory=dict)
@@ -99,7 +99,7 @@ _ERRORS = Form(
     },
 )
 AGAIN = "\0"
-"""suffix in the name of a block whose name occurred before"""
+"""suffix of the name of a repeated block"""
 _REPEATED = ("before_hook", "after_hook", "error_hook")
 SCALARS = (
     "inputs",
@@ -117,7 +117,7 @@ SCALARS = (
     "retry_max_attempts",
     "retry_sleep_interval_sec",
 )
-"""arguments at the top level of a file; the last three were used by earlier versions"""
+"""top-level arguments; the last three are from earlier versions"""
 UNIT = Form(
     _some(*SCALARS, "remote_state", "generate"),
     {
@@ -152,7 +152,7 @@ STACK = Form(
 
 @frozen(eq=False)
 class DocumentBlock:
-    """A block: its arguments, the blocks in it by type, and its place."""
+    """A block: its arguments, its blocks by type, and its place."""
 
     label: str
     span: Span
@@ -167,7 +167,7 @@ class DocumentBlock:
 
 @frozen(eq=False)
 class UnitDocument:
-    """The content of a Terragrunt file. `locals` are its local values."""
+    """A parsed Terragrunt file. `locals`: its local values."""
 
     path: str
     root: DocumentBlock
@@ -176,7 +176,7 @@ class UnitDocument:
 
 
 def read_document(path: str, name: str, form: Form | None, problems: Problems) -> UnitDocument | None:
-    """A file; None if it has errors, which are reported. `form` None: any arguments, as in a file of values."""
+    """None for a file with errors, which are reported. `form` None: any arguments, as in a file of values."""
     body, source, wrong = load_file(path, name)
     problems.extend(wrong)
     if body is None or has_errors(wrong):
@@ -202,7 +202,7 @@ def _part(body: Body, form: Form, label: str, span: Span, header: Span, problems
     read = list(content.blocks)
     for problem in content.diagnostics:
         if problem.code == "syntax.missing_label" and problem.context and problem.context.text == "include":
-            continue  # the old form, without a name
+            continue  # an include without a name, as in earlier versions
         problems.append(problem)
     if "include" in form.blocks and not header.filename.endswith(".json"):
         bare, _ = body.partial_content(BodySchema({}, (ExpectedBlock("include"),)))
@@ -231,8 +231,8 @@ def _schema(form: Form) -> BodySchema:
 
 
 def _json_schema(body: Body, form: Form) -> BodySchema:
-    """The schema for JSON. In JSON, a name that may be an argument or a block is a block, and an include does not need
-    a name."""
+    """The schema of a JSON file. In JSON, a name that could be an argument or a block is a block, and an include needs
+    no name."""
     blocks = {kind: f.labels for kind, f in form.blocks.items()}
     if "include" in blocks:
         bare = body.partial_content(BodySchema({}, (ExpectedBlock("include"),)))[0].blocks

@@ -1,6 +1,5 @@
-"""External lookups for the functions of Terragrunt files: programs, sops, AWS. If a lookup is not possible (there are
-no credentials, or sops is missing), its value is unknown while the fleet is read, and a run of the unit is refused with
-the reason."""
+"""External lookups for functions in Terragrunt files: programs, sops and AWS. If a lookup is impossible (no
+credentials, no sops), the value is unknown while the fleet is read, and the unit cannot run."""
 
 from __future__ import annotations
 
@@ -19,11 +18,11 @@ from planner.workflows.batch.terragrunt.session import UnitSession, question
 
 _QUIET, _GLOBAL, _FRESH = "--terragrunt-quiet", "--terragrunt-global-cache", "--terragrunt-no-cache"
 TIME = 300
-"""the time limit of a program, in seconds"""
+"""time limit of a program in seconds"""
 
 
 def program(session: UnitSession, folder: str, words: tuple[str, ...]) -> Value:
-    """The output of a program, without the line break at its end. Raises FunctionError."""
+    """The output of a program, without a line break at the end. Raises FunctionError."""
     flags = []
     while words and words[0].startswith("--terragrunt-"):
         if words[0] not in (_QUIET, _GLOBAL, _FRESH):
@@ -65,7 +64,7 @@ def _printed(words: tuple[str, ...], folder: str, environment: Any) -> str:
 
 
 def decrypted(session: UnitSession, path: str) -> Value:
-    """The decrypted text of a file that is encrypted with sops, as a sensitive value. Raises FunctionError."""
+    """The content of a file encrypted with sops, as a sensitive value. Raises FunctionError."""
     words, key = ("sops", "--decrypt", path), question("sops", path)
     session.private.add(key)
     if key not in session.given and shutil.which("sops", path=session.library.environment.get("PATH")) is None:
@@ -91,8 +90,7 @@ _SIGNS = (
 
 
 def aws(session: UnitSession, name: str) -> Value:
-    """The identity of the caller according to AWS. Without credentials it is unknown, and a run of the unit is
-    refused."""
+    """An attribute of the caller's AWS identity; unknown without credentials, and then the unit cannot run."""
     environment = session.library.environment
     key = question("aws", name)
     if key not in session.given and not any(environment.get(sign) for sign in _SIGNS):

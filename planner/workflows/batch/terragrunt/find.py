@@ -1,4 +1,4 @@
-"""The units of a Terragrunt repository: the directories with a terragrunt.hcl, and the directories that stacks
+"""Finds the units of a Terragrunt repository: directories with a terragrunt.hcl, and directories that stacks
 generate."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from planner.workflows.batch.terragrunt.unit import UnitReading, has_configurati
 from planner.workflows.batch.terragrunt.working_directory import working_base
 
 MOST = 100_000
-"""the maximum number of units that can be reached from one unit"""
+"""maximum number of units reachable from one unit"""
 
 
 def has_files(folder: str) -> bool:
@@ -30,8 +30,8 @@ def has_files(folder: str) -> bool:
 
 
 def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
-    """The fleet in some directories, whose names are relative to the root. The units for which these units wait are
-    included as outside units."""
+    """The fleet in the directories `names` (relative to the root). Other units that these depend on are included as
+    outside units."""
     library = Library(root, environment)
     problems: list[Diagnostic] = []
     folders = [os.path.normpath(os.path.join(root, name)) for name in names]
@@ -69,7 +69,7 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
 
 
 def _left_out(root: str) -> list[tuple[str, FileLocation]]:
-    """The patterns of the file that excludes units, each with its place."""
+    """The patterns in the file EXCLUDES, each with its place."""
     path = os.path.join(root, EXCLUDES)
     try:
         lines = read_whole(path).decode("utf-8", "replace").splitlines()
@@ -84,7 +84,7 @@ def _left_out(root: str) -> list[tuple[str, FileLocation]]:
 
 
 def _without(unit: Unit, left_out: list[tuple[str, FileLocation]]) -> Unit:
-    """The unit; it is excluded from all commands if a pattern matches it."""
+    """The unit, excluded from all commands if a pattern matches it."""
     place = next((place for pattern, place in left_out if fnmatchcase(unit.name, pattern)), None)
     return unit if place is None else evolve(unit, excludes=(*unit.excludes, ("all", False, place)))
 

@@ -1,8 +1,8 @@
-"""A Terragrunt file during its evaluation: the names and functions for one unit.
+"""Evaluates a Terragrunt file: its scope of names and functions, for one unit.
 
-An included file is evaluated for the unit that includes it, with the directory of that unit. A file that
-`read_terragrunt_config` reads is evaluated independently. Names are evaluated on first use. Therefore the order of
-blocks does not matter, and names that are not used need not have a value."""
+An included file is evaluated for the unit that includes it, in the directory of that unit; a file that
+`read_terragrunt_config` reads is evaluated on its own. Names are evaluated on first use, so the order of blocks does
+not matter, and an unused name may be invalid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STRATEGIES = ("shallow", "deep", "no_merge")
 
 
 class Include:
-    """A file that another one includes."""
+    """An include of a file, with its frame."""
 
     def __init__(self, label: str, frame: Frame, strategy: str, is_exposed: bool, span: Span) -> None:
         self.label, self.frame, self.strategy, self.is_exposed, self.span = label, frame, strategy, is_exposed, span
@@ -43,7 +43,7 @@ class Include:
 
 
 class Frame(Scope):
-    """A file in the context in which it is evaluated. `child`: the frame that includes it."""
+    """The scope of one file. `child`: the frame that includes it."""
 
     def __init__(
         self, session: UnitSession, path: str, child: Frame | None = None, depth: int = 0, form: Form = UNIT
@@ -63,16 +63,16 @@ class Frame(Scope):
         beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
         is_unit = child is None and os.path.basename(path) in NAMES and session.is_file(beside)
         self.before: Frame | None = Frame(session, beside, self) if is_unit else None
-        """the file that a stack writes next to the file of a unit, and that takes precedence over that file"""
+        """the file that a stack writes next to the unit's file and that takes precedence over it"""
 
     @property
     def components(self) -> dict[str, dict[str, str]]:
-        """The directories of units and stacks, if this is the file of a stack."""
+        """In a stack's file, the directories of units and stacks by name; otherwise empty."""
         return {}
 
     @property
     def folder(self) -> str:
-        """The directory of the unit; for a file that is evaluated independently, the directory of that file."""
+        """The unit's directory; for a file evaluated on its own, the directory of that file."""
         return os.path.dirname(self.origin)
 
     @property
@@ -122,13 +122,13 @@ class Frame(Scope):
         return {key: item.frame.config() for key, item in sorted(self.includes().items()) if item.is_exposed}
 
     def evaluate(self, expr: Expr) -> Value:
-        """The value of an expression of this file. Raises Failure."""
+        """Raises Failure."""
         return evaluate(expr.node, self, expr.source)
 
     # ------------------------------------------------------------ values of names
 
     def local(self, name: str, span: Span) -> Value:
-        """The value of a local value, which is evaluated on first use. Raises Failure."""
+        """Raises Failure."""
         if name in self._locals:
             return self._locals[name]
         if name in self._failed:
@@ -155,7 +155,7 @@ class Frame(Scope):
             self._working.pop()
 
     def values(self) -> Value:
-        """The values that the stack sets for the unit."""
+        """The values that a stack sets for the unit."""
         if self._values is None:
             path = os.path.join(self.folder, VALUES)
             self._values = {}
@@ -211,7 +211,7 @@ class Frame(Scope):
     # ------------------------------------------------------------ included files
 
     def includes(self) -> dict[str, Include]:
-        """The files that this one includes, by label. Raises Failure."""
+        """The included files by label. Raises Failure."""
         if self._failure is not None:
             raise self._failure
         if self._includes is None:
@@ -242,15 +242,15 @@ class Frame(Scope):
             )
         exposed = self.truth(part.attributes.get("expose"))
         frame = Frame(self.session, path, self)
-        frame.includes()  # this raises an error if the include is nested
+        frame.includes()  # raises an error if the includes are nested
         return Include(part.label, frame, strategy, exposed, part.header)
 
     # ------------------------------------------------------------ dependencies
 
     def dependencies(self) -> dict[str, DependencyBlock]:
-        """The dependencies of the file, and of the files with which it is merged, by label. Raises Failure."""
+        """The dependencies of this file and of the files merged into it, by label. Raises Failure."""
         if self._dependencies is None:
-            self._dependencies = {}  # expressions in dependencies cannot refer to dependencies
+            self._dependencies = {}  # an expression in a dependency cannot refer to dependencies
             table: dict[str, DependencyBlock] = {}
             if not self.is_broken:
                 for include in self.includes().values():
@@ -278,7 +278,8 @@ class Frame(Scope):
         return frozenset(part.label for part in self.root.blocks.get("dependency", ()))
 
     def own_dependencies(self, without: frozenset[str]) -> dict[str, DependencyBlock]:
-        """The dependencies in the file itself, except those in `without`, which the including file also has."""
+        """The dependencies in this file itself, without the labels in `without`, which the including file defines
+        again."""
         result = {}
         for part in self.root.blocks.get("dependency", ()):
             if part.label not in without:
@@ -306,7 +307,7 @@ class Frame(Scope):
     # ------------------------------------------------------------ parts as values
 
     def text(self, expr: Expr) -> str:
-        """The value of an expression as a string; it must be known. Raises Failure."""
+        """The known string value of an expression. Raises Failure."""
         return str(self._known_value(expr, str))
 
     def truth(self, expr: Expr | None) -> bool:
@@ -326,7 +327,8 @@ class Frame(Scope):
         return value
 
     def block(self, part: DocumentBlock) -> dict[str, Value]:
-        """A block as an object, in which inner blocks are keyed by label, or are single objects. Raises Failure."""
+        """A block as an object. Labelled inner blocks are {label: object}, others are single objects. Raises
+        Failure."""
         result: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
         for kind, parts in part.blocks.items():
             if any(inner.label for inner in parts):
@@ -336,7 +338,7 @@ class Frame(Scope):
         return result
 
     def part(self, name: str, span: Span) -> Value:
-        """An argument or a block type of the file, by name, in the form that other files see. Raises Failure."""
+        """An argument or block type of this file, as other files see it. Raises Failure."""
         if name == "locals":
             return self._all("local", span)
         if name == "dependency" and self.child is not None:
@@ -357,16 +359,15 @@ class Frame(Scope):
         raise Failure(error("terragrunt.unknown_part", "Unknown argument or block", detail, span))
 
     def _own_blocks(self) -> Value:
-        """The dependencies of an included file in the form that other files see: the arguments and outputs of each.
-        They are known before the dependencies of the unit, which may use them."""
+        """Arguments and outputs of an included file's dependencies. They are known before the dependencies of the unit,
+        which may use them."""
         result: dict[str, Value] = {}
         for part in self.root.blocks.get("dependency", ()):
             result[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}
         return result
 
     def merged(self, name: str) -> Value:
-        """An argument or block type of the file, merged with that of the files that it includes; null if none of the
-        files has it. Raises Failure."""
+        """An argument or block type merged with those of included files; null if no file has it. Raises Failure."""
         value = self.part(name, self.root.span)
         for include in reversed(list(self.includes().values())):
             other = include.frame
@@ -379,8 +380,8 @@ class Frame(Scope):
         return value
 
     def config_of(self, path: str) -> dict[str, Value]:
-        """Another file. It is evaluated independently and only once, because it is the same for all files that read it.
-        Raises Failure."""
+        """Another file, evaluated on its own and only once, because its value is equal for all readers. Raises
+        Failure."""
         known = self.session.configs
         if path not in known:
             self.session.reading.append(path)
@@ -391,7 +392,7 @@ class Frame(Scope):
         return known[path]
 
     def config(self) -> dict[str, Value]:
-        """The whole file as an object, including the files that it includes. Raises Failure."""
+        """The whole file as an object, merged with the files that it includes. Raises Failure."""
         span = self.root.span
         result: dict[str, Value] = dict(WHOLE)
         if self.document.root.one("locals") is not None:
@@ -411,7 +412,7 @@ def _outputs(session: UnitSession, dependency: DependencyBlock) -> Value:
 
 
 def _like(default: Value, text: str) -> Value:
-    """A string converted to the type of a default value."""
+    """The string converted to the type of a default."""
     if default is True or default is False:
         return text.lower() in ("true", "1")
     if default.__class__ is int:

@@ -1,7 +1,7 @@
-"""The functions that Terragrunt adds to the functions of the language: paths, files, the environment, programs.
+"""The functions that Terragrunt adds to the language: paths, files, the environment, programs.
 
-Each has the frame of its call. Results of external lookups (the environment, a program, AWS) are stored in the session,
-so that the run of a unit uses the same results as reading it."""
+Results of external lookups (the environment, programs, AWS) are stored in the session, so that a run of the unit uses
+the results from reading it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from planner.workflows.batch.terragrunt.merge import deep_merge
 from planner.workflows.batch.terragrunt.session import UnitSession, question
 from planner.workflows.batch.terragrunt.working_directory import working_directory
 
-# Lists of commands that functions of Terragrunt return, and the errors after which Terragrunt tries again
-# automatically.
+# Lists of commands that functions return, and the errors after which Terragrunt retries by default.
 
 _VARS = ("apply", "console", "destroy", "import", "plan", "push", "refresh")
 _LOCKING = ("apply", "destroy", "import", "init", "plan", "refresh", "taint", "untaint")
@@ -72,12 +71,12 @@ RETRYABLE = (
     "(?s).*Failed to query available provider packages.*connection reset by peer.*",
     "(?s).*Failed to query available provider packages.*context deadline exceeded.*",
 )
-"""errors after which a command is tried again: network errors, and errors of services that are not ready yet"""
+"""errors after which a command is retried: network errors, and services that are not ready"""
 
 
 _TEXTS = ListType(STRING)
 DEEPEST = 100
-"""the maximum depth to which files may read other files"""
+"""maximum depth of files that read other files"""
 _FUNCTIONS: list[Function] = []
 _declared = partial(function, result=STRING, into=_FUNCTIONS)
 _WORDS = Param("words", STRING)
@@ -94,8 +93,8 @@ class Included(Protocol):
 
 
 class CallScope(Protocol):
-    """The context of function calls: a file during its evaluation (frame.py). All methods may raise Failure, except
-    methods that only return a name."""
+    """The members of a frame (frame.py) that function calls need. Its methods may raise Failure, except those that only
+    return a name."""
 
     session: UnitSession
     path: str
@@ -114,14 +113,14 @@ class CallScope(Protocol):
 
 
 class Functions:
-    """The functions of one frame. Each method has the name of its function."""
+    """The functions in one frame. Each method has the name of its function."""
 
     def __init__(self, frame: CallScope) -> None:
         self.frame, self.session = frame, frame.session
         self._made: dict[str, Function] = {}
 
     def find(self, name: str) -> Function | None:
-        """The function with this name; None if Terragrunt has none."""
+        """None if Terragrunt has no function of this name."""
         if name in NAMES and name not in self._made:
             self._made[name] = own = copy(NAMES[name])
             own.impl = MethodType(own.impl, self)
@@ -152,7 +151,7 @@ class Functions:
             folder = above
 
     def _include(self, words: tuple[str, ...]) -> Included | None:
-        """The include to which a call refers; None if there is none."""
+        """The include that a call names; without a name, the only include. None if there is none."""
         known = self.frame.includes()
         if words:
             if words[0] not in known:
@@ -163,7 +162,7 @@ class Functions:
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
-        """The file at the other end of an include: the included file for the including file, and vice versa."""
+        """The other file of an include: the included file for the including file, and vice versa."""
         if self.frame.is_included:
             return self.frame.path
         include = self._include(words)
@@ -346,4 +345,4 @@ for _what, _words in NEED.items():
 for _what in ("account_id", "account_alias", "caller_identity_arn", "caller_identity_user_id"):
     _declare_aws(f"get_aws_{_what}")
 NAMES = {one.name: one for one in _FUNCTIONS}
-"""the functions of Terragrunt; their implementations are called with the Functions of a frame"""
+"""functions of Terragrunt; each is bound to a frame's Functions before a call"""

@@ -1,7 +1,6 @@
-"""Merges the arguments and blocks of a file with those of the files that it includes: shallow (the value of the
-including file takes precedence, but named items are combined), or deep (objects are merged, lists are concatenated).
-Files that are included later take precedence over earlier files, and the including file takes precedence over all of
-them."""
+"""Merges a Terragrunt file with the files that it includes. Shallow: a value of the including file replaces the
+included one, and labelled blocks are combined. Deep: objects are merged and lists concatenated. The including file
+takes precedence over included files, a later include over an earlier one."""
 
 from __future__ import annotations
 
@@ -21,15 +20,15 @@ from planner.foundation.values.value import (
 )
 
 NAMED = ("generate", "dependency", "feature")
-"""blocks that are distinguished by labels"""
+"""blocks with labels"""
 _UNITED = ("extra_arguments", "before_hook", "after_hook", "error_hook")
 _WHOLE = ("remote_state", "generate", "dependency", "feature")
-"""arguments and block types that are never merged item by item"""
+"""arguments and blocks that are never merged item by item"""
 
 
 def open_marks(value: Value) -> Value:
-    """A value whose parts can be accessed: marks are only on the parts. Values are not sensitive here; the variables
-    declare whether they are."""
+    """The value with its marks moved from objects and lists to their parts, so that these can be accessed. Sensitivity
+    is removed: the variables declare it themselves."""
     if not is_marked_deep(value):
         return value
     value = apply_marks(
@@ -44,7 +43,7 @@ def open_marks(value: Value) -> Value:
 
 
 def merge_part(name: str, parent: Value, child: Value, is_deep: bool) -> Value:
-    """The argument or block type `name` of a file, merged with that of an included file."""
+    """Argument or block type `name` of a file (`child`) merged with that of an included file."""
     if is_null(child):
         return parent
     if is_null(parent):
@@ -78,7 +77,6 @@ def _terraform(parent: Value, child: Value, is_deep: bool) -> Value:
 
 
 def deep_merge(first: Value, second: Value) -> Value:
-    """The second value merged into the first."""
     first, second = open_marks(first), open_marks(second)
     if _is_object(first) and _is_object(second):
         result = dict(entries(first))
@@ -99,7 +97,7 @@ def _is_list(value: Value) -> bool:
 
 
 def entries(value: Value) -> dict[str, Value]:
-    """The entries of an object or map; empty for anything else."""
+    """The entries of an object or map; empty for other values."""
     if value.__class__ is Map:
         return dict(value.items)
     return value if value.__class__ is dict else {}

@@ -1,5 +1,5 @@
-"""Prepares a Terragrunt unit immediately before its run, in the worker: it is read again with the outputs of the units
-for which it waits. Results of external lookups from the first reading are used again."""
+"""Prepares a Terragrunt unit in the worker, immediately before its run: its file is read again with the outputs of its
+dependencies. External lookups are not repeated."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from planner.workflows.batch.terragrunt.unit import UnitReading, generated_files
 from planner.workflows.batch.terragrunt.working_directory import rewrite
 
 Outputs = Callable[[str], Value]
-"""returns the outputs of a unit by the name of the unit; raises Failure"""
+"""returns a unit's outputs by its name; raises Failure"""
 
 
 def made_ready(
     recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
 ) -> tuple[Recipe, dict[str, Value]]:
-    """Prepare a unit in its working directory, which is the current one. Returns the recipe of the run, and the values
-    of variables (some may be unknown).
-    `is_look`: commands are not run, so parts that depend on outputs may be omitted. `command`: the value of
+    """Prepare the unit in the current directory. Returns the recipe of the run, and the values of variables, some of
+    which may be unknown. `is_look`: no command will run, so parts that depend on outputs may be missing. `command`: for
     get_terraform_command. Raises Failure."""
     source = recipe.source
     assert source is not None
@@ -86,6 +85,6 @@ def with_reading(recipe: Recipe, reading: UnitReading) -> Recipe:
 
 
 def _of_declared(value: Value) -> dict[str, Value]:
-    """For all variables of the configuration in the working directory, unknown values like this one."""
+    """`value` (an unknown value) for each declared variable."""
     config, _ = load_root(".")
     return dict.fromkeys(config.root.variables, value) if config is not None else {}

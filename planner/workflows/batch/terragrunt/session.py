@@ -1,5 +1,5 @@
-"""The session in which one unit is read: the services for it, and what was found: files, other units, results of
-external lookups."""
+"""The session in which one unit's files are read: the services that this needs, and the files, units and lookups
+found."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ _SECRET = re.compile(r"secret|password|passwd|passphrase|token|access_key|api_?k
 
 
 def question(kind: str, *words: str) -> str:
-    """The key of an external lookup. Words that are paths in the fleet are marked as such for other machines."""
+    """The key of an external lookup. Words are separated so that paths in the fleet are recognised on other
+    machines."""
     return _BETWEEN.join((kind, *words))
 
 
 def on_the_way(source: RecipeSource) -> RecipeSource:
-    """The source of a unit for another machine, without secret results: that machine obtains them again. Digests show
-    whether secret variables are the same there."""
+    """The source of a unit for another machine: without secret results, which that machine looks up itself; digests
+    show whether secret variables are equal there."""
     if not source.private:
         return source
     salt, secret = os.urandom(16).hex(), frozenset(source.private)
@@ -51,8 +52,8 @@ def _digest(salt: str, key: str, found: Any) -> str:
 
 @frozen(eq=False)
 class DependencyBlock:
-    """A `dependency` block of a unit: the directory of the other unit, whether any of its outputs are used, and the
-    replacement for its outputs if they are not read."""
+    """A `dependency` block. `target`: directory of the other unit. `is_enabled`: its outputs are used. `constant`:
+    replaces outputs that are not read."""
 
     label: str
     target: str
@@ -62,25 +63,25 @@ class DependencyBlock:
 
 
 class Library:
-    """The files of one command, each parsed once, and lookups that do not depend on the unit."""
+    """The files of one command, each parsed once, and lookups that are equal for all units."""
 
     def __init__(self, root: str, environment: Mapping[str, str]) -> None:
         self.root, self.environment = root, environment
         self.documents: dict[tuple[str, int], tuple[UnitDocument | None, Problems]] = {}
         self.answers: dict[str, Any] = {}
         self.stacks: dict[str, dict[str, str]] = {}
-        """the directories of stacks, with the directories of their units by name"""
+        """{stack directory: {unit name: unit directory}}"""
         self.failed: dict[str, list[Diagnostic]] = {}
         """packages that could not be fetched"""
 
     def place(self, path: str) -> str:
-        """A directory in the form that names units, with links resolved."""
+        """The directory below the root with links resolved, as it names a unit."""
         real, root = os.path.realpath(path), os.path.realpath(self.root)
         inside = real == root or real.startswith(f"{root}{os.sep}")
         return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
 
     def document(self, path: str, form: Form | None) -> UnitDocument:
-        """The content of the file at a path; each file is parsed only once. Raises Failure."""
+        """A file, parsed once. Raises Failure."""
         key = (path, id(form))
         if key not in self.documents:
             problems = Problems()
@@ -93,10 +94,9 @@ class Library:
 
 @define(eq=False)
 class UnitSession:
-    """The reading of one unit. `outputs(folder)` returns the outputs of the unit in another directory. `given` are
-    results of external lookups by an earlier reading (variables of the environment, programs), which remain valid;
-    `expected` are digests of the secret results of that reading; `answers` are the results of this reading, `private`
-    the keys of secret ones. `refusals` are the reasons why the unit cannot run although it can be described."""
+    """Reads one unit. `outputs(folder)`: the outputs of the unit in another directory. `given`: results of external
+    lookups in an earlier reading, still valid; `expected`: digests of that reading's secret results. `answers`: results
+    of this reading; `private`: keys of the secret ones. `refusals`: why the unit, though readable, cannot run."""
 
     library: Library
     config: str
@@ -112,11 +112,11 @@ class UnitSession:
     refusals: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
     configs: dict[str, dict[str, Value]] = field(factory=dict)
-    """files that were read as values, including files that are just being read"""
+    """files read as values, including those being read now"""
     reading: list[str] = field(factory=list)
 
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
-        """The result of an external lookup, obtained once for a reading and the run after it. `answer` may raise
+        """The result of an external lookup, which is done once for reading a unit and running it. `answer` may raise
         FunctionError."""
         if question not in self.answers:
             result = self.given[question] if question in self.given else answer()
@@ -128,7 +128,7 @@ class UnitSession:
         return self.answers[question]
 
     def once(self, question: str, answer: Callable[[], Any]) -> Any:
-        """The result of an external lookup, obtained once for all units."""
+        """The result of an external lookup that is done once for all units."""
         known = self.library.answers
         if question not in known and question not in self.given:
             known[question] = answer()
@@ -139,13 +139,13 @@ class UnitSession:
         return self.library.document(path, form)
 
     def is_file(self, path: str) -> bool:
-        """Whether a file exists; the check is recorded like a read."""
+        """Like os.path.isfile, and recorded like a read."""
         if RECORDER.paths is not None:
             RECORDER.look(path)
         return os.path.isfile(path)
 
     def variable(self, name: str) -> str | None:
-        """The value of an environment variable."""
+        """The value of an environment variable; None if it is not set."""
         key = question("env", name)
         if _SECRET.search(name):
             self.private.add(key)
@@ -158,6 +158,6 @@ class UnitSession:
             self.refusals.append(problem)
 
     def depends(self, dependency: DependencyBlock) -> None:
-        """Add a dependency of the unit; the first block that names a directory is its source."""
+        """Add a dependency; of several blocks with one label for a directory, the first counts."""
         key = f"{dependency.target}\0{dependency.label}"
         self.dependencies.setdefault(key, dependency)

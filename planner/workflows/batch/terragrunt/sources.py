@@ -1,4 +1,4 @@
-"""The configuration of a unit: in a local directory, or in a package that is installed below the fleet."""
+"""Locates the configuration of a unit: in a local directory, or in a package that is installed below the fleet."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from planner.workflows.batch.terragrunt.session import Library
 
 @frozen
 class SourcePackage:
-    """A directory with a complete package, and the directory in the package that contains the configuration."""
+    """`folder`: the whole package. `sub`: the directory in it with the configuration."""
 
     folder: str
     sub: str
 
 
 def is_local(source: str, folder: str) -> bool:
-    """Whether a source is a local directory, whose path is relative to the unit's."""
+    """Whether a source is a local directory, relative to `folder`."""
     package, _ = split_subdirectory(source)
     if source.startswith(("./", "../", "/")) or source in (".", ".."):
         return True
@@ -36,7 +36,7 @@ def is_local(source: str, folder: str) -> bool:
 
 
 def locate(source: str, folder: str, version: str, library: Library, span: Span) -> SourcePackage:
-    """The package of a source; a remote one is installed. Raises Failure."""
+    """The package of a source; a remote package is installed first. Raises Failure."""
     if is_local(source, folder):
         package, sub = split_subdirectory(source)
         if sub.partition("/")[0] == "..":
@@ -87,7 +87,7 @@ def _installed(source: str, version: str, library: Library, span: Span) -> Sourc
 
 
 def _address(source: str, version: str) -> tuple[str, str]:
-    """A source in the form of a module block, and the version of a registry module. Raises SourceError."""
+    """The source as in a module block, and the version of a registry module. Raises SourceError."""
     if not source.startswith("tfr:"):
         return source, ""
     bare, _, query = source.removeprefix("tfr://").partition("?")

@@ -1,7 +1,6 @@
-"""Stacks: a terragrunt.stack.hcl names units and further stacks, whose files are copied to the directory in which they
-run. This directory is the same as in Terragrunt (`.terragrunt-stack` next to the file, unless a block sets another
-one), because the settings of states contain paths. Files are written only into directories that planner or Terragrunt
-made."""
+"""Generates Terragrunt stacks: a terragrunt.stack.hcl names units and stacks, whose files are copied to the directories
+where these run. The directories are Terragrunt's (`.terragrunt-stack` next to the file, unless a block sets another
+one), because the settings of states contain paths. Only directories made by planner or Terragrunt are written to."""
 
 from __future__ import annotations
 
@@ -31,8 +30,6 @@ _DEPTH = 20
 
 
 class StackFrame(Frame):
-    """The evaluation of a stack file."""
-
     def __init__(self, session: UnitSession, path: str) -> None:
         super().__init__(session, path, form=FORM)
         self._components: dict[str, dict[str, str]] = {}
@@ -47,7 +44,7 @@ class StackFrame(Frame):
 
 
 def generate_stacks(library: Library, folders: list[str], problems: list[Diagnostic]) -> list[str]:
-    """Generate the units of stacks. Returns their directories."""
+    """Generate the units of stacks, and return their directories."""
     made: list[str] = []
     for folder in folders:
         try:
@@ -84,7 +81,7 @@ def _stack(library: Library, folder: str, depth: int) -> list[str]:
 
 
 def _component(library: Library, frame: Frame, kind: str, part: DocumentBlock, folder: str) -> str | None:
-    """Copy one unit or stack to its target directory. Raises Failure and OSError."""
+    """Copy a unit or stack to its target directory; None if it is disabled. Raises Failure and OSError."""
     if "enabled" in part.attributes and not frame.truth(part.attributes["enabled"]):
         return None
     source = frame.text(part.attributes["source"])
@@ -109,7 +106,7 @@ def _component(library: Library, frame: Frame, kind: str, part: DocumentBlock, f
 
 
 def _target(frame: Frame, part: DocumentBlock, folder: str) -> str:
-    """The target directory of a unit or stack. Raises Failure."""
+    """Raises Failure."""
     base = (
         folder
         if frame.truth(part.attributes.get("no_dot_terragrunt_stack"))
@@ -160,7 +157,7 @@ def _copy(origin: str, target: str, values: str | None, part: DocumentBlock) -> 
 
 
 def _is_made(target: str) -> bool:
-    """Whether planner or Terragrunt made a directory."""
+    """Whether planner or Terragrunt made a directory, or one above it."""
     if os.path.exists(os.path.join(target, MARK)) or f"{os.sep}.terragrunt-stack{os.sep}" in target:
         return True
     at = target
@@ -201,8 +198,8 @@ _KNOWN = ("local", "values", "unit", "stack", "feature")
 
 
 def autoinclude_text(frame: Frame, part: DocumentBlock, target: str) -> str:
-    """The text of the file that a block defines for the unit in the directory `target`; its expressions are evaluated
-    in the stack's file. Raises Failure."""
+    """The content of the file that an `autoinclude` block defines for the unit in `target`; names of the stack's file
+    are replaced by their values. Raises Failure."""
     if part.blocks.get("locals") or part.blocks.get("include"):
         kind = "locals" if part.blocks.get("locals") else "include"
         where = part.blocks[kind][0].header
@@ -229,7 +226,7 @@ def _path(frame: Frame, expr: Expr, target: str) -> str:
 
 
 def _text(frame: Frame, expr: Expr) -> str:
-    """An expression in which the known values of the stack's file are filled in."""
+    """The source of an expression with the known values of the stack's file filled in."""
     result = variables(expr.node)
     if not any(_root(node) == "dependency" for node in result):
         return _value(frame, expr)

@@ -1,5 +1,4 @@
-"""A unit as its terragrunt.hcl describes it: the file is read with everything that it includes, and the working
-directory is made."""
+"""Reads a unit's terragrunt.hcl with everything that it includes, and makes the unit's working directory."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ _IGNORED = ("engine",)
 
 @define(eq=False)
 class UnitReading:
-    """The result of reading a unit. `problems` are the reasons why the unit cannot run."""
+    """The result of reading a unit. `problems`: why it cannot run."""
 
     session: UnitSession
     frame: Frame | None = None
@@ -57,7 +56,7 @@ class UnitReading:
     role: Role | None = None
     copies_lock: bool = True
     is_late: bool = False
-    """whether some of its values depend on outputs of other units"""
+    """whether values depend on outputs of other units"""
     problems: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
 
@@ -71,7 +70,7 @@ class UnitReading:
 
 
 def read_unit(session: UnitSession) -> UnitReading:
-    """The file of a unit, and the data needed for its run. Errors in the file are in `problems`."""
+    """Read the unit; errors are in `problems`."""
     reading = UnitReading(session)
     try:
         reading.frame = Frame(session, session.config)
@@ -87,7 +86,6 @@ def read_unit(session: UnitSession) -> UnitReading:
 
 
 def make_working(reading: UnitReading) -> None:
-    """Make the directory in which the unit runs, with all its files."""
     frame = reading.frame
     reading.working = working_directory(reading.home, reading.source, reading.download)
     if frame is None:
@@ -111,7 +109,7 @@ def make_working(reading: UnitReading) -> None:
         detail = f"{problem.filename or reading.working}: {problem.strerror or problem}."
         reading.problems.append(error("terragrunt.working", "The working directory cannot be created", detail))
     if not os.path.isdir(reading.working):
-        os.makedirs(reading.working, exist_ok=True)  # created now, so that problems in it can be reported
+        os.makedirs(reading.working, exist_ok=True)  # created now, so that problems with it are reported
 
 
 def has_configuration(reading: UnitReading) -> bool:
@@ -271,11 +269,11 @@ def _scalars(reading: UnitReading, frame: Frame) -> None:
 
 
 def _inputs(reading: UnitReading, frame: Frame) -> None:
-    unit_inputs(frame)  # so that errors in inputs are reported before anything runs
+    unit_inputs(frame)  # reports errors in inputs before anything runs
 
 
 def unit_inputs(frame: Frame) -> Value:
-    """The inputs of a unit: an object, or an unknown value. Raises Failure."""
+    """An object, or an unknown value. Raises Failure."""
     value = frame.merged("inputs")
     if value.__class__ is Map:
         return dict(value.items)
@@ -287,8 +285,7 @@ def unit_inputs(frame: Frame) -> Value:
 
 
 def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
-    """The files to generate. Files that depend on unknown outputs are omitted, and the reading is marked as incomplete
-    (`is_late`)."""
+    """The files to generate. Files that depend on unknown outputs are left out and set `is_late`."""
     result = []
     state = _block(frame, "remote_state")
     if state:
@@ -321,7 +318,7 @@ def _has(frame: Frame, name: str) -> bool:
 
 
 def _span(frame: Frame, name: str, label: str = "") -> Span:
-    """The place of an argument or block, in the file or in an included file."""
+    """The place of an argument or block, in this file or in an included one."""
     for one in _frames(frame):
         if name in one.root.attributes:
             return one.root.attributes[name].span
@@ -360,7 +357,7 @@ def _texts(value: Value) -> tuple[str, ...]:
 
 
 def _known_texts(value: Value, span: Span) -> tuple[str, ...]:
-    """The strings in a list. Raises Failure for other values."""
+    """Raises Failure for anything but a list of strings."""
     items = value.items if value.__class__ in (List, Set) else value
     if is_null(value):
         return ()

@@ -1,7 +1,7 @@
-"""The directory in which a unit runs. A unit without a source in its `terraform` block runs in its own directory, as in
-Terragrunt; the files that it generates are written there. Every other unit has a separate working directory: links to
-the files of the source and of the unit, and generated files. A list next to that directory names the files in it that
-planner wrote. All other files are left unchanged: states, data directories and files of programs."""
+"""Makes the directory in which a Terragrunt unit runs. A unit without a source runs in its own directory, as in
+Terragrunt, and generated files are written there. Every other unit has a separate working directory with generated
+files and with links to the files of the source and of the unit. A list next to that directory names the files that
+planner wrote; all others are left unchanged: states, data directories and files of programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEVER = (".git", ".terraform", ".terragrunt-cache", ".terragrunt-stack", ".plan
 
 
 def working_directory(folder: str, source: str, download: str = "") -> str:
-    """The directory where a unit with this source runs."""
+    """Where a unit with this source runs."""
     if not source:
         return folder
     base, sub = working_base(folder, download), split_subdirectory(source)[1]
@@ -33,12 +33,12 @@ def working_directory(folder: str, source: str, download: str = "") -> str:
 
 
 def working_base(folder: str, download: str = "") -> str:
-    """The complete working directory of a unit with a source."""
+    """The whole working directory of a unit with a source."""
     return os.path.join(download or os.path.join(folder, FOLDER), "work")
 
 
 def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, files: Iterable[GenerateBlock]) -> None:
-    """Update the directory `place` in which a unit runs. Raises Failure and OSError."""
+    """Update the directory `place`, in which the unit runs. Raises Failure and OSError."""
     files = list(files)
     if package is None:
         for file in files:
@@ -70,7 +70,7 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
 
 
 class Copy:
-    """The hidden files to include, and the files to exclude, as patterns relative to the unit's directory."""
+    """Which hidden files to include and which files to exclude: patterns relative to the unit's directory."""
 
     def __init__(self, included: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> None:
         self.included, self.excluded = included, excluded
@@ -84,7 +84,7 @@ class Copy:
 
 
 def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[str, str]:
-    """Paths below the working directory, with the targets of their links."""
+    """{path below the working directory: target of its link}."""
     wanted: dict[str, str] = {}
     at, shown = package.folder, ""
     parts = [part for part in package.sub.split("/") if part not in ("", ".")]
@@ -102,8 +102,7 @@ def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[
 
 
 def _overlay(wanted: dict[str, str], inner: str, below: str, above: str, copy: Copy, depth: int = 0) -> None:
-    """Make links to the files of two directories; files of `above` take precedence, and common directories are
-    merged."""
+    """Links to the files of two directories. Files of `above` take precedence, and directories in both are merged."""
     for name in sorted(os.listdir(below)):
         if copy.takes(name, False) and name != _LOCK and not name.startswith("terragrunt."):
             wanted[os.path.normpath(os.path.join(inner, name))] = os.path.join(below, name)
@@ -129,21 +128,21 @@ def _link(path: str, target: str) -> None:
         pass
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.isdir(path) and not os.path.islink(path):
-        return  # another program made the file, so it stays
+        return  # another program made the file
     beside = f"{path}.{os.getpid()}.tmp"
     os.symlink(target, beside)
     os.replace(beside, path)
 
 
 def _drop(path: str, target: str) -> None:
-    """Remove a file or link of planner that is no longer needed."""
+    """Remove a link, or a file with planner's mark."""
     if (os.path.islink(path) and target) or (not target and has_mark(path)):
         os.unlink(path)
 
 
 def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
-    """The dependency lock file: that of the unit, otherwise that of the source, unless a later init has written one in
-    the working directory."""
+    """Copy the lock file: the unit's, otherwise the source's unless init has already written one in the working
+    directory."""
     mine = os.path.join(place, _LOCK)
     for origin in (os.path.join(folder, _LOCK), os.path.join(package.folder, package.sub, _LOCK)):
         if os.path.isfile(origin):
@@ -153,8 +152,8 @@ def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
 
 
 def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
-    """Write a generated file; its if_exists decides whether an existing file is overwritten. `below`: the linked
-    directories of a working directory."""
+    """Write a generated file; `if_exists` decides about an existing one. `below`: that file in the linked directories,
+    if any."""
     path = os.path.normpath(os.path.join(place, file.path))
     there = below[0] if below else path
     ours = has_mark(there)
@@ -190,7 +189,7 @@ def _put(path: str, data: bytes) -> None:
 
 
 def _own_files(home: str) -> dict[str, str]:
-    """The files in the working directory that planner wrote."""
+    """{path: target of the link, or ""} of the files that planner wrote."""
     try:
         result = orjson.loads(read_whole(os.path.join(home, _LIST)))
     except (OSError, orjson.JSONDecodeError):
@@ -201,7 +200,7 @@ def _own_files(home: str) -> dict[str, str]:
 
 
 def rewrite(place: str, files: Iterable[GenerateBlock]) -> None:
-    """Write generated files whose text has just become known. Raises Failure and OSError."""
+    """Write generated files whose content has just become known. Raises Failure and OSError."""
     for file in files:
         path = os.path.join(place, file.path)
         if file.text is not None and (has_mark(path) or not os.path.lexists(path)):
