@@ -14,8 +14,7 @@ ancestor(X, Z) :- parent(X, Y), ancestor(Y, Z).
 answers = program.evaluate({"parent": [("ann", "bob"), ("bob", "cid")]})
 answers["ancestor"]                          # sorted rows
 answers.query('ancestor("ann", Who)')        # a table
-answers.prove("ancestor", "ann", "cid").text
-"""
+answers.prove("ancestor", "ann", "cid").text"""
 
 from __future__ import annotations
 

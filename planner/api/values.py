@@ -2,8 +2,7 @@
 
 string, bool, null    str, bool, None           list, set, tuple    list
 number                int, or else float        map, object         dict
-not known yet         UNKNOWN                   sensitive           Sensitive, which hides the value
-"""
+not known yet         UNKNOWN                   sensitive           Sensitive, which hides the value"""
 
 from __future__ import annotations
 

@@ -29,12 +29,9 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 REMOTE = ("file", "remote-exec")
-TAIL = 8 * 1024
-"""The maximum number of bytes of output that an error message quotes."""
-IDLE = 0.1
-"""The number of seconds after which an incomplete line is shown."""
-GRACE = 1.0
-"""The number of seconds between requesting the command to exit and killing it."""
+TAIL = 8 * 1024  # The maximum number of bytes of output that an error message quotes.
+IDLE = 0.1  # The number of seconds after which an incomplete line is shown.
+GRACE = 1.0  # The number of seconds between requesting the command to exit and killing it.
 
 
 def unsupported(type: str) -> AttributeDiagnostic | None:
@@ -213,8 +210,7 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
 
 
 _RUNNING: set[Popen[bytes]] = set()
-_STARTING = Lock()
-"""locked while a command is started, because the command runs before its process id is known"""
+_STARTING = Lock()  # locked while a command is started, because the command runs before its process id is known
 
 
 @atexit.register

@@ -39,12 +39,10 @@ from planner.language.functions.protocol import FunctionError
 from planner.world.provider.interface import AttributeDiagnostic
 
 DEFAULT_TIMEOUT = 300.0
-LONGEST_DELAY = 20.0
-"""The number of seconds between two attempts to connect."""
+LONGEST_DELAY = 20.0  # The number of seconds between two attempts to connect.
 IDLE = 0.1
 """The number of seconds after which an incomplete line is shown, and between two checks for a request to stop."""
-CLEANING = 5.0
-"""The number of seconds that removing a script may take."""
+CLEANING = 5.0  # The number of seconds that removing a script may take.
 
 
 @frozen(eq=False)

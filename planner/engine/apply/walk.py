@@ -59,10 +59,8 @@ class ApplyResult:
     state: State
     diagnostics: tuple[Diagnostic, ...]
     counts: Counts = Counts()
-    has_begun: bool = True
-    """whether any operation began, or any instance changed"""
-    taints: Mapping[str, TaintOrigin] = field(factory=dict)
-    """the origins of taints, by the address of the object"""
+    has_begun: bool = True  # whether any operation began, or any instance changed
+    taints: Mapping[str, TaintOrigin] = field(factory=dict)  # the origins of taints, by the address of the object
     outcomes: Mapping[str, Outcome] = field(factory=dict)
     """the outcome of each change, by its name; empty if all changes were done"""
 
@@ -107,8 +105,7 @@ class ApplyWalk(ApplyWork):
         },
     }
 
-    _opening: dict[str, Instance]
-    """the instances of ephemeral resources, by vertex"""
+    _opening: dict[str, Instance]  # the instances of ephemeral resources, by vertex
 
     # ---------------------------------------------------------------- the walk as a whole
 

@@ -41,8 +41,7 @@ from planner.world.state.model import ObjectState
 # in the order of the graph.
 
 
-VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]
-"""does the work of a vertex"""
+VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]  # does the work of a vertex
 
 
 @frozen(eq=False, kw_only=True)
@@ -54,8 +53,7 @@ class WalkOptions:
     provider_limits: Mapping[str, int] = field(factory=dict)
     workspace: str = "default"
     stop: StopSignal = field(factory=StopSignal)
-    sequential: bool = False
-    """for debugging: whether to run all work on one thread, one vertex after the other"""
+    sequential: bool = False  # for debugging: whether to run all work on one thread, one vertex after the other
 
 
 class VertexWalk:
@@ -146,10 +144,8 @@ def module_path(module: str) -> ModulePath:
 class ConfigurationWalk(ValueWalk):
     """The common work of all walks that call providers, and the data that vertices share."""
 
-    configurations: dict[str, str]
-    """the provider configuration of each vertex, in walks that call configured providers"""
-    is_lenient = False
-    """whether failed conditions are only warnings, because nothing is changed"""
+    configurations: dict[str, str]  # the provider configuration of each vertex, in walks that call configured providers
+    is_lenient = False  # whether failed conditions are only warnings, because nothing is changed
 
     def __init__(
         self,

@@ -43,8 +43,7 @@ class ImportTarget:
     id: str
     decl: ImportDecl
     identity: Value = None
-    module: str = ""
-    """the address of the module configuration that contains the block"""
+    module: str = ""  # the address of the module configuration that contains the block
 
     @property
     def shown(self) -> str:

@@ -291,8 +291,7 @@ def object_id(value: Value, key: str = "id") -> ObjectId | None:
 # The meaning of the strings depends on the type. After OpenTofu's hcl2shim (flatmap.go).
 
 
-UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"
-"""the placeholder of an unknown value"""
+UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"  # the placeholder of an unknown value
 
 
 def from_flat(flat: dict[str, str], wanted: ObjectType) -> Value:

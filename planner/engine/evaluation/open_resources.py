@@ -13,8 +13,7 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.world.provider.interface import AttributeDiagnostic, OpenedEphemeral
 
-CLOSE_SECONDS = 10.0
-"""the number of seconds after which closing counts as failed"""
+CLOSE_SECONDS = 10.0  # the number of seconds after which closing counts as failed
 
 
 class OpenResource:

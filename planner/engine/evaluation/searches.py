@@ -10,12 +10,10 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import ResourceDecl
 from planner.world.provider.interface import Provider, ResourceSchema
 
-MOST_RESULTS = 100
-"""the maximum number of results of a search without a limit"""
+MOST_RESULTS = 100  # the maximum number of results of a search without a limit
 
 
-MOST = 2**63 - 1
-"""the largest limit that the protocol can represent"""
+MOST = 2**63 - 1  # the largest limit that the protocol can represent
 
 
 def list_configuration(search: Value, schema: ResourceSchema) -> Value:

@@ -35,8 +35,7 @@ empty tuple if the instance is the only column"""
 
 _DERIVED = ("action", "reason", "destroy_prevented", "undecided", "differs_from_plan", "read_now")
 _INSTANCE = "instance"
-_OTHER = "\0"
-"""the placeholder for values that no rule examines; it does not occur in rules"""
+_OTHER = "\0"  # the placeholder for values that no rule examines; it does not occur in rules
 
 
 @frozen
@@ -48,10 +47,8 @@ class Decision:
     destroy_prevented: bool
     undecided: tuple[str, ...] = ()
     """the possible decisions, if only the provider could select one and it was not called"""
-    unforeseen: bool = False
-    """whether the plan that is being applied contains a different decision"""
-    read_now: bool = False
-    """for a data source: whether it is read while planning"""
+    unforeseen: bool = False  # whether the plan that is being applied contains a different decision
+    read_now: bool = False  # for a data source: whether it is read while planning
 
 
 def decide(facts: Facts) -> Decision:

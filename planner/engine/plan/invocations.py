@@ -37,12 +37,9 @@ class DeferredInvocation(Failure):
     """Raised if the provider of an action that an object invokes defers the invocation, so that the object is deferred
     too."""
 
-    invoked = ""
-    """the action"""
-    reason = ""
-    """the reason that the provider reported"""
-    unknown: tuple[str, ...] = ()
-    """the arguments of the action whose values were unknown"""
+    invoked = ""  # the action
+    reason = ""  # the reason that the provider reported
+    unknown: tuple[str, ...] = ()  # the arguments of the action whose values were unknown
 
 
 def plan_invocations(

@@ -10,8 +10,7 @@ from planner.foundation.vocabulary.address import Address, ModuleAddress, Resour
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import ModulePath
 
-ANY: Any = object()
-"""the key in a pattern that matches any key"""
+ANY: Any = object()  # the key in a pattern that matches any key
 
 Kind: TypeAlias = Literal["module call", "module instance", "resource", "resource instance"]
 Steps: TypeAlias = tuple[tuple[str, Any], ...]

@@ -32,8 +32,7 @@ class ComingState:
         return all(map(is_wholly_known, self.outputs.values()))
 
 
-Settled: TypeAlias = "Mapping[InstanceKey, Value]"
-"""the planned objects of a resource, for expressions"""
+Settled: TypeAlias = "Mapping[InstanceKey, Value]"  # the planned objects of a resource, for expressions
 
 
 @frozen(eq=False, kw_only=True)
@@ -49,20 +48,15 @@ class PlanOptions(WalkOptions):
     deferred: tuple[tuple[str, str, str], ...] = ()
     """the blocks among `excludes` that are deferred to a later plan, as in Plan.deferred"""
     timestamp: str = ""
-    generate_to: str = ""
-    """the file for generated configuration"""
-    generated: frozenset[str] = frozenset()
-    """the resources whose configuration is generated from the imported object"""
-    describes_found: bool = False
-    """whether the results of searches include their configuration"""
+    generate_to: str = ""  # the file for generated configuration
+    generated: frozenset[str] = frozenset()  # the resources whose configuration is generated from the imported object
+    describes_found: bool = False  # whether the results of searches include their configuration
     known_objects: tuple[KnownObject, ...] = ()
     """the objects that are already managed, with which search results are compared"""
-    moves: bool = True
-    """whether moved blocks are applied; otherwise each object keeps its address"""
+    moves: bool = True  # whether moved blocks are applied; otherwise each object keeps its address
     before_destroy: bool = False
     """whether the walk only refreshes the state before a plan that destroys; failed conditions are then warnings"""
-    offline: bool = False
-    """whether no provider is called, so that differences from the real objects are not reported"""
+    offline: bool = False  # whether no provider is called, so that differences from the real objects are not reported
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """the states that other units are about to write, by state identity (`planner.world.state.backend`)"""
     evaluates_once: bool = False

@@ -96,10 +96,8 @@ class AwsError(ServiceError):
 class Service:
     """A client for a service of AWS. Its methods raise AwsError, with the messages of the Go SDK."""
 
-    name: str
-    """the name in signatures: `s3`, `dynamodb`"""
-    title: str
-    """the name in messages: `S3`, `DynamoDB`"""
+    name: str  # the name in signatures: `s3`, `dynamodb`
+    title: str  # the name in messages: `S3`, `DynamoDB`
     endpoint: str
     region: str
     credentials: CredentialSource

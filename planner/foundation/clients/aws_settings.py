@@ -13,8 +13,7 @@ from planner.foundation.clients.http import Http, Retries, Tls, proxies_of
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
-Wrong = Callable[[str, str], None]
-"""Reports a problem: called with a summary and a detail."""
+Wrong = Callable[[str, str], None]  # Reports a problem: called with a summary and a detail.
 _REGIONS = frozenset(
     re.findall(
         r"\S+",

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.x509 import Certificate
 
-Reason = tuple[str, str]
-"""summary and detail"""
+Reason = tuple[str, str]  # summary and detail
 METADATA_HOST = ("ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME")
 _VARIABLES = {
     "client_id": ("ARM_CLIENT_ID",),
@@ -86,8 +85,7 @@ class Cloud:
     login: str
     management: str
     storage: str
-    audience: str = ""
-    """the audience of tokens for the management API; "" if it is the URL of the API"""
+    audience: str = ""  # the audience of tokens for the management API; "" if it is the URL of the API
 
 
 _PUBLIC = Cloud("https://login.microsoftonline.com", "https://management.azure.com", "core.windows.net")

@@ -15,8 +15,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 _SESSION = {"LockDelay": "5000ms", "Name": "Consul API Lock", "TTL": "15s"}
-_RENEWAL = 7.5
-"""The number of seconds between two renewals of a session."""
+_RENEWAL = 7.5  # The number of seconds between two renewals of a session.
 
 
 @frozen(repr=False)

@@ -1,7 +1,6 @@
 """A small HTTP client with persistent connections, retries with increasing pauses, proxies and certificates.
 
-Every HTTP status is a result. ServiceError is raised only if there is no response.
-"""
+Every HTTP status is a result. ServiceError is raised only if there is no response."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ from planner.foundation.vocabulary.records import define, field, frozen
 # A time limit for the whole response; the timeouts of Python's sockets limit only each read.
 
 
-SLOWEST = 4096
-"""the minimum speed of a response in bytes per second; a faster one may exceed the timeout"""
+SLOWEST = 4096  # the minimum speed of a response in bytes per second; a faster one may exceed the timeout
 
 
 class BoundedResponse(http.client.HTTPResponse):
@@ -72,14 +70,10 @@ class _Bounded(io.RawIOBase):
         super().close()
 
 
-_PIECE = 1 << 16
-"""the number of bytes that are sent in one piece"""
-LARGEST_ANSWER = 1 << 30
-"""bytes"""
-LONGEST_SLOWDOWN = 10.0
-"""the longest pause between two requests to a service that throttles, in seconds"""
-_KEPT = "".join(map(chr, range(0x21, 0x7F)))
-"""characters that need no escape in an address"""
+_PIECE = 1 << 16  # the number of bytes that are sent in one piece
+LARGEST_ANSWER = 1 << 30  # bytes
+LONGEST_SLOWDOWN = 10.0  # the longest pause between two requests to a service that throttles, in seconds
+_KEPT = "".join(map(chr, range(0x21, 0x7F)))  # characters that need no escape in an address
 _CERTIFICATES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -97,8 +91,7 @@ class HttpResponse:
     status: int
     headers: dict[str, str]
     body: bytes
-    reason: str = ""
-    """the reason phrase of the status line"""
+    reason: str = ""  # the reason phrase of the status line
 
     @property
     def text(self) -> str:
@@ -532,8 +525,7 @@ def reason_of(problem: BaseException, url: str) -> str:
     return str(getattr(problem, "strerror", None) or problem) or type(problem).__name__
 
 
-EARLY = 300.0
-"""Credentials are renewed this many seconds before they expire."""
+EARLY = 300.0  # Credentials are renewed this many seconds before they expire.
 
 
 class Tokens(ABC):

@@ -1,8 +1,7 @@
 """The address of a Kubernetes API server and credentials for it, from kubeconfig files or from inside a pod.
 
 Files are merged, and problems reported, as in Kubernetes' own programs: the first of several entries with the same name
-is used.
-"""
+is used."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve, frozen
 
 POD = "/var/run/secrets/kubernetes.io/serviceaccount"
-_LARGEST = 1 << 24
-"""the maximum size of a file, in bytes"""
+_LARGEST = 1 << 24  # the maximum size of a file, in bytes
 _NO_CLUSTER = (
     "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
 )
@@ -54,8 +52,7 @@ class Access:
     user: str = ""
     password: str = ""
     plugin: Plugin | None = None
-    acting_as: Mapping[str, str] = {}
-    """headers for impersonating another user"""
+    acting_as: Mapping[str, str] = {}  # headers for impersonating another user
 
 
 def in_cluster(environ: Mapping[str, str], folder: str = POD) -> Access:

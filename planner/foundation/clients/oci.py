@@ -1,8 +1,7 @@
 """Addresses of repositories in OCI registries, and credentials for them.
 
 Credentials come from the user's settings, from files of Docker, Podman and similar programs, and from Docker's
-credential helpers. The most specific credentials are used; among equally specific ones, the first.
-"""
+credential helpers. The most specific credentials are used; among equally specific ones, the first."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The syntax of the command line tool's settings: version 1 of HCL, in which names may be quoted.
 
-name = "value"      block "label" { "some/name" = "value" }      list = ["a", "b"]      { "json": "too" }
-"""
+name = "value"      block "label" { "some/name" = "value" }      list = ["a", "b"]      { "json": "too" }"""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ _TOKEN = re.compile(
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/"}
 
-_DEEPEST = 100
-"""the maximum nesting depth of values"""
+_DEEPEST = 100  # the maximum nesting depth of values
 Items = list[tuple[tuple[str, ...], Any]]
 """a body as pairs: (("name",), value) for an attribute, (("type", "label"), body) for a block"""
 

@@ -16,10 +16,8 @@ import asyncssh
 
 from planner.foundation.vocabulary.records import frozen
 
-DIAL = 15.0
-"""seconds to wait for a TCP connection and the reply of a proxy"""
-PIECE = 1 << 20
-"""bytes per read of a file"""
+DIAL = 15.0  # seconds to wait for a TCP connection and the reply of a proxy
+PIECE = 1 << 20  # bytes per read of a file
 MOST_REPLIED = 64 * 1024
 """the maximum size, in bytes, of a proxy's reply, and of command output quoted in an error message"""
 

@@ -17,8 +17,7 @@ from planner.foundation.clients.http import Http
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
-ANY, EXISTS, ABSENT = 0, 1, 2
-"""the condition under which a row is written or removed"""
+ANY, EXISTS, ABSENT = 0, 1, 2  # the condition under which a row is written or removed
 _HEADER = b"\x75\0\0\0"
 _KEY, _DATA, _CELL, _NAME, _VALUE, _TYPE, _TIME, _REMOVED, _SUM, _CELL_SUM = range(1, 11)
 _STRING = 3

@@ -20,8 +20,7 @@ from planner.foundation.clients.http import Http, HttpResponse
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
-_VALID = 3600
-"""how long a signature is valid, in seconds"""
+_VALID = 3600  # how long a signature is valid, in seconds
 
 
 @frozen(repr=False)

@@ -19,8 +19,7 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 
 DISCOVERY = "/.well-known/terraform.json"
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:[0-9]{1,5})?", re.ASCII)
-_LARGEST = 1 << 20
-"""the maximum size of a discovery document, in bytes"""
+_LARGEST = 1 << 20  # the maximum size of a discovery document, in bytes
 _MOST_REDIRECTS = 5
 _MOST_PAGES = 1000
 

@@ -14,8 +14,7 @@ from typing import Any
 from planner.foundation.support.disk import on_disk
 from planner.foundation.vocabulary.records import frozen
 
-SECONDS = 60.0
-"""the time limit of a program, in seconds"""
+SECONDS = 60.0  # the time limit of a program, in seconds
 
 
 @frozen

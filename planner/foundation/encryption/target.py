@@ -1,8 +1,7 @@
 """Targets of encryption: states, plans, and states that data sources read. Each target has a list of methods.
 
 The first method encrypts; to decrypt, the methods are tried in order. One process uses one encryption key throughout,
-so that results can be saved even if the network fails. Each encryption has a new nonce.
-"""
+so that results can be saved even if the network fails. Each encryption has a new nonce."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ from planner.foundation.vocabulary.records import frozen
 
 PAYLOAD = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
-MOST_BYTES = 16 << 20
-"""the maximum size of a file with envelopes"""
+MOST_BYTES = 16 << 20  # the maximum size of a file with envelopes
 _MOST_SIGNATURES = 64
 
 

@@ -16,8 +16,7 @@ from planner.foundation.vocabulary.records import field, frozen
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
-PASSPHRASE = "PLANNER_SIGNING_PASSPHRASE"
-"""the environment variable for the passphrase of a private key"""
+PASSPHRASE = "PLANNER_SIGNING_PASSPHRASE"  # the environment variable for the passphrase of a private key
 _MOST_BYTES = 1 << 16
 _LEAST_RSA = 2048
 _SSH_WORDS = (b"ssh-", b"ecdsa-sha2-")
@@ -38,8 +37,7 @@ class Verifier:
     key_id: str
     name: str
     key: Any = field(repr=False)
-    encoded: bytes = field(repr=False)
-    """the key in OpenSSH's format"""
+    encoded: bytes = field(repr=False)  # the key in OpenSSH's format
 
     def accepts(self, message: bytes, signature: bytes) -> bool:
         """Whether the signature, plain or in OpenSSH's format, was made by this key."""

@@ -17,10 +17,8 @@ MAGIC = b"SSHSIG"
 _HASH = b"sha512"
 _SIGN, _SIGNED, _LIST, _KEYS = 13, 14, 11, 12
 _RSA_SHA2_512 = 4
-_MOST_BYTES = 1 << 20
-"""the maximum size of an agent's response, in bytes"""
-_SECONDS = 120.0
-"""seconds to wait for an agent, which may prompt the user"""
+_MOST_BYTES = 1 << 20  # the maximum size of an agent's response, in bytes
+_SECONDS = 120.0  # seconds to wait for an agent, which may prompt the user
 
 
 def text(data: bytes) -> bytes:

@@ -3,8 +3,7 @@
 Members are written one by one, below a descriptor of the target directory; links are not followed, and existing files
 are never replaced. Rejected are: names and links that lead out of the directory, members other than files, directories
 and links, duplicate names, and archives that expand too much. Python's `tarfile` is not used: its checks can be
-circumvented, and its reader can loop.
-"""
+circumvented, and its reader can loop."""
 
 from __future__ import annotations
 
@@ -26,12 +25,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from planner.foundation.vocabulary.diagnostic import InstallError
 
 MOST_MEMBERS = 200_000
-MOST_BYTES = 16 << 30
-"""the maximum total size of all members, in bytes"""
-MOST_GROWTH = 250
-"""the maximum number of bytes to which one byte of an archive may expand; deflate alone reaches 1,032"""
-ALWAYS_FREE = 1 << 20
-"""an archive of any size may expand to this number of bytes"""
+MOST_BYTES = 16 << 30  # the maximum total size of all members, in bytes
+MOST_GROWTH = 250  # the maximum number of bytes to which one byte of an archive may expand; deflate alone reaches 1,032
+ALWAYS_FREE = 1 << 20  # an archive of any size may expand to this number of bytes
 _LONGEST_NAME = 1024
 _LARGEST_HEADER = 1 << 20
 _BLOCK = 1 << 18

@@ -16,8 +16,7 @@ else:
     except ImportError:
         from hashlib import blake2b as blake2b
 
-_SMALL = 1 << 18
-"""from this number of bytes, OpenSSL is faster in spite of its startup time"""
+_SMALL = 1 << 18  # from this number of bytes, OpenSSL is faster in spite of its startup time
 
 
 def sha256_of(data: bytes) -> str:

@@ -16,10 +16,8 @@ from typing import Protocol
 _CANNOT = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM))
 
 _BLOCK = 1 << 20
-MOST_BYTES = 2 << 30
-"""the maximum number of bytes that are read from a file"""
-MOST_STREAMED = 64 << 20
-"""the maximum number of bytes that are read from a pipe or device"""
+MOST_BYTES = 2 << 30  # the maximum number of bytes that are read from a file
+MOST_STREAMED = 64 << 20  # the maximum number of bytes that are read from a pipe or device
 
 
 class Entry(Protocol):
@@ -380,12 +378,9 @@ def collector_paused() -> Iterator[None]:
 # were read from services, which cannot be compared like files. Reads from a tree are not recorded.
 
 
-LOOKED = "planner.looked"
-"""the audit event for reading a file, or for checking whether it exists"""
-LISTED = "planner.listed"
-"""the audit event for listing a directory"""
-TIMED = "planner.timed"
-"""the audit event of a result that depends on the current time"""
+LOOKED = "planner.looked"  # the audit event for reading a file, or for checking whether it exists
+LISTED = "planner.listed"  # the audit event for listing a directory
+TIMED = "planner.timed"  # the audit event of a result that depends on the current time
 
 
 class Reads:
@@ -475,8 +470,8 @@ def looked_at() -> tuple[str, ...]:
 
 
 def note_time(until: int = 0) -> None:
-    """Record that a result depends on the current time. `until`: the time up to which it is valid, in seconds since
-    1970 (0: it is not valid later)."""
+    """Record that a result depends on the current time. `until`: when it becomes invalid, in seconds since 1970 (0: it
+    is valid only now)."""
     if _TREE.get() is None:
         sys.audit(TIMED, until)
 

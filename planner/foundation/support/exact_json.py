@@ -25,10 +25,8 @@ class _NoUtf8(dict[int, int]):
 
 
 _LARGE = 1 << 20
-_PIECE = 200
-"""nesting levels that are written with one call; the fast writer supports 254"""
-_DEEPEST = 4 * _PIECE
-"""the maximum nesting depth that can be read; the fast reader supports 1024"""
+_PIECE = 200  # nesting levels that are written with one call; the fast writer supports 254
+_DEEPEST = 4 * _PIECE  # the maximum nesting depth that can be read; the fast reader supports 1024
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()

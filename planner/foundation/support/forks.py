@@ -21,10 +21,8 @@ from typing import Any, NamedTuple, TypeVar
 from planner.foundation.vocabulary.span import pickled_without_texts
 
 T = TypeVar("T")
-ROOMY = 1 << 20
-"""the requested capacity of a pipe in bytes, large enough that writers rarely wait for readers"""
-_SIZE = 8
-"""the size of the length at the beginning of a frame, in bytes"""
+ROOMY = 1 << 20  # the requested capacity of a pipe in bytes, large enough that writers rarely wait for readers
+_SIZE = 8  # the size of the length at the beginning of a frame, in bytes
 _INTERRUPTS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 
@@ -161,8 +159,7 @@ def take_frames(data: bytearray) -> list[bytes]:
 
 
 _INDEX = struct.Struct("<I")
-_PATIENCE = 5.0
-"""seconds that forks may take to end if the whole process must end"""
+_PATIENCE = 5.0  # seconds that forks may take to end if the whole process must end
 
 
 class StopFlag:

@@ -40,8 +40,7 @@ class Later(Sequence[T], Generic[T]):
 # The memory for compiling a regular expression grows with the square of its nesting depth.
 
 
-MOST_NESTED = 1000
-"""the maximum nesting of groups, as in Go's regular expressions"""
+MOST_NESTED = 1000  # the maximum nesting of groups, as in Go's regular expressions
 
 
 def is_too_deep(pattern: str) -> bool:

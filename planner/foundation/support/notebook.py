@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-MOST_ROWS = 200
-"""the maximum number of table rows"""
-MOST_VERTICES = 60
-"""the maximum number of vertices of a graph that is drawn"""
+MOST_ROWS = 200  # the maximum number of table rows
+MOST_VERTICES = 60  # the maximum number of vertices of a graph that is drawn
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 _BOX, _GAP, _LINE = 22, 14, 7.2
 

@@ -5,8 +5,7 @@ A signal handler runs on the main thread between any two of its steps, perhaps w
 Therefore the handler acquires no locks: it sets a flag or raises KeyboardInterrupt. A signal that arrives just before
 the main thread begins to wait would have no effect until the wait ends. Therefore the system also writes each signal to
 a pipe. A separate thread reads the pipe, notifies the listeners of the stop request, and sends harmless signals to the
-main thread until it has responded.
-"""
+main thread until it has responded."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ from typing import NoReturn
 # The stop request: set by a signal handler, observed by walks, providers, provisioners and waiting threads.
 
 
-_PATIENCE = 1.0
-"""seconds that listeners may take; they only print a message or wake a thread"""
+_PATIENCE = 1.0  # seconds that listeners may take; they only print a message or wake a thread
 
 
 class StopSignal:
@@ -111,8 +109,7 @@ def is_reading() -> bool:
     return _READING.depth > 0
 
 
-STOP = StopSignal()
-"""requested when the process is interrupted"""
+STOP = StopSignal()  # requested when the process is interrupted
 
 _STOP: ContextVar[StopSignal] = ContextVar("stop", default=STOP)
 
@@ -131,12 +128,10 @@ def current_stop() -> StopSignal:
     return _STOP.get()
 
 
-_at_once = False
-"""whether the first interrupt already raises KeyboardInterrupt"""
+_at_once = False  # whether the first interrupt already raises KeyboardInterrupt
 
 NUDGE = signal.SIGURG  # a signal that processes ignore by default
-PATIENCE = 0.02
-"""seconds between two signals to the main thread"""
+PATIENCE = 0.02  # seconds between two signals to the main thread
 
 
 class _Interrupts:

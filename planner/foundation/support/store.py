@@ -11,8 +11,7 @@ There is one directory (a "shelf") for each kind of data. The name of an entry i
 and Python, of the code that creates such entries, and of the input data. So entries never become invalid, and the
 oldest ones are deleted. On small shelves, the age counts from the last use, so that planner's own rules stay cached
 however often a user edits rule files. If the cache or an entry cannot be used, the entry is treated as missing and
-created again. With `PLANNER_NO_CACHE=1`, all entries are treated as missing.
-"""
+created again. With `PLANNER_NO_CACHE=1`, all entries are treated as missing."""
 
 from __future__ import annotations
 
@@ -32,10 +31,8 @@ from planner.foundation.support.digests import blake2b
 from planner.foundation.vocabulary.release import RELEASE
 from planner.foundation.vocabulary.span import pickled_without_texts
 
-SEAL = 32
-"""bytes of the checksum at the beginning of an entry"""
-_LENGTH = 8
-"""bytes of the number after the checksum: the length of the head, which the checksum covers"""
+SEAL = 32  # bytes of the checksum at the beginning of an entry
+_LENGTH = 8  # bytes of the number after the checksum: the length of the head, which the checksum covers
 _MOST_HEAD = 1 << 30
 _FEW = 256
 """shelves limited to at most this number of entries are trimmed whenever an entry is stored, larger ones

@@ -10,10 +10,8 @@ from types import MappingProxyType
 
 from planner.foundation.support.signals import STOP
 
-SECONDS = 0.5
-"""seconds between two checks"""
-MOST_FILES = 10_000
-"""the maximum number of files that are checked"""
+SECONDS = 0.5  # seconds between two checks
+MOST_FILES = 10_000  # the maximum number of files that are checked
 
 
 def changes(

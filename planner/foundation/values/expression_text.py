@@ -129,10 +129,8 @@ def _balance(line: str) -> int:
 # Short texts of values, for messages.
 
 
-LONGEST = 60
-"""characters"""
-_LEAD, _TAIL = 24, 35
-"""characters shown before and after a difference"""
+LONGEST = 60  # characters
+_LEAD, _TAIL = 24, 35  # characters shown before and after a difference
 _MOST_DIFFERENT = 400
 HIDDEN = "(sensitive value)"
 

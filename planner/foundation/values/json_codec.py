@@ -164,8 +164,7 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
 
 
 _MOST_TYPES = 4096
-_named: dict[str, Type] = {}
-"""a cache of types by their encoding, because many objects of a state have equal types"""
+_named: dict[str, Type] = {}  # a cache of types by their encoding, because many objects of a state have equal types
 
 
 def _named_type(data: Any) -> Type:

@@ -5,8 +5,7 @@ zero, which prints as `-0`; numbers beyond 2^65536, so that `1e99999999` needs n
 functions such as `pow` that print with fewer digits than they have. The precision of an mpfr is 512 bits, or 53 after a
 float64 function. A result has the larger precision of its operands.
 
-gmpy2 is imported on first use, because most configurations contain only whole numbers.
-"""
+gmpy2 is imported on first use, because most configurations contain only whole numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The operators of the language (equality, order, arithmetic, logic), which also accept unknown values, null and marks.
 
-As in go-cty (value_ops.go and function/stdlib, which HCL's operators call).
-"""
+As in go-cty (value_ops.go and function/stdlib, which HCL's operators call)."""
 
 from __future__ import annotations
 

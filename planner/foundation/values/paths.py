@@ -1,8 +1,7 @@
 """Paths into values: find marks and unknown parts, and read or change the part at a path.
 
 A path is a tuple of steps: ("attr", name) into an object, ("index", key) into a map, list or tuple. For a set, the key
-is the element itself.
-"""
+is the element itself."""
 
 from __future__ import annotations
 

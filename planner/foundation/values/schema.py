@@ -1,7 +1,6 @@
 """Schemas of provider objects: attributes and blocks of a body, and the type of its value.
 
-As in OpenTofu's configschema. planner.language.expressions.decode decodes a body with a schema.
-"""
+As in OpenTofu's configschema. planner.language.expressions.decode decodes a body with a schema."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 As in go-cty (set_internals.go, set/ops.go): strings are ordered by code point, numbers by size, false before true, and
 other values by a text that represents them (see `set_text`). Known values come before unknown ones, and null comes
-last. The CRC-32 of the text resolves remaining ties.
-"""
+last. The CRC-32 of the text resolves remaining ties."""
 
 from __future__ import annotations
 

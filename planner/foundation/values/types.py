@@ -1,7 +1,6 @@
 """The types of the language (OpenTofu's type system, from go-cty), frozen and hashable.
 
-The primitive types are singletons: STRING, NUMBER, BOOL, and DYNAMIC for values whose type is unknown.
-"""
+The primitive types are singletons: STRING, NUMBER, BOOL, and DYNAMIC for values whose type is unknown."""
 
 from __future__ import annotations
 

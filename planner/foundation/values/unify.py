@@ -1,8 +1,7 @@
 """Determines whether types can be converted to each other, and the common type of several types.
 
 As in go-cty (convert/conversion.go, unify.go, compare_types.go). An "unsafe" conversion may fail for some values of a
-type (string to number). The language uses unsafe conversions except when it unifies nested collections.
-"""
+type (string to number). The language uses unsafe conversions except when it unifies nested collections."""
 
 from __future__ import annotations
 

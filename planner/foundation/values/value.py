@@ -9,8 +9,7 @@
 
 Infinity is the mpfr infinity. A whole number is always an int, so that equal numbers are equal Python values of one
 class. Test classes with `is` and never with isinstance, because bool is a subclass of int. Values are never changed in
-place.
-"""
+place."""
 
 from __future__ import annotations
 

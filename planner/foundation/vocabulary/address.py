@@ -346,8 +346,7 @@ def parse_resource_instance(text: str) -> ResourceAddress:
     raise AddressError("Invalid address", "A resource must follow the module path.", 0, len(text))
 
 
-parse_target = parse_address
-"""`-target` and `-exclude` take any address; without a key it covers all instances."""
+parse_target = parse_address  # `-target` and `-exclude` take any address; without a key it covers all instances.
 
 
 def scan_traversal(text: str) -> list[TraversalStep]:

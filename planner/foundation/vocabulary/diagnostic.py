@@ -1,7 +1,6 @@
 """Diagnostics: errors and warnings as values, formatted only for output.
 
-`to_json` returns the ecosystem's JSON (`validate -json`, lines of `plan -json`).
-"""
+`to_json` returns the ecosystem's JSON (`validate -json`, lines of `plan -json`)."""
 
 from __future__ import annotations
 

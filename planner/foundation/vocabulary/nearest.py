@@ -44,8 +44,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f' Did you mean "{similar}"?' if similar else ""
 
 
-_FEW = 6
-"""the maximum number of names that are listed"""
+_FEW = 6  # the maximum number of names that are listed
 
 
 def instead(text: str, known: Collection[str]) -> str:

@@ -3,8 +3,7 @@
 A command that plans one resource imports about 150 records and creates objects of only a third of them, mostly fewer
 than ten of each. So no code is generated when a class is created: the class gets slots, and methods that examine the
 fields when they are called. A method that is called often is then compiled, as attrs does for all methods at once. Type
-checkers see attrs classes with the same meaning. `attrs.fields`, `attrs.asdict` and similar functions work.
-"""
+checkers see attrs classes with the same meaning. `attrs.fields`, `attrs.asdict` and similar functions work."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from attrs import fields as fields
     from attrs import frozen as frozen
 
-_FEW = 12
-"""calls after which a method is compiled; compiling costs as much as several hundred calls"""
+_FEW = 12  # calls after which a method is compiled; compiling costs as much as several hundred calls
 _MISSING: Any = object()
 _set = object.__setattr__
 _get = object.__getattribute__

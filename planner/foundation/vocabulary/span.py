@@ -1,8 +1,7 @@
 """Ranges of source texts. Lines and columns are computed on first use.
 
 Offsets count code points of the decoded text. Positions are those of the ecosystem's diagnostics: lines and columns
-start at 1, columns count grapheme clusters, bytes are 0-based offsets in the UTF-8 file, and ends are exclusive.
-"""
+start at 1, columns count grapheme clusters, bytes are 0-based offsets in the UTF-8 file, and ends are exclusive."""
 
 from __future__ import annotations
 

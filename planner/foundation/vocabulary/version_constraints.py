@@ -1,7 +1,6 @@
 """Versions and version constraints: `>= 1.2, < 2.0`, `~> 1.4`, `!= 1.5.0`.
 
-Syntax and order are those of hashicorp/go-version: Semantic Versioning 2.0.0, with any number of numbers.
-"""
+Syntax and order are those of hashicorp/go-version: Semantic Versioning 2.0.0, with any number of numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`action` blocks, and the `action_trigger` blocks of a resource's lifecycle.
+"""Reads `action` blocks, and the `action_trigger` blocks of a resource's lifecycle.
 
-Both kinds of blocks come from Terraform 1.14 and 1.16 (documentation pages "action block" and "resource block,
-lifecycle"); OpenTofu 1.12 has neither."""
+Both come from Terraform 1.14 and 1.16 (documentation pages "action block" and "resource block, lifecycle"); OpenTofu
+1.12 has neither."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ON_FAILURE = ("halt", "continue", "taint")
 
 
 def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """An action: an operation that a provider offers. `body` is the content of the action's `config` block."""
+    """An operation that a provider offers. `body` of the result is the content of the `config` block."""
     type_, name = (label.value for label in block.labels)
     for at, title in enumerate(("Invalid action type name", "Invalid action name")):
         if not valid_identifier(block.labels[at].value):
@@ -76,7 +76,7 @@ def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def action_trigger(block: Block, problems: Problems) -> ActionTrigger | None:
-    """A trigger: the events at which a resource invokes actions. None if the block is invalid (reported)."""
+    """The events at which a resource invokes actions. None if the block is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _TRIGGER, mine)
     attributes = content.attributes
@@ -104,7 +104,6 @@ def _expr(attribute: Attribute | None, problems: Problems) -> Expr | None:
 
 
 def _keywords(attribute: Attribute, allowed: tuple[str, ...], problems: Problems) -> tuple[str, ...]:
-    """The keywords in a list expression, without duplicates."""
     items = elements(piece(attribute), problems)
     if items is not None and not items:
         detail = f"An action_trigger block names at least one event: {_list(allowed)}."
@@ -131,8 +130,8 @@ def _list(words: tuple[str, ...]) -> str:
 
 
 def action_reference(item: ExpressionPiece, problems: Problems) -> ActionReference | None:
-    """A reference to `action.TYPE.NAME` or to one of its instances, whose key may be an expression. None for other
-    expressions, which are reported."""
+    """A reference to `action.TYPE.NAME`, or to an instance of it, whose key may be an expression. None for other
+    expressions (reported)."""
     expr = native(item, problems)
     if expr is None:
         return None

@@ -1,4 +1,5 @@
-"""The settings of a backend block, which are evaluated statically because they are needed before there is any state."""
+"""Evaluates the settings of a backend block. The evaluation is static, because the settings are needed to read the
+state."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ from planner.language.syntax.files import load_file
 
 @frozen
 class Overrides:
-    """The values of `-backend-config` options: strings by name, and the bodies of files. If a name occurs several
-    times, the last value is used."""
+    """The values of `-backend-config` options: (name, string) pairs, and bodies of files. The last value of a name is
+    used."""
 
     items: tuple[tuple[str, str] | Body, ...] = field(default=())
 
@@ -37,8 +38,8 @@ def backend_settings(
     workspace: str = "default",
     overrides: Overrides | None = None,
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """The settings of the root module's backend (or cloud) block as plain values; None for arguments that are not set.
-    `overrides` take precedence. Secrets are rejected, because the settings are stored in clear."""
+    """The settings of the root module's backend or cloud block as plain values, None for arguments that are not set.
+    `overrides` take precedence. Secrets are rejected, because the settings are stored unencrypted."""
     problems = Problems()
     backend = config.root.backend
     settings: dict[str, Any] = {}
@@ -59,7 +60,7 @@ def backend_settings(
 
 
 class _Decoder:
-    """Reads bodies with a schema and static evaluation."""
+    """Decodes bodies with a schema, using static evaluation."""
 
     def __init__(self, scope: StaticScope, name: str, problems: Problems) -> None:
         self.scope, self.name, self.problems = scope, name, problems
@@ -106,7 +107,8 @@ class _Decoder:
         return self.typed(bare, schema, name, expr)
 
     def option(self, text: str, schema: AttributeSchema, name: str) -> Any:
-        """The value of an option: a literal string if the setting has a primitive type, otherwise an expression."""
+        """The value of a `-backend-config` option: a literal string for settings of primitive type, otherwise an
+        expression."""
         if isinstance(schema.decode_type, Primitive):
             return self.typed(text, schema, name, None)
         value, problems = parsed_value(text, f"-backend-config={name}")
@@ -114,7 +116,7 @@ class _Decoder:
         return None if value is None else self.typed(value, schema, name, None)
 
     def typed(self, value: Value, schema: AttributeSchema, name: str, expr: Expr | None) -> Any:
-        """A value converted to the setting's type, as plain data."""
+        """Convert to the type of the setting, as plain data."""
         try:
             return plain(convert(value, schema.decode_type))
         except ConversionError as bad:
@@ -125,8 +127,8 @@ class _Decoder:
 
 
 def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
-    """Read the values of -backend-config: `NAME=VALUE`, or a file with arguments. A later empty value of the option
-    removes all earlier values."""
+    """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. An empty value removes all earlier
+    ones."""
     problems = Problems()
     overrides: list[tuple[str, str] | Body] = []
     for item in items:

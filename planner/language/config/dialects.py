@@ -1,5 +1,5 @@
-"""Parts of a configuration that mean something different in Terraform than in OpenTofu, whose language planner
-reads."""
+"""Warns about parts of a configuration that have a different meaning in Terraform. planner reads OpenTofu's
+language."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from planner.language.config.model import Config, ModulePath
 from planner.language.config.reading import Problems
 from planner.language.config.statements import import_blocks
 
-Difference = tuple[str, "Span | str"]
-"""a difference in meaning, and where in the source the configuration depends on it"""
+Difference = tuple[str, "Span | str"]  # a difference in meaning, and the source location that depends on it
 DEFAULT_REGISTRY = "registry.opentofu.org/"
 
 
 def check_languages(config: Config, problems: Problems) -> None:
-    """Report all differences in one warning if a file of the configuration, or PLANNER_COMPATIBILITY, declares that the
+    """Report all differences in one warning, if a file of the configuration or PLANNER_COMPATIBILITY declares that the
     configuration is written for Terraform."""
     declared = [
         one for module in config.root.walk() for one in module.languages if one.language == TERRAFORM and one.constraint

@@ -1,4 +1,4 @@
-"""The files of a directory that make up a module."""
+"""Finds the configuration files of a module, and reads and writes modules.json."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 
 def located(root_dir: str, directory: str, absolute: str = "") -> str:
-    """The path of a module's directory, which may be relative to the root module or absolute. `absolute`: a directory
-    that contains copies of the directories with absolute paths."""
+    """The path of a module's directory, which is absolute or relative to the root module. `absolute`: a directory with
+    copies of the directories that have absolute paths."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
 
 
 @frozen
 class ModuleFiles:
-    """File names in lexical order: the normal files, and the override files that are applied after them."""
+    """Sorted names of the normal files, and of the override files that are applied after them."""
 
     normal: tuple[str, ...]
     override: tuple[str, ...]
-    hidden: tuple[str, ...] = ()
-    """`.tf` files that OpenTofu does not read, because there is a `.tofu` file of the same name"""
+    hidden: tuple[str, ...] = ()  # `.tf` files that are not read because there is a `.tofu` file of the same name
 
 
 def module_files(directory: str, queries: str = "") -> ModuleFiles:
-    """The configuration files of a directory. A `.tofu` file hides the `.tf` file of the same name; hidden files and
-    editors' backups are left out. `queries`: the suffixes of files with searches, if such files are read too. Raises
+    """The configuration files of a directory, without hidden files and backups of editors. A `.tofu` file replaces the
+    `.tf` file of the same name. `queries`: the suffixes of files with searches, if these are read, too. Raises
     OSError."""
     names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _ignored(e.name))
     normal: list[str] = []
@@ -56,9 +55,8 @@ def module_files(directory: str, queries: str = "") -> ModuleFiles:
 
 
 def is_module(directory: str) -> bool:
-    """Whether there is any configuration file in the directory."""
     try:
-        # most modules contain this file, so the directory need not be listed
+        # most modules have this file, and then the directory need not be listed
         if S_ISREG(path_mode(f"{directory}/main.tf")):
             return True
     except OSError:
@@ -73,7 +71,7 @@ def is_module(directory: str) -> bool:
 def is_folder(entry: Entry) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to itself: the error is reported when the link is read
+    except OSError:  # a link to itself; reading it reports the error
         return False
 
 
@@ -100,8 +98,7 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
     return False
 
 
-# Whether a configuration is encrypted, according to a quick search of its text. If a configuration is encrypted, none
-# of its content is cached.
+# A quick search for encryption blocks. Nothing of an encrypted configuration is cached.
 
 
 VARIABLE = "TF_ENCRYPTION"
@@ -109,8 +106,8 @@ _BLOCK = re.compile(rb'(?:^|[\s{])encryption\s*\{|"encryption"\s*:')
 
 
 def is_secret(texts: Iterable[bytes]) -> bool:
-    """Whether the files of a root module may have an encryption block, or the environment has one. The result may be
-    true although there is none, but is never false if there is one."""
+    """Whether the files of a root module, or the environment, may have an encryption block. Can be a false positive,
+    never a false negative."""
     return bool(os.environ.get(VARIABLE, "").strip()) or any(map(_has_block, texts))
 
 
@@ -119,7 +116,6 @@ def _has_block(text: bytes) -> bool:
 
 
 def is_secret_directory(directory: str) -> bool:
-    """Whether the root module in a directory may have an encryption block, or the environment has one."""
     try:
         files = module_files(directory)
         return is_secret(read_whole(os.path.join(directory, name)) for name in (*files.normal, *files.override))
@@ -127,9 +123,9 @@ def is_secret_directory(directory: str) -> bool:
         return is_secret(())
 
 
-# `.terraform/modules/modules.json`: the directory of each called module, in the ecosystem's format.
+# `.terraform/modules/modules.json` maps each called module to its directory, in the ecosystem's format.
 #
-# Local modules are recorded too: other tools, and every command but init, take the module tree from this file.
+# Local modules are recorded, too: other tools, and all commands except init, read the module tree from this file.
 
 
 DATA_DIRECTORY = ".terraform"
@@ -137,7 +133,8 @@ DATA_DIRECTORY = ".terraform"
 
 @frozen
 class ModuleRecord:
-    """An installed module: call path joined by dots, normalized source, directory relative to the root module."""
+    """An installed module: its call path joined by dots, its normalized source, and its directory relative to the root
+    module."""
 
     key: str
     source: str
@@ -157,7 +154,7 @@ def manifest_path(root_dir: str, data_dir: str = DATA_DIRECTORY) -> str:
 
 
 def read_manifest(root_dir: str, data_dir: str = DATA_DIRECTORY) -> tuple[Manifest, list[Diagnostic]]:
-    """The installed modules by key; empty if nothing is installed yet."""
+    """The installed modules by key; empty before the first init."""
     problems = Problems()
     path = manifest_path(root_dir, data_dir)
     try:
@@ -188,7 +185,7 @@ def _records(document: Any) -> Manifest:
         key, source, directory = fields
         if key in records:
             raise ValueError(f"two entries for {key}")
-        with suppress(SourceError):  # an invalid source stays as recorded; it does not match the configuration later
+        with suppress(SourceError):  # an invalid source is kept as recorded; it will not match the configuration
             source = parse_module_source(source).text if source else ""
         version = item.get("Version")
         records[key] = ModuleRecord(key, source, directory, version if isinstance(version, str) and version else None)
@@ -196,14 +193,13 @@ def _records(document: Any) -> Manifest:
 
 
 def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIRECTORY) -> None:
-    """Replace modules.json atomically. Raises OSError."""
+    """Raises OSError."""
     path = manifest_path(root_dir, data_dir)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     replace_file(path, manifest_text(manifest), durable=False)
 
 
 def manifest_text(manifest: Manifest) -> bytes:
-    """The content of modules.json."""
     records = []
     for key in sorted(manifest):
         record = manifest[key]
@@ -215,7 +211,7 @@ def manifest_text(manifest: Manifest) -> bytes:
 
 
 def _as_in_html(text: bytes) -> bytes:
-    """JSON with the same escapes as the ecosystem's encoder, so that every program writes the same bytes."""
+    """JSON with the escapes of Go's encoder, so that all programs write the same bytes."""
     for character in "<>&\u2028\u2029":
         text = text.replace(character.encode(), f"\\u{ord(character):04x}".encode())
     return text

@@ -1,5 +1,5 @@
-"""`terraform { encryption { ... } }` and the variable TF_ENCRYPTION: the key providers and methods, and the methods of
-each target. Nothing is evaluated here."""
+"""Reads `terraform { encryption { ... } }` and the environment variable TF_ENCRYPTION: key providers, methods, and the
+methods of each target. Nothing is evaluated here."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T", "NamedBlock", "RemoteTarget")
 
 
 def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDecl | None:
-    """The settings of an encryption block; None if it has errors (reported)."""
+    """None if the block has errors (reported)."""
     mine = Problems()
     decl = _read(body, span, mine)
     problems.extend(mine)
@@ -50,8 +50,8 @@ def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDe
 
 
 def from_text(text: str) -> tuple[EncryptionDecl | None, list[Diagnostic]]:
-    """The settings in TF_ENCRYPTION: JSON if it begins with a brace, otherwise native syntax. Diagnostics never show
-    it."""
+    """The declarations in TF_ENCRYPTION, which is JSON if it begins with a brace, otherwise native syntax. Diagnostics
+    never show its text."""
     source = Source(VARIABLE, text, is_secret=True)
     is_json = text.lstrip()[:1] == "{"
     body, item = parse_json(source) if is_json else parse_config(source)
@@ -161,7 +161,7 @@ def _check_names(blocks: list[NamedBlock], kind: str, words: str, span: Span, pr
 
 
 def override_encryption(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
-    """An encryption block, combined with the one in an override file or in the environment, which takes precedence."""
+    """Combine an encryption block with that of an override file or the environment, which takes precedence."""
     if base is None:
         return over
     return EncryptionDecl(

@@ -1,4 +1,4 @@
-"""Declarations of encryption blocks. The expressions in them are not evaluated."""
+"""Declarations of encryption blocks, with unevaluated expressions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planner.language.syntax.body import Attribute, Body
 
 @frozen(eq=False)
 class NamedBlock:
-    """A key_provider or method block. `alias`: the name of the block's metadata in envelopes ("": its address)."""
+    """A key_provider or method block. `alias`: the name of its metadata in envelopes ("": its address)."""
 
     type: str
     name: str
@@ -23,8 +23,7 @@ class NamedBlock:
 
 @frozen(eq=False)
 class TargetDecl:
-    """The method that encrypts, and further methods that may decrypt. `method` is None if it is missing; `span`: its
-    place in the source."""
+    """The method that encrypts, and the next one for decryption in `fallback`. `method` is None if it is missing."""
 
     method: Attribute | None
     span: Span
@@ -34,7 +33,8 @@ class TargetDecl:
 
 @frozen(eq=False)
 class RemoteTarget:
-    """The target for a data source, with its name in the form of `planner.operations.encryption`."""
+    """The target of a data source that reads a state. The name has the form defined in
+    `planner.operations.encryption`."""
 
     name: str
     target: TargetDecl
@@ -42,7 +42,7 @@ class RemoteTarget:
 
 @frozen(eq=False)
 class EncryptionDecl:
-    """An encryption block, or several combined. `span`: the block's header; None if there is none."""
+    """An encryption block, or several combined. `span`: the header of the block, if there is one."""
 
     key_providers: tuple[NamedBlock, ...] = ()
     methods: tuple[NamedBlock, ...] = ()

@@ -1,6 +1,6 @@
-"""An encryption block, evaluated: its targets with their methods, and the methods with their keys.
+"""Evaluates an encryption block: sets up the methods of targets with their keys.
 
-Settings are evaluated when a method is set up, because the settings of a key provider may need the keys of another one.
+Settings are evaluated when a method is set up, because the settings of a key provider may use the keys of another one.
 At first, only the first method of each target is set up."""
 
 from __future__ import annotations
@@ -53,12 +53,10 @@ _ONLY_REFERENCES = (
     "A single static variable reference is required: only attribute access and indexing with constant keys. No "
     "calculations, function calls, template expressions, etc are allowed here."
 )
-Name = tuple[str, str]
-"""type and name of a key provider"""
+Name = tuple[str, str]  # (type, name) of a key provider
 
 
 def method_warnings(decl: EncryptionDecl) -> list[Diagnostic]:
-    """Warnings about declared methods that no target uses to encrypt."""
     detail = (
         "Method unencrypted is present in configuration. This is a security risk and should only be enabled during "
         "migrations."
@@ -71,7 +69,7 @@ def method_warnings(decl: EncryptionDecl) -> list[Diagnostic]:
 def set_up_target(
     decl: EncryptionDecl, target: TargetDecl, name: str, scope: StaticScope, is_clear: Callable[[bytes], str]
 ) -> Target:
-    """The target with this name in an encryption block, with its first method set up. Raises Failure."""
+    """The target with its first method set up. Raises Failure."""
     problems = Problems()
     methods = _methods(decl, target, problems)
     if target.enforced and any(method.type == UNENCRYPTED for method in methods):
@@ -83,7 +81,7 @@ def set_up_target(
 
 
 def _methods(decl: EncryptionDecl, target: TargetDecl | None, problems: Problems) -> list[NamedBlock]:
-    """The methods that a target names, in the order in which they are used."""
+    """The methods of a target, in the order of use."""
     methods: list[NamedBlock] = []
     while target is not None:
         node = traversal_node(piece(target.method)) if target.method is not None else None
@@ -106,7 +104,7 @@ def _methods(decl: EncryptionDecl, target: TargetDecl | None, problems: Problems
 
 
 def _words(node: Traversal | Variable) -> tuple[str, str, str] | None:
-    """The words of `a.b.c`; None for other expressions."""
+    """The names in `a.b.c`; None for other expressions."""
     if not isinstance(node, Traversal) or len(node.steps) != 2:
         return None
     first, second = node.steps
@@ -117,7 +115,7 @@ def _words(node: Traversal | Variable) -> tuple[str, str, str] | None:
 
 @frozen(eq=False)
 class ConfiguredMethod:
-    """A method block, in the form that planner.foundation.encryption.target requires."""
+    """A method block as a Candidate (planner.foundation.encryption.target)."""
 
     decl: EncryptionDecl
     block: NamedBlock
@@ -134,14 +132,13 @@ class ConfiguredMethod:
 
 @frozen(eq=False)
 class _SetUp:
-    """A method while it is set up: the keys of the key providers that it has needed so far, and the metadata to store
-    for them."""
+    """The setup of one method. `given`: the metadata in the envelope. `kept`: the metadata to store."""
 
     decl: EncryptionDecl
     scope: StaticScope
     given: Mapping[str, bytes]
     keys: dict[Name, Keys | None] = field(factory=dict)
-    """the keys by the name of their key provider; None while they are set up"""
+    """the keys by key provider; None while the key provider is being set up"""
     kept: dict[str, bytes] = field(factory=dict)
 
     def method(self, block: NamedBlock) -> Ready:
@@ -160,9 +157,7 @@ class _SetUp:
     # ------------------------------------------------------------ key providers
 
     def _provider(self, name: Name, where: Span) -> Keys | None:
-        """The keys of a key provider; None if the key provider is already being set up: then key providers refer to
-        each other in a cycle.
-        """
+        """None if the key provider is already being set up: then key providers refer to each other in a cycle."""
         if name in self.keys:
             return self.keys[name]
         block = next((b for b in self.decl.key_providers if (b.type, b.name) == name), None)
@@ -213,7 +208,7 @@ class _SetUp:
     # ------------------------------------------------------------ settings
 
     def _settings(self, body: Body, settings: EncryptionArguments, subject: str) -> dict[str, Any]:
-        """The values of a block's settings. Raises Failure with all errors."""
+        """The arguments of a block. Raises Failure with all errors."""
         problems = Problems()
         schema = BodySchema(
             {name: setting.required for name, setting in settings.arguments.items()},
@@ -253,7 +248,7 @@ class _SetUp:
         return given
 
     def _plain(self, attribute: Attribute, setting: Setting, subject: str) -> Any:
-        """The value of an argument as a Python value; None for null. Raises Failure."""
+        """An argument as a Python value; None for null. Raises Failure."""
         value = self._value(attribute, subject)
         try:
             value = converted(value, setting.type)
@@ -264,7 +259,7 @@ class _SetUp:
             raise Failure(_unsuitable(attribute, str(bad))) from None
 
     def _keys(self, attribute: Attribute, subject: str) -> Keys:
-        """The keys in an argument: those of a key provider, or keys that are written as values. Raises Failure."""
+        """The keys in an argument: a reference to a key provider, or keys written as values. Raises Failure."""
         where = attribute.expr_span
         name = _provider_name(attribute)
         if name is not None:
@@ -308,7 +303,7 @@ class _SetUp:
         return unmark_deep(value)[0]
 
     def _key_provider_values(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
-        """The key providers to which an expression refers, as an object of objects. Raises Failure."""
+        """The values of the key providers in an expression: `{type: {name: keys}}`. Raises Failure."""
         mentioned = [node for node in variables(expr.node) if _is_provider(node)]
         names = [_words(node) for node in mentioned]
         for node, words in zip(mentioned, names, strict=True):
@@ -336,8 +331,7 @@ def _is_provider(node: Traversal | Variable) -> bool:
 
 
 def _provider_name(attribute: Attribute) -> Name | None:
-    """The key provider if the expression is just a reference to one. In this case the provider's keys need not exist
-    yet."""
+    """The key provider if the expression is only a reference to one. The provider's keys may then still be unknown."""
     try:
         node: nodes.Expression = attribute.expr
     except Failure:
@@ -373,7 +367,7 @@ _BYTES = ListType(NUMBER)
 
 
 def plain(value: Value) -> Any:
-    """A value as a Python value; numbers have to be whole. None for null. Raises ConversionError."""
+    """A value as a Python value; None for null. Numbers must be whole. Raises ConversionError."""
     if not is_wholly_known(value):
         raise ConversionError("value must be known")
     if is_null(value):
@@ -394,7 +388,7 @@ def plain(value: Value) -> Any:
 
 
 def converted(value: Value, wanted: Type) -> Value:
-    """A value converted to a type; a list of numbers is converted to bytes. Raises ConversionError."""
+    """Convert to a type. For bytes, the numbers must be 0 to 255. Raises ConversionError."""
     if isinstance(wanted, ListType) and not isinstance(value, List | Set | tuple | Null | Unknown):
         raise ConversionError(f"{friendly_name(wanted)} required, but have {type_name(value)}")
     value = convert(value, wanted)
@@ -408,7 +402,7 @@ def converted(value: Value, wanted: Type) -> Value:
 
 
 def keys_value(keys: Keys | None) -> Value:
-    """Keys as values for expressions: lists of bytes, null for a missing key."""
+    """Keys as a value for expressions: lists of bytes, null for a missing key."""
     if keys is None:
         return UNKNOWN
     return {"encryption_key": _list(keys.encryption), "decryption_key": _list(keys.decryption)}
@@ -419,8 +413,8 @@ def _list(key: Key | None) -> Value:
 
 
 def keys_in(value: Value) -> Keys | tuple[()] | None:
-    """The keys in an object that has the form of a key provider's output. Returns None if the value is not an object,
-    and an empty tuple if it contains no key to encrypt with. Raises ConversionError."""
+    """The keys in an object that has the form of a key provider's output. None if the value is not an object; () if
+    there is no key for encryption. Raises ConversionError."""
     if not isinstance(value, Map | dict):
         return None
     items = value.items if isinstance(value, Map) else value
@@ -437,5 +431,4 @@ def _key(value: Value | None) -> Key | None:
 
 
 def type_name(value: Value) -> str:
-    """The type of a value, for messages."""
     return friendly_name(value.type if isinstance(value, Null | Unknown) else type_of(value))

@@ -1,4 +1,4 @@
-"""The declarations of one configuration file, before the files of a module are merged."""
+"""Reads the declarations of one configuration file; the files of a module are merged later."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ _FILE = BodySchema(
 )
 
 
-QUERIES = ".tfquery.hcl"
-"""the suffixes of files with searches (list blocks)"""
+QUERIES = ".tfquery.hcl"  # suffixes of files with searches (list blocks)
 _QUERIES = BodySchema(
     {},
     (
@@ -63,7 +62,7 @@ _QUERIES = BodySchema(
 
 
 class FileContent:
-    """The declarations of one file, kind by kind in source order."""
+    """The declarations of one file: a list for each kind, in source order."""
 
     def __init__(self) -> None:
         self.settings = TerraformSettings()
@@ -86,7 +85,6 @@ class FileContent:
 
 
 def read_file(body: Body, filename: str, override: bool, problems: Problems) -> FileContent:
-    """All declarations of a file; problems of single blocks are reported."""
     file = FileContent()
     file.settings.languages += check_versions(body, filename, problems)
     for block in read(body, _QUERIES if filename.endswith(QUERIES) else _FILE, problems).blocks:
@@ -134,20 +132,17 @@ def _read_block(block: Block, file: FileContent, override: bool, problems: Probl
         file.imports.append((import_block(block, problems), block.header_span))
     elif kind == "removed":
         file.removed.append((removed_block(block, problems), block.header_span))
-    else:  # required_providers is read here only to report that it belongs in a terraform block
+    else:  # only to report that required_providers belongs in a terraform block
         where = Span(block.source, block.start, block.type_end)
         detail = "A required_providers block must be inside a terraform block."
         problems.error("misplaced_block", "Invalid required_providers block", detail, where)
-
-
-# Check blocks.
 
 
 _CHECK = BodySchema({}, (ExpectedBlock("data", ("type", "name")), ExpectedBlock("assert")))
 
 
 def check_block(block: Block, override: bool, problems: Problems) -> CheckDecl | None:
-    """A check block. A check block may contain one data source and must contain at least one assertion."""
+    """A check block has at most one data source and at least one assertion."""
     name, span = block.labels[0].value, block.header_span
     if override:
         detail = "Override files may not hold check blocks."

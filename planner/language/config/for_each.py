@@ -1,4 +1,4 @@
-"""Checks of for_each arguments: a map, an object, or a set of strings, neither null nor secret."""
+"""Validates for_each arguments, and determines instances of blocks and modules that are known before planning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from planner.language.config.static import Given, StaticScope
 
 
 def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Value] | None:
-    """The keys and values for which a block is repeated; None if the value is invalid or unknown (reported)."""
+    """The keys and values of a for_each; None if the value is invalid or unknown (reported)."""
     mine = Problems()
     check_for_each(value, expr, mine)
     problems.extend(mine)
@@ -41,7 +41,8 @@ def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Va
 
 
 def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
-    """Report every reason why the value is not valid for for_each."""
+    """Report every reason why the value is not valid for for_each: it must be a map, an object or a set of strings,
+    neither null nor secret."""
 
     def report(code: str, detail: str, **more: Any) -> None:
         problems.error(code, "Invalid for_each argument", detail, expr.span, **more)
@@ -72,12 +73,8 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
         report("for_each_ephemeral", "Keys are stored in the state, so for_each cannot use an ephemeral value.")
 
 
-# Instances of blocks and modules that are known before planning.
-
-
 def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[tuple[str, ModuleConfig, StaticScope]]:
-    """The instances of all modules, each before the instances inside it, with its address and the scope of its
-    expressions."""
+    """All module instances, outer before inner: address, module, and the scope of its expressions."""
     waiting = [("", root, StaticScope(root.variables, root.locals, given, root.directory, ".", workspace))]
     while waiting:
         address, module, scope = waiting.pop(0)
@@ -94,8 +91,8 @@ def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[
 
 
 def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
-    """The keys of the instances of a block, as written in addresses, each with the scope of its expressions. If the
-    instances are not known before planning, the block itself represents all of them."""
+    """The instances of a block: keys as written in addresses, and scopes. If they are unknown before planning, the
+    block itself represents all instances."""
     problems = Problems()
     for expr in (decl.enabled, decl.count, decl.for_each):
         if expr is None:
@@ -126,7 +123,7 @@ def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list
 
 
 def _inputs(child: ModuleConfig, outer: StaticScope) -> Given:
-    """The arguments of a module call, as far as they are known before planning."""
+    """The arguments of a module call that are known before planning."""
     call = child.call
 
     def value(variable: VariableDecl, problems: Problems) -> Value | None:
@@ -139,7 +136,7 @@ def _inputs(child: ModuleConfig, outer: StaticScope) -> Given:
 
 
 def constant(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
-    """The plain value of an expression; None if it is not known before planning."""
+    """The plain value of an expression; None if it is unknown before planning."""
     mine = Problems()
     value = scope.evaluate(expr, "this", expr.span, mine)
     problems.extend(mine)

@@ -1,4 +1,4 @@
-"""Loads the files of a root module into a Config: the module tree with all its declarations."""
+"""Loads the files of a root module into a Config, the tree of modules with all declarations."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from planner.language.config.variables import RawVariables, given_values
 from planner.language.syntax.files import load_text
 
 DEEPEST_RECURSION = 16
-"""the number of times that a module may call itself if its source depends on a variable, which may end the recursion"""
+"""how often a module may call itself if its source depends on a variable, which may end the recursion"""
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
-"""Locates called modules: receives the path, the call, the caller's directory and the list for problems, and returns
-the module's directory relative to the root module. Returns None if there is no directory."""
+"""Locates a called module. Parameters: its path, the call, the directory of the caller, and the list for problems.
+Returns the directory of the module relative to the root module, or None."""
 
 
 def load_config(
@@ -53,12 +53,13 @@ def load_config(
     absolute: str = "",
     queries: bool = False,
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """The configuration in a directory, and every problem with it that can be found without evaluating.
+    """The configuration in a directory, and all problems that can be found without evaluating it.
 
-    `variables`: the values that are set for root variables (static expressions may use them). `manifest`: the installed
-    modules (read from the data directory if not given). `absolute`: a directory that contains the directories with
-    absolute paths, if they are not at these paths. `queries`: whether the files with searches belong to the root
-    module. File names in diagnostics are relative to the directory. The Config is None if there are errors."""
+    `variables`: values of root variables, which static expressions may use. `manifest`: the installed modules, by
+    default read from the data directory. `absolute`: a directory with copies of the directories that have absolute
+    paths. `queries`: whether files with searches belong to the root module. File names in diagnostics are relative to
+    the directory. The Config is None if there are errors.
+    """
     problems = Problems()
     if manifest is None:
         manifest, diagnostics = read_manifest(root_dir, data_dir)
@@ -82,7 +83,7 @@ def load_config(
 def load_root(
     root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """The root module alone, without the modules that it calls; this suffices to determine the backend. None if there
+    """The root module without the modules that it calls, which is sufficient to determine the backend. None if there
     are errors."""
     config, problems = _ConfigLoader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
     return (None if any(d.is_error for d in problems) else config), problems
@@ -98,10 +99,10 @@ def load_tree(
     directory: str = ".",
     queries: bool = False,
 ) -> tuple[Config, list[Diagnostic]]:
-    """The module tree, as far as it can be loaded; `locate` locates called modules. `directory`: the root of the tree
-    relative to `root_dir`, if it is another module than the one in `root_dir`."""
+    """The module tree, as far as it can be loaded. `directory`: the directory of the tree's root relative to
+    `root_dir`, if it is not `root_dir` itself."""
     collecting = gc.isenabled()
-    gc.disable()  # all objects created here are kept: garbage collection would double the time for large configurations
+    gc.disable()  # all objects created here are permanent; collections would double the time for large configurations
     try:
         return _ConfigLoader(root_dir, variables or {}, workspace, locate, absolute, queries).load(directory)
     finally:
@@ -111,7 +112,7 @@ def load_tree(
 
 class InstalledModules:
     """Locates called modules with the manifest that init wrote. `below`: the prefix of keys if the modules belong to
-    another root module; `init`: the command that installs them."""
+    another root module. `init`: the command that installs modules."""
 
     def __init__(
         self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = (), init: str = "planner init"
@@ -120,7 +121,6 @@ class InstalledModules:
         self.root_dir, self.absolute, self.below = root_dir, absolute, below
 
     def has(self, path: ModulePath, call: ModuleCall) -> bool:
-        """Whether the module that a call at this path requires is installed."""
         record = self.manifest.get(module_key((*self.below, *path)))
         return (
             record is not None
@@ -129,7 +129,6 @@ class InstalledModules:
         )
 
     def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
-        """As `Locate`."""
         record = self.manifest.get(module_key((*self.below, *path)))
         if record is None:
             detail = f"Module {call.name} is not installed. Run {self.init}, which installs all modules."
@@ -162,14 +161,13 @@ def _fits(wanted: str, version: str | None) -> bool:
 
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], tuple[str, _Read]] = {}
-"""the most recently parsed files with the checksums of their contents, by path, name in diagnostics and kind; the last
-item is the most recently used. init, surveys and plans read the same module one after the other
-"""
+"""a cache of parsed files with the digests of their contents, by path, name in diagnostics and kind; the last item is
+the most recently used. init, surveys and plans of one module follow each other"""
 _most_files = 64
 
 
 def keep_files(most: int) -> None:
-    """Keep this number of parsed files in memory, for a process that loads the same modules repeatedly."""
+    """Keep this number of parsed files in memory, in a process that loads the same modules repeatedly."""
     global _most_files
     _most_files = most
 
@@ -211,7 +209,6 @@ class _ConfigLoader:
         return Config(root, self.files, warned), shown
 
     def load_root(self) -> tuple[Config, list[Diagnostic]]:
-        """Locates no modules, for loading the root module alone."""
         problems = Problems()
         root, _ = self._module((), ".", None, given_values(self.variables), problems)
         return Config(root, self.files), problems
@@ -242,7 +239,7 @@ class _ConfigLoader:
     def _read(
         self, directory: str, queries: str, problems: Problems
     ) -> tuple[list[FileContent], list[FileContent], list[LanguageStatement]]:
-        """The normal files and the override files, with the languages that they declare to be written in."""
+        """The normal files, the override files, and the languages that the files declare."""
         full = located(self.root_dir, directory, self.absolute)
         try:
             files = module_files(full, queries)
@@ -278,8 +275,8 @@ class _ConfigLoader:
         return read_whole(os.path.join(located(self.root_dir, directory, self.absolute), name))
 
     def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
-        """The declarations of a file. If a module is called several times, its files are read once: problems of their
-        syntax are reported once, and problems of their declarations for every call."""
+        """The declarations of a file. The files of a module that is called several times are read once: syntax errors
+        are reported once, problems of declarations for every call."""
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:
             try:

@@ -1,4 +1,4 @@
-"""Override files: arguments in them replace the arguments in normal files, one by one."""
+"""Merges override files: their arguments replace the arguments in normal files, one by one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @frozen(eq=False)
 class ExplicitDeclaration(Generic[T]):
-    """A declaration, and the arguments that are explicitly set in it."""
+    """A declaration, and the names of the arguments that are set in it."""
 
     value: T
     given: frozenset[str]
@@ -44,7 +44,7 @@ def _refuse_depends_on(depends_on: tuple[Reference, ...], problems: Problems) ->
 
 
 def merge_variable(base: VariableDecl, declared: ExplicitDeclaration[VariableDecl], problems: Problems) -> VariableDecl:
-    """The variable with the override's arguments; the default must still fit the type after that."""
+    """Override the arguments of a variable. The default must match the type of the result."""
     over, given = declared.value, declared.given
     changes = _written_fields(over, given, ("description", "sensitive", "ephemeral", "default", "nullable", "const"))
     if over.deprecated:
@@ -109,7 +109,7 @@ def merge_provider(base: ProviderDecl, over: ProviderDecl) -> ProviderDecl:
 
 
 def merge_resource(base: ResourceDecl, declared: ExplicitDeclaration[ResourceDecl], problems: Problems) -> ResourceDecl:
-    """The resource with the override's arguments; its conditions and triggers cannot be overridden."""
+    """Override the arguments of a resource. Its conditions and triggers cannot be overridden."""
     over, given = declared.value, declared.given
     changes = _written_fields(over, given, ("count", "for_each", "provider", "provisioners"))
     if "connection" in given:
@@ -127,18 +127,17 @@ def merge_resource(base: ResourceDecl, declared: ExplicitDeclaration[ResourceDec
     return evolve(base, body=OverriddenBody(base.body, over.body), **changes)
 
 
-# Bodies combined from two: a base with an override, and the body of a block with its escape block `_`.
+# Combinations of two bodies: a base with its override, and a block with its escape block `_`.
 
 
 def optional(schema: BodySchema) -> BodySchema:
-    """The schema with everything optional, because override files may leave everything out."""
+    """The schema with all attributes optional, because override files may omit all of them."""
     return BodySchema(dict.fromkeys(schema.attributes, False), schema.blocks)
 
 
 class OverriddenBody:
-    """`base` overridden by `over`: arguments of `over` take precedence one by one, and its blocks replace all base
-    blocks of their type (including dynamic blocks that generate these). In both bodies, parts that the schema does not
-    name are ignored."""
+    """`base` overridden by `over`: each argument of `over` takes precedence, and its blocks replace all base blocks of
+    their type, including dynamic blocks that generate that type. Parts that the schema does not name are ignored."""
 
     __slots__ = ("base", "over")
 
@@ -172,12 +171,12 @@ class OverriddenBody:
 
 
 def _block_type(block: Block) -> str:
-    """The type of a block; for a dynamic block, the type of the blocks that it generates."""
+    """The type of a block, or of the blocks that a dynamic block generates."""
     return block.labels[0].value if block.type == "dynamic" and block.labels else block.type
 
 
 class JoinedBody:
-    """Two bodies combined into one; it is an error if both have the same argument."""
+    """Two bodies as one. An argument in both bodies is an error."""
 
     __slots__ = ("first", "second")
 

@@ -1,8 +1,7 @@
-"""The configuration as later stages receive it: a tree of modules, each a set of declared objects with their syntax.
+"""The model of a configuration: a tree of modules, each with its declarations and their syntax.
 
-Nothing here is evaluated, except values that must be known early (module sources, backend settings, type constraints,
-defaults). Every object keeps the span of its declaration.
-"""
+Only values that must be known early are evaluated: module sources, backend settings, type constraints and defaults.
+Every declaration keeps its source location (span)."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ Mode: TypeAlias = Literal["managed", "data", "ephemeral", "action", "list"]
 
 @frozen(eq=False)
 class Expr:
-    """An expression with the source that contains it."""
+    """An expression and the source that contains it."""
 
     node: Expression
     source: Source
@@ -44,7 +43,7 @@ class Expr:
 
 @frozen(eq=False)
 class Reference:
-    """A bare traversal in a place where only an address is allowed (depends_on, ignore_changes, providers)."""
+    """A traversal where only an address is allowed (depends_on, ignore_changes, providers)."""
 
     node: Traversal | Variable
     source: Source
@@ -65,7 +64,7 @@ class CheckRule:
 
 @frozen(eq=False)
 class VariableDecl:
-    """`variable "name"`: `default` is None if the variable is required (a null default is the value NULL)."""
+    """`variable "name"`. `default` is None if the variable is required; a null default is NULL."""
 
     name: str
     constraint: TypeConstraint
@@ -78,10 +77,9 @@ class VariableDecl:
     deprecated: str | None
     span: Span
     default_span: Span | None = None
-    const: bool | None = None
-    """whether static evaluation may use the variable; None if not set"""
+    const: bool | None = None  # whether static evaluation may use the variable; None if it is not set
     verbatim: bool = True
-    """whether a value from the command line or the environment is a literal string rather than an expression"""
+    """whether a value on the command line or in the environment is a literal string and not an expression"""
 
 
 @frozen(eq=False)
@@ -102,10 +100,9 @@ class OutputDecl:
     depends_on: tuple[Reference, ...]
     preconditions: tuple[CheckRule, ...]
     span: Span
-    type: TypeConstraint | None = None
-    """the type to which the variable's value is converted"""
+    type: TypeConstraint | None = None  # the type to which the variable's value is converted
     made_up: tuple[bool, Span] | None = None
-    """if a test mocks the module: whether the test sets a value for the output (otherwise it is null), and where"""
+    """set if a test overrides the module: whether the test sets this output (otherwise it is null), and where"""
 
 
 @frozen(eq=False)
@@ -133,14 +130,13 @@ class ActionReference:
 
     @property
     def action(self) -> str:
-        """The key of the action's block in its module."""
+        """The key of the action in ModuleConfig.resources."""
         return f"action.{self.type}.{self.name}"
 
 
 @frozen(eq=False)
 class ActionTrigger:
-    """An `action_trigger` block: `events` are in the order in which they are written; `on_failure` is halt, continue or
-    taint."""
+    """An `action_trigger` block. `events` are in source order; `on_failure` is halt, continue or taint."""
 
     events: tuple[str, ...]
     condition: Expr | None
@@ -151,7 +147,7 @@ class ActionTrigger:
 
 @frozen(eq=False)
 class Lifecycle:
-    """`ignore_changes` is "all" or the attribute paths; `destroy` and `prevent_destroy` may be expressions."""
+    """`ignore_changes` is "all" or attribute paths. `destroy` and `prevent_destroy` may be expressions."""
 
     create_before_destroy: bool | None = None
     prevent_destroy: Expr | None = None
@@ -167,8 +163,8 @@ class Lifecycle:
 
 @frozen(eq=False)
 class ProviderRef:
-    """`provider = aws.west` or the implied local name; `key` is the index expression in `aws.by_region[each.key]`.
-    `span` covers the local name."""
+    """`provider = aws.west`, or the local name that the resource type implies. `key` is the index expression in
+    `aws.by_region[each.key]`. `span` covers the local name."""
 
     name: str
     alias: str | None = None
@@ -181,8 +177,8 @@ class ProviderRef:
 
 @frozen(eq=False)
 class ResourceDecl:
-    """`resource`, `data`, `ephemeral`, `action` or, in query files, `list`: `body` is the part that the provider's
-    schema decodes, without meta-arguments."""
+    """`resource`, `data`, `ephemeral`, `action` or, in query files, `list`. `body` excludes meta-arguments; the
+    provider's schema decodes it."""
 
     mode: Mode
     type: str
@@ -196,39 +192,35 @@ class ResourceDecl:
     provisioners: tuple[Provisioner, ...]
     connection: Body | None
     body: Body
-    span: Span
-    """the header: `resource "type" "name"`"""
+    span: Span  # the span of the header: `resource "type" "name"`
     block: Block
-    check: str | None = None
-    """the check block that contains a nested data source"""
+    check: str | None = None  # the check block that contains this data source
     connection_span: Span | None = None
-    type_span: Span | None = None
-    """the source location of the label that names the type"""
-    made_up: Override | None = None
-    """the mock that replaces the objects in a test"""
+    type_span: Span | None = None  # the span of the type label
+    made_up: Override | None = None  # the mock that replaces the objects of this resource in a test
 
     @cached_property
     def key(self) -> str:
-        """The key of a resource: `type.name`, or `MODE.type.name` for modes other than managed; it is unique in its
-        module."""
+        """`type.name`, or `MODE.type.name` for modes other than managed. Unique in the module."""
         prefix = "" if self.mode == "managed" else f"{self.mode}."
         return f"{prefix}{self.type}.{self.name}"
 
     @cached_property
     def provider_name(self) -> str:
-        """The local name of the provider: the name in the argument `provider`, otherwise the name that the type implies
-        (`aws_vpc` -> `aws`)."""
+        """The provider's local name: from the argument `provider`, otherwise implied by the type (`aws_vpc` ->
+        `aws`)."""
         return self.provider.name if self.provider else self.type.split("_", 1)[0]
 
     @property
     def provider_alias(self) -> str:
-        """The alias of the provider configuration, "" for the one without an alias."""
+        """ "" for the configuration without an alias."""
         return (self.provider.alias if self.provider else None) or ""
 
 
 @frozen(eq=False)
 class ModuleCall:
-    """`module "name"`: `inputs` are the arguments; `providers` maps the child's name to the parent's configuration."""
+    """`module "name"`. `inputs` are its arguments; `providers` are pairs of the name in the called module and the
+    caller's configuration."""
 
     name: str
     source: str
@@ -242,14 +234,10 @@ class ModuleCall:
     span: Span
     block: Block
     source_span: Span | None = None
-    body: Body | None = None
-    """the body of the block without its meta-arguments; `inputs` are its attributes"""
-    source_kind: str = "local"
-    """local, registry or remote"""
-    source_is_constant: bool = True
-    """whether the source is a literal rather than a computed value"""
-    written_source: str = ""
-    """the source as written, before normalization"""
+    body: Body | None = None  # the block without meta-arguments; `inputs` are its attributes
+    source_kind: str = "local"  # local, registry or remote
+    source_is_constant: bool = True  # whether the source is a literal rather than a computed value
+    written_source: str = ""  # the source before normalization
 
     @property
     def shown_span(self) -> Span:
@@ -259,7 +247,7 @@ class ModuleCall:
 
 @frozen(eq=False)
 class UnresolvedCall:
-    """A module block whose source and version are not evaluated yet."""
+    """A module block before its source and version are evaluated."""
 
     call: ModuleCall
     body: Body
@@ -277,7 +265,7 @@ class UnresolvedCall:
 
 @frozen(eq=False)
 class ProviderDecl:
-    """`provider "name"` configuration; `for_each` creates instances with keys (if the block has an alias)."""
+    """A `provider "name"` block. With `for_each`, it has instances (only if it also has an alias)."""
 
     name: str
     alias: str | None
@@ -285,12 +273,9 @@ class ProviderDecl:
     body: Body
     span: Span
     name_span: Span | None = None
-    version: str | None = None
-    """the version constraint, which is deprecated at this place"""
-    instances: dict[str, Value] | None = None
-    """the values of each.value by key, if the configuration has for_each"""
-    mocking: Mocking | None = None
-    """the mocks with which a test replaces the provider"""
+    version: str | None = None  # a version constraint (deprecated in provider blocks)
+    instances: dict[str, Value] | None = None  # each.value by key, if the block has for_each
+    mocking: Mocking | None = None  # the mocks that replace the provider in a test
 
     @property
     def key(self) -> str:
@@ -298,14 +283,14 @@ class ProviderDecl:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the block is empty: in a called module, an empty block is the deprecated way to declare that the
-        module expects this configuration."""
+        """In a called module, an empty block is the deprecated way to declare that the module expects this
+        configuration."""
         return self.version is None and not has_errors(self.body.content(BodySchema()).diagnostics)
 
 
 @frozen(eq=False)
 class RequiredProvider:
-    """An entry of required_providers; `source` is the full address `host/namespace/type`."""
+    """An entry of required_providers. `source` is the full address `host/namespace/type`."""
 
     name: str
     source: str
@@ -313,8 +298,7 @@ class RequiredProvider:
     configuration_aliases: tuple[ProviderRef, ...]
     span: Span | None
     computed: dict[str, Expr] = field(factory=dict)
-    """the expressions of `source` and `version`, if these refer to variables or local values and are not evaluated
-    yet"""
+    """unevaluated expressions of `source` and `version`, if these refer to variables or local values"""
 
 
 @frozen(eq=False)
@@ -330,21 +314,21 @@ class MovedDecl:
 
 @frozen(eq=False)
 class RemovedDecl:
-    """A removed block. `destroy` comes from the lifecycle block (without one it is False: the objects are forgotten);
-    the provisioners run when an object is destroyed."""
+    """A `removed` block. `destroy` comes from its lifecycle block; without one it is False, and objects are only
+    forgotten. The provisioners run when an object is destroyed."""
 
     from_: str
     destroy: bool
     provisioners: tuple[Provisioner, ...]
     span: Span
     from_span: Span
-    has_lifecycle: bool = True
-    """whether lifecycle.destroy is set explicitly"""
+    has_lifecycle: bool = True  # whether lifecycle.destroy is set explicitly
 
 
 @frozen(eq=False)
 class ImportDecl:
-    """`to` is the traversal (index expressions allowed), `id` (or `identity`) an expression."""
+    """An `import` block. `to` is a traversal, which may contain index expressions. The object has either an `id` or an
+    `identity`."""
 
     to: Expr
     id: Expr | None
@@ -352,10 +336,8 @@ class ImportDecl:
     for_each: Expr | None
     provider: ProviderRef | None
     span: Span
-    target: ResourceAddress | None = None
-    """the resource block that `to` names (without keys)"""
-    instance: ResourceAddress | None = None
-    """the instance that `to` names, if all keys are constants"""
+    target: ResourceAddress | None = None  # the resource in `to`, without keys
+    instance: ResourceAddress | None = None  # the instance in `to`, if all its keys are constants
 
 
 @frozen(eq=False)
@@ -377,18 +359,16 @@ class BackendDecl:
 
 @frozen(eq=False)
 class LanguageStatement:
-    """A statement about the program for which a module is written: `language` is opentofu or terraform; `constraint` is
-    the version constraint on that program, if any."""
+    """A statement about the program for which a module is written. `language` is opentofu or terraform; `constraint` is
+    a version constraint on that program, or ""."""
 
     language: str
     constraint: str
-    where: Span | str
-    """the constraint, or the name of the file that makes the statement"""
+    where: Span | str  # the span of the constraint, or the name of the file
 
     @property
     def requested(self) -> str:
-        """The requested language, as a constant of planner.foundation.vocabulary.release; "" for the language of
-        OpenTofu 1.12."""
+        """A language of planner.foundation.vocabulary.release; "" for the language of OpenTofu 1.12."""
         if not self.constraint or parse_constraints(self.constraint).allows(COMPATIBLE_VERSION):
             return ""
         return TERRAFORM if self.language == TERRAFORM else NEXT
@@ -396,17 +376,16 @@ class LanguageStatement:
 
 @frozen(eq=False)
 class ModuleConfig:
-    """One module: everything that its files declare (after overrides), and its child modules."""
+    """One module: the declarations of its files, with overrides applied, and the modules that it calls."""
 
     path: ModulePath
     directory: str
-    call: ModuleCall | None
-    """the call in the parent; None for the root"""
+    call: ModuleCall | None  # the call of this module; None for the root
     variables: dict[str, VariableDecl] = field(factory=dict)
     locals: dict[str, LocalDecl] = field(factory=dict)
     outputs: dict[str, OutputDecl] = field(factory=dict)
     resources: dict[str, ResourceDecl] = field(factory=dict)
-    """managed, data, ephemeral and actions by ResourceDecl.key, including data nested in checks"""
+    """resources of all modes by ResourceDecl.key, including data sources in check blocks"""
     calls: dict[str, ModuleCall] = field(factory=dict)
     providers: dict[str, ProviderDecl] = field(factory=dict)
     required_providers: dict[str, RequiredProvider] = field(factory=dict)
@@ -415,18 +394,14 @@ class ModuleConfig:
     imports: tuple[ImportDecl, ...] = ()
     checks: dict[str, CheckDecl] = field(factory=dict)
     backend: BackendDecl | None = None
-    provider_metas: dict[str, Body] = field(factory=dict)
-    """the provider_meta blocks by local provider name"""
-    encryption: EncryptionDecl | None = None
-    """used only in the root module"""
+    provider_metas: dict[str, Body] = field(factory=dict)  # provider_meta blocks by local provider name
+    encryption: EncryptionDecl | None = None  # used only in the root module
     children: dict[str, ModuleConfig] = field(factory=dict)
     languages: tuple[LanguageStatement, ...] = ()
-    is_remote: bool = False
-    """whether the module, or a module that contains it, does not come from a local directory"""
+    is_remote: bool = False  # whether this module, or a module above it, has a source that is not local
 
     def provider_source(self, local_name: str) -> str:
-        """The full provider address for a local name: from required_providers, otherwise the default (`terraform` is
-        the builtin provider)."""
+        """The full address of the provider with this local name: from required_providers, otherwise the default."""
         required = self.required_providers.get(local_name)
         if required is not None:
             return required.source
@@ -435,8 +410,7 @@ class ModuleConfig:
         return f"registry.opentofu.org/hashicorp/{local_name}"
 
     def provider_block(self, source: str, alias: str) -> ProviderDecl | None:
-        """The block in this module that configures a provider (given by its full address) under an alias ("": the
-        default configuration)."""
+        """The provider block of this module for a full address and an alias ("": the default configuration)."""
         for block in self.providers.values():
             if (block.alias or "") == alias and self.provider_source(block.name) == source:
                 return block
@@ -457,10 +431,10 @@ class ModuleConfig:
 
 @frozen(eq=False)
 class Config:
-    """The module tree, and the files that were read for it (path -> SHA-256) for caches and batch selection."""
+    """The module tree. `files`: SHA-256 of each file that was read, by path, for caches and batch selection."""
 
     root: ModuleConfig
     files: dict[str, str] = field(factory=dict)
     root_warnings: tuple[Diagnostic, ...] = ()
-    """warnings about the root module's own files, which are reported again when these files are read to determine the
+    """warnings about the root module's own files; they are reported again when the files are read to determine the
     backend"""

@@ -1,4 +1,4 @@
-"""One module: its files are merged, overrides are applied, and static expressions are evaluated."""
+"""Builds one module: merges its files, applies overrides, and evaluates static expressions."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _RESOURCE_WORDS = {
 
 
 class ModuleBuilder:
-    """Collects the declarations of a module's files. Names are unique. After an error about a duplicate, the first or
-    the last declaration is used, depending on the kind."""
+    """Collects the declarations of a module's files. Duplicate names are errors; depending on the kind, the first or
+    the last declaration is then used."""
 
     def __init__(self, path: ModulePath, directory: str, call: ModuleCall | None) -> None:
         self.module = ModuleConfig(path, directory, call)
@@ -65,8 +65,7 @@ class ModuleBuilder:
     def add_requirements(
         self, normal: Iterable[FileContent], overrides: Iterable[FileContent], problems: Problems
     ) -> None:
-        """required_providers: each module has one block, and entries of override files replace its entries one by
-        one."""
+        """required_providers: a module has one block, whose entries override files replace one by one."""
         first: Span | None = None
         for file in normal:
             for entries, span in file.settings.required_providers:
@@ -82,7 +81,7 @@ class ModuleBuilder:
                 self.module.required_providers.update(entries)
 
     def add(self, file: FileContent, problems: Problems) -> None:
-        """The declarations of a normal file."""
+        """Add the declarations of a normal file."""
         module = self.module
         self._add_backends(file, problems)
         for encryption in file.settings.encryptions:
@@ -191,7 +190,7 @@ class ModuleBuilder:
     # ------------------------------------------------------------ override files
 
     def override(self, file: FileContent, problems: Problems) -> None:
-        """The declarations of an override file."""
+        """Apply an override file."""
         module = self.module
         self._override_backends(file, problems)
         self._override_encryption(file, problems)
@@ -277,7 +276,7 @@ class ModuleBuilder:
     # ------------------------------------------------------------ static evaluation
 
     def finish(self, scope: StaticScope, problems: Problems) -> ModuleConfig:
-        """The module, with those parts of its calls and providers evaluated that must be known before planning."""
+        """The module, with the parts of calls and providers evaluated that must be known before planning."""
         module = self.module
         for name, required in module.required_providers.items():
             if required.computed:
@@ -302,7 +301,7 @@ class ModuleBuilder:
 
 
 def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems) -> ModuleCall:
-    """The call with its source and version as strings. The source is empty if it is invalid (reported)."""
+    """The call with its source and version as strings. The source is "" if it is invalid (reported)."""
     call = unresolved.call
     inputs, _ = unresolved.body.just_attributes()
     call = evolve(call, inputs=inputs, body=unresolved.body)

@@ -1,4 +1,4 @@
-"""`module` blocks."""
+"""Reads `module` blocks, and checks the arguments of module calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LIFECYCLE = BodySchema({"enabled": False})
 
 
 def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[UnresolvedCall]:
-    """A module call; its source may be missing in override files."""
+    """In override files, the source may be missing."""
     content, body = read_some(block.body, _OVERRIDE if override else _MODULE, problems)
     attributes = content.attributes
     name = block.labels[0].value
@@ -87,20 +87,19 @@ def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
-    """The entries of a `providers` argument: names in the called module, each with the caller's configuration for
-    it."""
+    """The entries of a `providers` argument: (name in the called module, configuration of the caller)."""
     detail = "providers is an object: names of the called module, each with a configuration of the calling module."
     return provider_entries(expr, detail, lambda value, mine: provider_reference(value, "providers", mine), problems)
 
 
-# Checks of the whole module tree that need no evaluation: whether calls pass the arguments that modules declare.
+# Checks of module arguments without evaluation. Evaluation checks the references in expressions (planner.engine.plan).
 #
 # References in expressions are checked during evaluation (planner.engine.plan), against these declarations.
 
 
 def check_module_arguments(config: Config) -> list[Diagnostic]:
-    """Checks for arguments of module blocks that the module does not declare, and for required arguments that are
-    missing. Commands that walk the configuration report these errors before the walk."""
+    """Errors for arguments of module blocks that the module does not declare, and for missing required arguments.
+    Commands report them before they walk the configuration."""
     problems = Problems()
     for module in config.root.walk():
         for name in sorted(module.children):

@@ -1,4 +1,4 @@
-"""Installation of modules by init: while the tree is loaded, every called module is located or fetched, and
+"""Installs modules for init: while the module tree is loaded, each called module is located or fetched, and
 recorded."""
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from planner.language.config.sources import split_subdirectory, without_secrets
 from planner.language.config.variables import RawVariables
 
 Fetch = Callable[[ModulePath, ModuleCall, Problems], "ModuleRecord | None"]
-"""Installs a module that is not local: receives the path, the call, and the list for problems. None if that fails."""
+"""Installs a module that is not local. Parameters: its path, the call, and the list for problems. Returns None on
+failure."""
 
 
 def install_modules(
@@ -40,10 +41,9 @@ def install_modules(
     fetch: Fetch | None = None,
     others: Iterable[tuple[ModulePath, ModuleCall]] = (),
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """Locate or fetch every called module and record it, for init. Returns the records that are new or have changed.
-    `others`: modules that the configuration does not call, with the paths under which they are recorded. `fetch`
-    installs a module that is not local; without `fetch`, such a module must already be installed as the call
-    requires."""
+    """Locate or fetch every called module, and record it. Returns the records that are new or have changed. `others`:
+    modules that are not called by the configuration, with the paths under which they are recorded. Without `fetch`,
+    modules that are not local must already be installed as their calls require."""
 
     def load(recorder: ModuleRecorder, problems: Problems) -> None:
         _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=recorder.locate)
@@ -67,16 +67,15 @@ def install(
     data_dir: str = DATA_DIRECTORY,
     fetch: Fetch | None = None,
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """Install the modules that a configuration, stack or test calls. `load` reads the configuration and passes each
-    call to the recorder, which locates or fetches the module.
-    """
+    """Install the modules called by a configuration, stack or test. `load` reads the configuration and passes each call
+    to the recorder."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
     recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)
     if upgrade and fetch is None:
         recorder.kept = known
     load(recorder, problems)
-    # modules are installed even if one of them has errors, so that all errors can be reported
+    # installation continues after errors in a module, so that all errors can be reported
     if not problems.has_errors or len(recorder.manifest) > 1:
         try:
             write_manifest(recorder.manifest, root_dir, data_dir)
@@ -87,8 +86,6 @@ def install(
 
 
 class ModuleRecorder:
-    """Locates called modules while the tree is loaded, and records them."""
-
     def __init__(self, known: Manifest, root_dir: str, fetch: Fetch | None) -> None:
         self.known = known
         self.kept: Manifest = known
@@ -98,14 +95,14 @@ class ModuleRecorder:
         self.installed: list[ModuleRecord] = []
 
     def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
-        """The directory of a called module; None if there is none (reported)."""
+        """The directory of a called module; None if it cannot be located or fetched (reported)."""
         key = module_key(path)
         record = self.known.get(key)
         if record is not None and fits(record, call, self.root_dir):
             self.manifest[key] = record
             return record.directory
         for inner in [k for k in self.known if k == key or k.startswith(f"{key}.")]:
-            del self.known[inner]  # the module is replaced, so the modules that it called are located again
+            del self.known[inner]  # the module is replaced, so the modules that it calls are located again
         if call.source_kind != "local" and self.fetch is not None:
             record = self.fetch(path, call, problems)
             if record is None:
@@ -140,11 +137,11 @@ class ModuleRecorder:
         return directory
 
     def below(self, base: ModulePath) -> Locate:
-        """Locates the modules that are called by a module that is recorded under this path."""
+        """A `Locate` for the calls of the module that is recorded under this path."""
         return lambda path, call, parent, problems: self.locate((*base, *path), call, parent, problems)
 
     def _leaves_package(self, path: ModulePath, call: ModuleCall) -> str:
-        """The source of the package that a local module's path would leave; "" if the path stays inside."""
+        """The source of the package that the path of a local module would leave; "" if the path stays inside."""
         steps = [call.source]
         for length in range(len(path) - 1, 0, -1):
             record = self.manifest.get(module_key(path[:length]))
@@ -170,8 +167,8 @@ class ModuleRecorder:
         return f' Did you mean "{posixpath.join(above, similar)}"?' if similar else ""
 
     def _real(self, directory: str) -> str:
-        """The directory, with the links in its path resolved one by one, in the form that other programs record: it
-        becomes absolute only after a link, such as a link to a local package directory."""
+        """The directory with links resolved one by one, in the form that other programs record: the path becomes
+        absolute only after a link, such as a link to a local package."""
         done = "/" if directory.startswith("/") else ""
         left = directory.split("/")[::-1]
         while left:

@@ -1,4 +1,4 @@
-"""`variable`, `locals` and `output` blocks."""
+"""Reads `variable`, `locals` and `output` blocks, and condition blocks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _OUTPUT_OVERRIDE = BodySchema(dict.fromkeys(_OUTPUT.attributes, False), _OUTPUT.
 
 MODULE_ARGUMENTS = ("source", "version", "count", "for_each", "depends_on", "providers")
 MODULE_BLOCKS = ("_", "lifecycle", "locals", "provider")
-"""Names that have a meaning in module blocks, so variables cannot have them."""
+"""names of meta-arguments of module blocks, which variables cannot have"""
 
 ANY = TypeConstraint(DYNAMIC)
 
@@ -56,7 +56,7 @@ def label_span(block: Block, index: int) -> Span:
 
 
 def variable_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[VariableDecl]:
-    """An input variable; its default is converted to its type (in override files only later, after merging)."""
+    """The default is converted to the variable's type; in override files only after merging."""
     content = read(block.body, _VARIABLE, problems)
     attributes = content.attributes
     name = block.labels[0].value
@@ -126,7 +126,7 @@ def _flag(attribute: Attribute | None, problems: Problems) -> bool:
 
 
 def _written_type(expr: ExpressionPiece, problems: Problems) -> tuple[TypeConstraint, bool]:
-    """The type constraint, and whether strings from outside are taken literally (for primitive types)."""
+    """The type constraint, and whether strings from outside are literal (for primitive types)."""
     if expr.is_quoted:
         if isinstance(expr.node, nodes.Literal) and expr.node.value in ("string", "list", "map"):
             word = expr.node.value
@@ -168,9 +168,8 @@ def _default(expr: ExpressionPiece, constraint: TypeConstraint | None, nullable:
 
 
 def convert_default(value: Value, constraint: TypeConstraint, span: Span, problems: Problems) -> Value:
-    """The default converted to the variable's type; unknown if it does not convert (reported at the span). The default
-    is converted again at each use and in a saved plan: if the type contains `any`, converting a converted value again
-    may fail."""
+    """The converted default; unknown if it does not match the type (reported). It is converted twice, because each use
+    and a saved plan convert it again, and that may fail if the type contains `any`."""
     try:
         value = constraint.convert(value)
         return constraint.convert(value) if has_dynamic(constraint.written) else value
@@ -181,7 +180,6 @@ def convert_default(value: Value, constraint: TypeConstraint, span: Span, proble
 
 
 def locals_block(block: Block, problems: Problems) -> list[LocalDecl]:
-    """The entries of one `locals` block."""
     attributes, diagnostics = block.body.just_attributes()
     problems.extend(diagnostics)
     declared = []
@@ -193,7 +191,7 @@ def locals_block(block: Block, problems: Problems) -> list[LocalDecl]:
 
 
 def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[OutputDecl]:
-    """An output value; its value may be missing in override files."""
+    """In override files, the value may be missing."""
     before = len(problems)
     content = read(block.body, _OUTPUT_OVERRIDE if override else _OUTPUT, problems)
     attributes = content.attributes
@@ -223,7 +221,7 @@ def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
             where = Span(inner.source, inner.start, inner.type_end)
             detail = "An output may have preconditions only."
             problems.error("output_postcondition", "Postconditions are not allowed", detail, where)
-    if value is None:  # already reported, or an override without a value
+    if value is None:  # reported already, or an override without a value
         value = Expr(nodes.Literal(NULL, block.start, block.header_end), block.source)
     output = OutputDecl(
         name,
@@ -240,14 +238,14 @@ def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
     return ExplicitDeclaration(output, frozenset(attributes))
 
 
-# Condition blocks: validation, precondition, postcondition, assert.
+# Condition blocks: validation, precondition, postcondition and assert.
 
 
 _RULE = BodySchema({"condition": True, "error_message": True})
 
 
 def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | None:
-    """A condition with its message. Override files may not contain conditions."""
+    """Override files may not contain conditions."""
     if override:
         detail = f"Override files may not hold {block.type} blocks."
         problems.error("condition_in_override", f"Can't override {block.type} blocks", detail, block.header_span)
@@ -265,7 +263,7 @@ def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | 
 
 
 def refuse_self_reference(rule: CheckRule, kind: str, key: str, problems: Problems) -> None:
-    """Report a condition that refers to its own resource by address instead of by `self`."""
+    """Report a condition that refers to its own resource by address; a postcondition may use `self`."""
     for expr in (rule.condition, rule.error_message):
         if expr is None:
             continue
@@ -278,5 +276,4 @@ def refuse_self_reference(rule: CheckRule, kind: str, key: str, problems: Proble
 
 
 def refers_to_variable(expr: Expr, name: str) -> bool:
-    """Whether an expression refers to an input variable."""
     return any((ref := parse_reference(node)).kind == "var" and ref.name == name for node in variables(expr.node))

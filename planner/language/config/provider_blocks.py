@@ -1,4 +1,4 @@
-"""`provider` blocks, `required_providers`, and references to provider configurations."""
+"""Reads `provider` blocks, `required_providers`, and references to provider configurations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PROVIDER = BodySchema(
 
 
 def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
-    """A provider configuration; None if its name is invalid (reported)."""
+    """None if the name is invalid (reported)."""
     content, body = read_some(block.body, _PROVIDER, problems)
     attributes = content.attributes
     name = block.labels[0].value
@@ -53,7 +53,7 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
     alias = None
     if "alias" in attributes:
         given = constant_string(attributes["alias"], problems)
-        alias = given if isinstance(given, str) else None  # an invalid alias has already been reported
+        alias = given if isinstance(given, str) else None  # an invalid alias is already reported
         if given is None or (alias is not None and not valid_identifier(alias)):
             problems.error("invalid_name", "Invalid provider configuration alias", f"An alias is a name. {BAD_NAME}")
     version = None
@@ -90,7 +90,7 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
 
 
 def check_provider_name(name: str, span: Span, problems: Problems) -> bool:
-    """Whether a local name is a provider name in normal form (reported if not)."""
+    """Whether a local name is a valid provider name in normal form (reported if not)."""
     try:
         normal = provider_part(name)
     except SourceError as bad:
@@ -104,13 +104,13 @@ def check_provider_name(name: str, span: Span, problems: Problems) -> bool:
 
 
 def version_constraint(attribute: Attribute, problems: Problems) -> str | None:
-    """A constant version constraint as a string; None if it is invalid (reported) or null."""
+    """The string of a constant version constraint; None if it is null or invalid (reported)."""
     value = constant(piece(attribute), problems)
     return None if value is None else constraint_text(value, attribute, problems)
 
 
 def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> str | None:
-    """A value as the string of a version constraint; None if it is invalid (reported), null or unknown."""
+    """The string of a version constraint; None if the value is null, unknown or invalid (reported)."""
     where = piece(attribute).span
     try:
         value = convert(value, STRING)
@@ -124,7 +124,7 @@ def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> s
 
 
 def _is_constraint(text: str, where: Span, problems: Problems) -> bool:
-    """Whether a string is a version constraint (reported if not)."""
+    """Whether a string is a valid version constraint (reported if not)."""
     try:
         parse_constraints(text)
     except ValueError as bad:
@@ -147,8 +147,8 @@ def provider_entries(
     problems: Problems,
     has_quoted_names: bool = False,
 ) -> tuple[tuple[ProviderRef, Outside], ...]:
-    """The entries of a `providers` argument: names in the called module, each with the caller's configuration for it.
-    `detail`: the message if the expression is not an object; `has_quoted_names`: the names are written in quotes."""
+    """The entries of a `providers` argument: (name in the called module, configuration of the caller). `detail`: the
+    message if the expression is not an object. `has_quoted_names`: whether the names are in quotes."""
     entries = pairs(expr)
     if entries is None:
         problems.error("map_required", "Invalid expression", detail, expr.start_span)
@@ -234,7 +234,6 @@ def provider_reference(
 
 
 def required_providers_block(block: Block, problems: Problems) -> dict[str, RequiredProvider]:
-    """The entries of one required_providers block."""
     attributes, diagnostics = block.body.just_attributes()
     problems.extend(diagnostics)
     mine = Problems(diagnostics)
@@ -287,18 +286,18 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
 
 
 def _with_templates(attribute: Attribute, problems: Problems) -> ExpressionPiece:
-    """The expression to evaluate; in JSON syntax, strings are templates."""
+    """In JSON syntax, strings are templates."""
     written = expr_of(attribute, problems)
     return ExpressionPiece(written.node, written.source)
 
 
 def _computed(expr: ExpressionPiece) -> Expr | None:
-    """An expression with references, which Terraform 1.17 allows in provider requirements."""
+    """The expression if it has references, which Terraform 1.17 allows in provider requirements."""
     return Expr(expr.node, expr.source) if variables(expr.node) else None
 
 
 def resolve_requirement(required: RequiredProvider, scope: StaticScope, problems: Problems) -> RequiredProvider:
-    """The requirement with its source and version evaluated; these are left out if they are invalid (reported)."""
+    """Evaluate the source and the version. Invalid ones are reported and left out."""
     source, version = required.source, required.version
     for word, expr in required.computed.items():
         text = scope.text(expr, f"required_providers.{required.name}.{word}", problems)

@@ -1,4 +1,4 @@
-"""Checks over the whole module tree: whether calls pass the provider configurations that the modules expect.
+"""Checks the whole module tree: whether calls pass the provider configurations that the modules expect.
 
 The checks run only if the tree has no other errors."""
 
@@ -21,7 +21,6 @@ from planner.language.syntax.body import variables
 
 
 def check_provider_configurations(root: ModuleConfig, problems: Problems) -> None:
-    """All checks, for every module of the tree."""
     _check_module(root, None, None, None, problems)
     for module, block in ((one, block) for one in root.walk() for block in one.imports):
         declared = module.resources.get(str(block.target)) if block.target is not None else None
@@ -36,7 +35,7 @@ def check_provider_configurations(root: ModuleConfig, problems: Problems) -> Non
 
 
 class _Module:
-    """The provider declarations of one module: by `name` or `name.alias`."""
+    """The provider declarations of one module by `name` or `name.alias`."""
 
     def __init__(self, module: ModuleConfig, problems: Problems) -> None:
         self.module = module
@@ -54,7 +53,7 @@ class _Module:
             self.types.setdefault(provider.name, _default(provider.name))
 
     def _requirements(self, problems: Problems) -> None:
-        """Record the required names, and warn if one provider has two names."""
+        """Record required names. Warns if one provider has two names."""
         seen: set[str] = set()
         configured = {provider.name for provider in self.module.providers.values()}
         for name in sorted(self.module.required_providers):
@@ -76,8 +75,7 @@ class _Module:
         problems.warning("duplicate_requirement", "Duplicate required provider", f"{detail} Use one name.", span)
 
     def check_implied(self, problems: Problems) -> None:
-        """Report resources without a provider argument if the provider that their type implies is required under
-        another name."""
+        """Report resources without a provider argument whose implied provider is required under another name."""
         for resource in self.module.resources.values():
             if resource.provider is not None:
                 continue
@@ -97,8 +95,7 @@ class _Module:
 
 
 def _default(name: str) -> str:
-    """The provider that a name means if required_providers does not list it (`terraform` is not the builtin one
-    here)."""
+    """The provider of a name that is not in required_providers. Here, `terraform` is not the built-in provider."""
     return f"registry.opentofu.org/hashicorp/{name}"
 
 
@@ -142,7 +139,7 @@ def _check_module(
 
 
 def _forbids(call: ModuleCall) -> Span | None:
-    """The argument of a module call because of which the module may not configure providers."""
+    """The argument of a module call because of which the module must not configure providers."""
     for expr in (call.count, call.for_each, call.enabled):
         if expr is not None:
             return expr.span
@@ -150,7 +147,7 @@ def _forbids(call: ModuleCall) -> Span | None:
 
 
 def _check_keys(mine: _Module, problems: Problems) -> None:
-    """Check that an instance key is given if and only if the configuration has for_each."""
+    """An instance key is required if and only if the configuration has for_each."""
     for call in mine.module.calls.values():
         for inner, outer in call.providers:
             if inner.key is not None:
@@ -185,8 +182,8 @@ def _check_key(ref: ProviderRef, what: str, mine: _Module, problems: Problems) -
 
 
 def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, problems: Problems) -> None:
-    """Warn if a resource or module has the same for_each as its provider: removing an element also removes the provider
-    that must destroy its objects."""
+    """Warn if a resource or module has the same for_each as its provider: removing an element would also remove the
+    provider that must destroy the objects."""
     if mine is None or providers is None:
         return
     if not variables(mine.node) or not variables(providers.node):
@@ -203,7 +200,7 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
 def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
-    """Check that the configurations which this module passes on exist in it."""
+    """The configurations that this module passes must exist in it."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:
@@ -221,7 +218,7 @@ def _check_passed_names(
 def _check_passed(
     name: str, inner: ProviderRef, outer: ProviderRef, mine: _Module, parent: _Module, problems: Problems
 ) -> None:
-    """Check that the module expects each passed configuration, and that both are for the same provider."""
+    """The module must expect each passed configuration, and both must be for the same provider."""
     wanted = mine.aliases.get(name) or mine.names.get(name) or mine.types.get(inner.name) or _default(inner.name)
     if name not in mine.names and name not in mine.aliases and name not in mine.empty:
         title = "Reference to undefined provider"
@@ -247,8 +244,7 @@ def _check_passed(
 
 
 def _warn_of_empty(mine: _Module, problems: Problems) -> None:
-    """Warn about empty provider blocks in called modules, the deprecated way to declare that a configuration is
-    expected."""
+    """Warn about empty provider blocks in called modules, the deprecated way to declare an expected configuration."""
     groups: dict[str, list[Span]] = {}
     for key, span in mine.empty.items():
         groups.setdefault(key.split(".", 1)[0], []).append(span)
@@ -258,15 +254,12 @@ def _warn_of_empty(mine: _Module, problems: Problems) -> None:
         problems.warning("empty_provider", "Redundant empty provider block", detail, first)
 
 
-# Whether two expressions have the same text, apart from layout and parentheses.
-
-
 _POSITIONS = {"start", "end", "compiled", "root_end", "name_end", "open", "close", "open_end", "close_start"}
 _POSITIONS |= {"bracket", "marker_start", "marker_end", "bare"}
 
 
 def same_expression(left: Any, right: Any) -> bool:
-    """Whether two for_each expressions are the same."""
+    """Whether two expressions are equal, apart from layout and parentheses."""
     while isinstance(left, nodes.Parens):
         left = left.expr
     while isinstance(right, nodes.Parens):

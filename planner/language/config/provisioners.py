@@ -1,4 +1,4 @@
-"""`provisioner` and `connection` blocks."""
+"""Reads `provisioner` and `connection` blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REMOVED_TYPES = ("chef", "habitat", "puppet", "salt-masterless")
 
 
 def provisioner_block(block: Block, problems: Problems) -> Provisioner | None:
-    """One provisioner; None if its type no longer exists (reported)."""
+    """None if the type is no longer supported (reported)."""
     content, body = read_some(block.body, _PROVISIONER, problems)
     type_ = block.labels[0].value
     type_span = Span(block.source, block.labels[0].start, block.labels[0].end)
@@ -89,8 +89,8 @@ def reserved_block(block: Block, where: str, problems: Problems) -> None:
 
 
 def only_self(body: Body, problems: Problems) -> None:
-    """When an object is destroyed, other objects may no longer exist: only self, count.index, each.key and constants
-    may be used."""
+    """Report references to other objects, which may no longer exist during a destroy. Allowed are self, count.index,
+    each.key and constants."""
     attributes, _ = body.just_attributes()
     for attribute in attributes.values():
         expr = expr_of(attribute, problems)
@@ -112,11 +112,11 @@ def _survives_destroy(node: nodes.Traversal | nodes.Variable) -> bool:
     return want is not None and len(steps) == 1 and isinstance(steps[0], nodes.GetAttr) and steps[0].name == want
 
 
-# Connections: the blocks that define how provisioners reach a machine.
+# Connections: how provisioners connect to a machine.
 
 
 def joined_connection(resource: Body | None, provisioner: Provisioner) -> Body | None:
-    """The connection of a provisioner, whose arguments override those of its resource."""
+    """The connection of a provisioner. Its arguments override those of the resource's connection."""
     if resource is None or provisioner.connection is None:
         return provisioner.connection if resource is None else resource
     return OverriddenBody(resource, provisioner.connection)
@@ -131,7 +131,7 @@ _TEXTS = (
 
 @cache
 def connection_schema() -> BlockSchema:
-    """The arguments that connections of all kinds have."""
+    """The arguments of connections of all kinds."""
     attributes = {"host": AttributeSchema(STRING, required=True)}
     attributes |= {name: AttributeSchema(STRING, optional=True) for name in _TEXTS.split()}
     attributes |= {name: AttributeSchema(NUMBER, optional=True) for name in ("port", "proxy_port", "bastion_port")}

@@ -1,7 +1,7 @@
-"""Reads meta-arguments: constants, references, keywords and lists are taken from the syntax without evaluating other
-expressions.
+"""Reads meta-arguments: constants, references, keywords and lists are taken from the syntax; other expressions are not
+evaluated.
 
-In JSON syntax a reference, or an expression that is read without evaluation, is written in a string."""
+In JSON syntax, references and unevaluated expressions are strings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BAD_NAME = (
 
 
 class Problems(list[Diagnostic]):
-    """The diagnostics of one piece of work, in the order in which they were found."""
+    """Diagnostics in the order in which they were found."""
 
     def error(self, code: str, summary: str, detail: str, subject: Span | None = None, **more: Any) -> None:
         self.append(error(f"config.{code}", summary, detail, subject, **more))
@@ -45,8 +45,7 @@ class Problems(list[Diagnostic]):
 
 @frozen(eq=False)
 class ExpressionPiece:
-    """An expression that is read without evaluation; with `json`, strings in it are literal (and may contain
-    expressions)."""
+    """An expression that is read without evaluation. With `json`, strings are literal and may contain expressions."""
 
     node: Expression
     source: Source
@@ -58,14 +57,14 @@ class ExpressionPiece:
 
     @property
     def start_span(self) -> Span:
-        """The beginning of an expression, which is the span of diagnostics about its type."""
+        """The beginning of the expression: the span of diagnostics about its type."""
         if self.json and isinstance(self.node, nodes.Literal):
             return self.span
         return Span(self.source, *start_range(self.node, self.source))
 
     @property
     def is_quoted(self) -> bool:
-        """Whether an expression is a quoted string (or template) of native syntax."""
+        """Whether the expression is a quoted string or template in native syntax."""
         node = self.node
         return not self.json and (
             isinstance(node, nodes.Template) or (isinstance(node, nodes.Literal) and node.value.__class__ is str)
@@ -73,14 +72,14 @@ class ExpressionPiece:
 
 
 def read(body: Body, schema: BodySchema, problems: Problems) -> Content:
-    """The content of a body; parts that the schema does not name are reported."""
+    """The content of a body. Parts that are not in the schema are reported."""
     content = body.content(schema)
     problems.extend(content.diagnostics)
     return content
 
 
 def read_some(body: Body, schema: BodySchema, problems: Problems) -> tuple[Content, Body]:
-    """Split a body into the parts that the schema names and the rest."""
+    """The content of a body, and the parts that are not in the schema."""
     content, rest = body.partial_content(schema)
     problems.extend(content.diagnostics)
     return content, rest
@@ -90,8 +89,8 @@ MALFORMED_TEMPLATE = "config.malformed_template"
 
 
 def expr_of(attribute: Attribute, problems: Problems) -> Expr:
-    """The attribute's expression. A malformed template becomes unknown (in JSON syntax, templates are parsed late). The
-    template's problems are reported only if there are no others, because evaluation would report them, too."""
+    """The attribute's expression, UNKNOWN if its template is malformed (in JSON syntax, templates are parsed late).
+    Problems of the template are reported only if there are no others, because evaluation would report them, too."""
     try:
         return Expr(attribute.expr, attribute.source)
     except Failure as failure:
@@ -120,7 +119,7 @@ def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
     before = len(problems)
     calls: list[nodes.Call] = []
     for call in function_calls(expr.node):
-        if not calls or call.start >= calls[-1].end:  # the arguments of a call are not checked
+        if not calls or call.start >= calls[-1].end:  # calls in the arguments of a call are not reported
             calls.append(call)
             span = Span(expr.source, call.start, call.end)
             problems.error(
@@ -142,7 +141,8 @@ def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
 
 
 def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any:
-    """A constant string or bool, possibly converted from another primitive type; None for other values (reported)."""
+    """A constant string or bool, converted from another primitive type if necessary; None for other values
+    (reported)."""
     expr = piece(attribute)
     value = constant(expr, problems)
     if value is None or value.__class__ is Unknown:
@@ -184,7 +184,7 @@ def elements(expr: ExpressionPiece, problems: Problems) -> list[ExpressionPiece]
 
 
 def pairs(expr: ExpressionPiece) -> list[tuple[ExpressionPiece, ExpressionPiece, bool]] | None:
-    """The keys and values of a literal object, each with whether the key is a bare name; None for other expressions."""
+    """The items of a literal object: (key, value, whether the key is a bare name). None for other expressions."""
     if not isinstance(expr.node, nodes.Object):
         return None
     items = []
@@ -195,13 +195,13 @@ def pairs(expr: ExpressionPiece) -> list[tuple[ExpressionPiece, ExpressionPiece,
 
 
 def keyword(expr: ExpressionPiece) -> str:
-    """The name, if the expression is a single name; otherwise an empty string."""
+    """The name, if the expression is a single name, otherwise ""."""
     node = traversal_node(expr)
     return node.name if isinstance(node, nodes.Variable) else ""
 
 
 def traversal_node(expr: ExpressionPiece, bare: bool = False) -> nodes.Traversal | nodes.Variable | None:
-    """The expression if it is a constant traversal, otherwise None. `bare`: the expression is a bare object key."""
+    """The expression if it is a constant traversal, otherwise None. `bare`: whether it is a bare object key."""
     node = expr.node
     if isinstance(node, nodes.Traversal | nodes.Variable):
         return node
@@ -221,8 +221,7 @@ def traversal_node(expr: ExpressionPiece, bare: bool = False) -> nodes.Traversal
 
 
 def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable | None:
-    """The traversal in a string; None if the string is not a traversal; `offset` is where the text of the string
-    begins."""
+    """The traversal in a string, otherwise None. `offset`: the position of the string's text."""
     try:
         return _placed(scan_traversal(text), offset, inside)
     except AddressError:
@@ -230,8 +229,7 @@ def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nod
 
 
 def _placed(steps: list[TraversalStep], offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable:
-    """The traversal written inside a string. The positions in the traversal refer to the file and never exceed the end
-    of the string."""
+    """A traversal inside a string. Its positions refer to the file and do not exceed the end of the string."""
 
     def place(at: int) -> int:
         return min(offset + at, inside.end)
@@ -254,7 +252,6 @@ def _traversal(
 
 
 def steps_of(node: nodes.Traversal | nodes.Variable) -> list[TraversalStep]:
-    """A traversal as the steps of an address."""
     if isinstance(node, nodes.Variable):
         return [TraversalStep(node.name, False, node.start, node.end)]
     steps = [TraversalStep(node.root, False, node.start, node.root_end)]
@@ -267,13 +264,13 @@ def steps_of(node: nodes.Traversal | nodes.Variable) -> list[TraversalStep]:
 
 
 def _key(value: Value) -> str | int | float:
-    """A constant as the key in an address. Values that cannot be keys (fractions, bools, null) become NaN."""
+    """A constant as the key in an address; NaN for values that cannot be keys (fractions, bools, null)."""
     return value if value.__class__ in (str, int) else math.nan
 
 
 def reference(expr: ExpressionPiece, problems: Problems, unquote: bool = False) -> Reference | None:
-    """A constant traversal; None for other expressions, which are reported. `unquote`: a traversal in quotes is
-    accepted with a warning."""
+    """A constant traversal; None for other expressions (reported). `unquote`: a traversal in quotes is accepted with a
+    warning."""
     if unquote:
         expr = unquoted(expr, problems)
     node = traversal_node(expr)
@@ -293,13 +290,13 @@ def references(attribute: Attribute, problems: Problems) -> tuple[Reference, ...
 
 
 def named_by(items: Iterable[ExpressionPiece], problems: Problems) -> tuple[Reference, ...]:
-    """These items as references; items that are not references are reported."""
+    """The items that are references; other items are reported."""
     known = [reference(item, problems, unquote=True) for item in items]
     return tuple(r for r in known if r is not None)
 
 
 def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references") -> ExpressionPiece:
-    """The traversal in a quoted string of native syntax, with a warning that quotes are an old form here."""
+    """The traversal in a quoted string of native syntax, with a warning that quotes are an old form."""
     if not expr.is_quoted or not isinstance(expr.node, nodes.Literal):
         return expr
     text, start = expr.node.value, expr.node.start + 1
@@ -308,13 +305,13 @@ def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references"
     except AddressError as bad:
         where = Span(expr.source, start + bad.start, start + bad.end)
         problems.error("malformed_reference", bad.summary, bad.detail, where)
-        steps = bad.steps  # continue with the steps that can be read, to avoid further errors
+        steps = bad.steps  # continue with the valid steps, to avoid further errors
     node = _placed(steps, start, expr.node) if steps else None
     detail = f"Quotes around {what} are an old form that may stop working; leave them out."
     problems.warning("quoted_reference", f"Quoted {what} are deprecated", detail, expr.span)
     if node is None:
         return expr
-    # The warning covers the same range as the reference, quotes included.
+    # the range of the warning, and of the reference, includes the quotes
     if isinstance(node, nodes.Variable):
         return ExpressionPiece(nodes.Variable(node.name, expr.node.start, expr.node.end), expr.source)
     return ExpressionPiece(
@@ -323,7 +320,7 @@ def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references"
 
 
 def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
-    """The expression itself, or the expression in a JSON string; None if the string does not contain one (reported)."""
+    """The expression, or the expression in a JSON string; None if the string contains no expression (reported)."""
     if not expr.json:
         return expr
     if not isinstance(expr.node, nodes.Literal) or expr.node.value.__class__ is not str:
@@ -345,7 +342,7 @@ def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
 def _held_by_string(expr: ExpressionPiece, text: str, problems: Problems) -> ExpressionPiece | None:
     from planner.language.syntax.parse import parse_expression
 
-    # The string's text follows the text before it in the file, so positions refer to the file.
+    # the text before the string is kept, so that positions refer to the file
     source = Source(expr.source.filename, expr.source.text[: expr.node.start] + text)
     node, diagnostics = parse_expression(source, expr.node.start)
     problems.extend(diagnostics)
@@ -371,7 +368,7 @@ def lint_discarded(expr: ExpressionPiece, type_: Type, what: str, problems: Prob
 
 
 def may_discard(node: Expression) -> bool:
-    """Whether the expression contains literal objects, in which `lint_discarded` would search."""
+    """Whether `lint_discarded` can find anything in the expression."""
     return isinstance(node, (nodes.Object, nodes.Tuple, nodes.For))
 
 

@@ -1,8 +1,7 @@
-"""Targets of traversals in expressions: `terraform_data.a[0].id` is the attribute path `.id` of an instance.
+"""Resolves traversals in expressions: `terraform_data.a[0].id` is the attribute path `.id` of an instance.
 
-The roots `count each data ephemeral list resource local module path self terraform tofu var` have meanings of their
-own; any other root is the type of a managed resource.
-"""
+The root names `count each data ephemeral list resource local module path self terraform tofu var` have special
+meanings; any other root is the type of a managed resource."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ _RESERVED = {"template", "lazy", "arg"}
 
 @frozen
 class BadReference:
-    """The reason why a traversal is not a valid reference, with the offsets of the part that is wrong."""
+    """The reason why a traversal is not a valid reference, and the offsets of the invalid part."""
 
     summary: str
     detail: str
@@ -30,9 +29,10 @@ class BadReference:
 class Ref:
     """The target of a reference.
 
-    `kind`: resource, module (a call or call instance), output (of a module call), var, local, path, terraform, self,
-    count, each. `name` is the resource's key (`data.t.n`), the module call, or the attribute name. `key` is a constant
-    instance key. `rest` are the remaining steps; [start, end) are the offsets of the reference without the rest."""
+    `kind`: resource, module (a call or its instance), output (of a module call), var, local, path, terraform, self,
+    count, each. `name`: the key of the resource (`data.t.n`), the module call, or the attribute. `key`: a constant
+    instance key. `rest`: the remaining steps. [start, end): the offsets of the reference without the rest.
+    """
 
     kind: str
     name: str
@@ -43,15 +43,13 @@ class Ref:
     end: int
     mode: str = ""
     type: str = ""
-    label: str = ""
-    """the mode, type and name of a resource"""
+    label: str = ""  # `mode`, `type` and `label` are set for resources
 
 
 Parsed = Ref | BadReference
 
 
 def parse_reference(node: nodes.Traversal | nodes.Variable) -> Parsed:
-    """The target to which a traversal refers."""
     steps: tuple[nodes.Step, ...] = ()
     if isinstance(node, nodes.Variable):
         root, root_end = node.name, node.end

@@ -1,4 +1,4 @@
-"""`resource`, `data`, `ephemeral` and `list` blocks with their lifecycle."""
+"""Reads `resource`, `data`, `ephemeral` and `list` blocks with their lifecycle."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TITLES = {
 
 
 class _Builder:
-    """Collects the parts of a block while the block is read."""
+    """Collects the parts of a block while it is read."""
 
     def __init__(self, block: Block, mode: Mode, override: bool, problems: Problems) -> None:
         self.block = block
@@ -89,7 +89,7 @@ class _Builder:
         return f"{prefix}{self.type}.{self.name}"
 
     def repeated(self, name: str, attribute: Attribute | None) -> Expr | None:
-        """The expression of count, for_each or enabled; at most one of them is allowed."""
+        """Read count, for_each or enabled."""
         if attribute is None:
             return None
         self.repetition[name] = attribute.name_span
@@ -124,7 +124,7 @@ class _Builder:
 
 
 def exclusive(spans: dict[str, Span], what: str, problems: Problems) -> None:
-    """Check that at most one of count, enabled and for_each is set; the diagnostic covers the text from the first to
+    """Report if more than one of count, enabled and for_each is set. The diagnostic covers the text from the first to
     the last."""
     if len(spans) < 2:
         return
@@ -136,7 +136,6 @@ def exclusive(spans: dict[str, Span], what: str, problems: Problems) -> None:
 
 
 def resource_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """A managed resource."""
     build = _Builder(block, "managed", override, problems)
     content, body = read_some(block.body, _RESOURCE, problems)
     common = _common(build, content)
@@ -167,14 +166,13 @@ def resource_block(block: Block, override: bool, problems: Problems) -> Explicit
 
 
 def data_block(block: Block, override: bool, problems: Problems, check: str | None = None) -> ResourceDecl:
-    """A data source; `check` names the check block that contains it."""
+    """`check` is the check block that contains the data source, if any."""
     return declared_data(block, override, problems, check).value
 
 
 def declared_data(
     block: Block, override: bool, problems: Problems, check: str | None = None
 ) -> ExplicitDeclaration[ResourceDecl]:
-    """A data source, and the names of the arguments that are set."""
     build = _Builder(block, "data", override, problems)
     content, body = read_some(block.body, _DATA, problems)
     if check is not None:
@@ -214,7 +212,6 @@ def declared_data(
 
 
 def ephemeral_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """An ephemeral resource."""
     build = _Builder(block, "ephemeral", override, problems)
     content, body = read_some(block.body, _RESOURCE, problems)
     common = _common(build, content)
@@ -246,8 +243,7 @@ def ephemeral_block(block: Block, override: bool, problems: Problems) -> Explici
 
 
 def list_block(block: Block, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """A search for objects of a managed type. The body of a search has a block `config`, which the provider's schema
-    decodes."""
+    """A search for objects of a managed type. Its block `config` is decoded by the provider's schema."""
     build = _Builder(block, "list", False, problems)
     content, body = read_some(block.body, _LIST, problems)
     common = _common(build, content)
@@ -265,7 +261,7 @@ def list_block(block: Block, problems: Problems) -> ExplicitDeclaration[Resource
 
 _NOTHING_SAID = Lifecycle()
 _GIVEN: dict[frozenset[str], frozenset[str]] = {}
-"""shared sets of meta-arguments: many resources have the same ones"""
+"""shared sets of argument names, because many resources set the same arguments"""
 
 
 def _declarations(
@@ -290,7 +286,7 @@ def _declarations(
 
 
 def _common(build: _Builder, content: Content) -> dict[str, Any]:
-    """The meta-arguments that all three kinds of blocks have."""
+    """The meta-arguments of all modes."""
     attributes, problems = content.attributes, build.problems
     count = build.repeated("count", attributes.get("count"))
     for_each = build.repeated("for_each", attributes.get("for_each"))
@@ -308,7 +304,7 @@ def _common(build: _Builder, content: Content) -> dict[str, Any]:
 def _first_blocks(
     build: _Builder, content: Content, report_connections: bool = True
 ) -> tuple[list[Block], list[Block], list[Block]]:
-    """The lifecycle, connection and escape blocks; a second block of a kind, and reserved blocks, are reported."""
+    """The lifecycle, connection and escape blocks. Second blocks of a kind, and reserved blocks, are reported."""
     kept: dict[str, list[Block]] = {"lifecycle": [], "connection": [], "_": []}
     for inner in content.blocks:
         if inner.type == "provisioner" or (inner.type == "connection" and not report_connections):
@@ -400,10 +396,9 @@ def _ignored(expr: ExpressionPiece, problems: Problems) -> Literal["all"] | tupl
 
 
 def _replace_triggers(expr: ExpressionPiece, problems: Problems) -> tuple[Expr, ...]:
-    """The triggers: each expression refers to exactly one resource and, apart from that, only to count.index and
-    each.key."""
+    """Each trigger must refer to exactly one resource and otherwise only to count.index and each.key."""
     triggers = []
-    failed = False  # in JSON syntax, nothing after an invalid element is checked
+    failed = False  # in JSON syntax, elements after an invalid one are not checked
     for item in elements(expr, problems) or ():
         if item.json:
             if failed:

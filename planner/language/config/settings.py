@@ -1,4 +1,4 @@
-"""`terraform` and `language` blocks: backend, provider requirements, and required versions of planner."""
+"""Reads `terraform` and `language` blocks: backend, provider requirements, and version requirements."""
 
 from __future__ import annotations
 
@@ -34,16 +34,14 @@ _REQUIRED_VERSION = BodySchema({"required_version": False})
 _COMPATIBLE_BLOCKS = BodySchema({}, (ExpectedBlock("compatible_with"),))
 _COMPATIBLE = BodySchema({"opentofu": False, "terraform": False})
 _TERRAFORM_VERSIONS = tuple(f"1.{minor}.{patch}" for minor in range(14, 40) for patch in (0, 99))
-"""versions that exist for Terraform but not for OpenTofu: a constraint that allows only such versions shows that the
-module is for Terraform"""
+"""versions of Terraform that OpenTofu does not have: a constraint that allows only such versions shows that the module
+is written for Terraform"""
 
 INCOMPATIBLE = "config.incompatible_module"
-"""the code of the diagnostic that is reported instead of all other diagnostics of the module"""
+"""a diagnostic with this code is reported instead of all others of the module"""
 
 
 class TerraformSettings:
-    """The terraform blocks of one file."""
-
     def __init__(self) -> None:
         self.backends: list[BackendDecl] = []
         self.clouds: list[BackendDecl] = []
@@ -54,7 +52,6 @@ class TerraformSettings:
 
 
 def terraform_block(block: Block, settings: TerraformSettings, problems: Problems) -> None:
-    """One terraform block."""
     for inner in read(block.body, _TERRAFORM, problems).blocks:
         span = inner.header_span
         if inner.type == "backend":
@@ -74,7 +71,7 @@ def terraform_block(block: Block, settings: TerraformSettings, problems: Problem
 
 
 def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems) -> None:
-    """The constant settings that a module has for a provider."""
+    """Constant settings of the module for a provider."""
     attributes, diagnostics = block.body.just_attributes()
     mine = Problems(diagnostics)
     if not mine.has_errors:
@@ -87,8 +84,8 @@ def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems
 
 
 def check_versions(body: Body, filename: str, problems: Problems) -> list[LanguageStatement]:
-    """Report modules that require other versions; returns what a file states about its language.
-    `required_version` of a terraform block is ignored, except in files for OpenTofu (`.tofu`)."""
+    """Report modules that require another version. Returns the statements of the file about its language.
+    `required_version` in terraform blocks is used only in files for OpenTofu (`.tofu`)."""
     statements: list[LanguageStatement] = []
     is_tofu = filename.endswith((".tofu", ".tofu.json"))
     content, _ = body.partial_content(_VERSION_BLOCKS)
@@ -113,7 +110,7 @@ def check_versions(body: Body, filename: str, problems: Problems) -> list[Langua
 
 
 def _written_for_terraform(attribute: Attribute | None, statements: list[LanguageStatement]) -> None:
-    """Record a constraint that some version of Terraform satisfies, but no known version of OpenTofu. OpenTofu does not
+    """Record a constraint that a version of Terraform satisfies but no known version of OpenTofu. OpenTofu does not
     read this constraint, so its problems are not errors."""
     text = version_constraint(attribute, Problems()) if attribute is not None else None
     if text is None or attribute is None:
@@ -151,7 +148,7 @@ def _compatible_with(block: Block, problems: Problems) -> Attribute | None:
 
 
 def language_block(block: Block, override: bool, problems: Problems) -> None:
-    """Read the language edition and experiments that a module requires."""
+    """The language edition and the experiments that a module requires."""
     if override:
         detail = "Language settings belong to the normal files, not to override files."
         problems.error("language_in_override", "Language selections in override file", detail, block.header_span)

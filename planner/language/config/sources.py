@@ -1,8 +1,8 @@
-"""Sources of providers and modules: the addresses of `source` arguments, validated and normalized.
+"""Validates and normalizes `source` arguments of providers and modules.
 
-Provider addresses are `host/namespace/type`, with DNS label rules for each part. Module sources are local paths,
-registry addresses (`[host/]namespace/name/system[//subdir]`), or other addresses, which are passed to the downloader in
-the normal form that modules.json records."""
+Provider addresses are `host/namespace/type`; each part is a DNS label. Module sources are local paths, registry
+addresses (`[host/]namespace/name/system[//subdir]`), or other addresses, which are passed to the downloader in the
+normalized form that modules.json records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = r"[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?"
 
 
 class SourceError(ValueError):
-    """A string is not a valid source; the message is a sentence with the reason."""
+    """Invalid source; the message is a sentence with the reason."""
 
 
 # ---------------------------------------------------------------- providers
@@ -27,9 +27,7 @@ class SourceError(ValueError):
 
 @lru_cache(maxsize=1024)
 def provider_part(text: str) -> str:
-    """A namespace or type in normal form: lower-case letters, digits, and single dashes between them.
-
-    Raises SourceError."""
+    """Normalize a namespace or type: lower-case letters, digits, and single dashes between them. Raises SourceError."""
     if not text:
         raise SourceError("A provider name must have at least one character.")
     if text.startswith("-") or text.endswith("-"):
@@ -43,7 +41,7 @@ def provider_part(text: str) -> str:
 
 
 def default_provider(name: str) -> str:
-    """The address of the provider that a local name means by default."""
+    """The address of the default provider for a local name."""
     return BUILTIN if name == "terraform" else f"{DEFAULT_HOST}/hashicorp/{name}"
 
 
@@ -52,13 +50,13 @@ def is_default_provider(address: str) -> bool:
 
 
 def provider_display(address: str) -> str:
-    """The address as it is usually written: without the default host."""
+    """The address without the default host."""
     return address.removeprefix(f"{DEFAULT_HOST}/")
 
 
 @lru_cache(maxsize=1024)
 def parse_provider_source(text: str) -> str:
-    """`type`, `namespace/type` or `host/namespace/type` as a full address. Raises SourceError."""
+    """Expand `type`, `namespace/type` or `host/namespace/type` to a full address. Raises SourceError."""
     parts = text.split("/")
     if len(parts) > 3 or not all(parts):
         raise SourceError("A provider source has the form [hostname/][namespace/]name.")
@@ -94,17 +92,14 @@ def _host(text: str) -> str:
 
 @frozen
 class ModuleSource:
-    """`kind` is local, registry or remote; `text` is the normal form that modules.json records."""
+    """`kind` is local, registry or remote; `text` is normalized as in modules.json."""
 
     kind: str
     text: str
 
 
 def parse_module_source(text: str, registry_only: bool = False) -> ModuleSource:
-    """A module source in normal form; `registry_only` is set if the call has a version, which only registry modules
-    have.
-
-    Raises SourceError."""
+    """`registry_only`: whether the call has a version, which only registry modules have. Raises SourceError."""
     local = text.startswith(("./", "../", ".\\", "..\\"))
     if registry_only:
         if local:
@@ -122,7 +117,7 @@ def parse_module_source(text: str, registry_only: bool = False) -> ModuleSource:
 
 
 def split_subdirectory(text: str) -> tuple[str, str]:
-    """A source and the sub-directory after its double slash ("" when there is none)."""
+    """The source, and the subdirectory after its double slash ("" for none)."""
     query = text.find("?")
     stop = len(text) if query < 0 else query
     scheme = text.find("://", 0, stop)
@@ -134,7 +129,7 @@ def split_subdirectory(text: str) -> tuple[str, str]:
 
 
 def _detect_service(package: str, question: str, query: str) -> str:
-    """An address at Bitbucket, S3 or Google Cloud Storage with its protocol in front; "" for other addresses."""
+    """The address with its protocol if it is at Bitbucket, S3 or Google Cloud Storage, otherwise ""."""
     host, _, path = package.partition("/")
     if host == "bitbucket.org":  # all Bitbucket repositories use git
         if path.count("/") < 1:
@@ -163,7 +158,7 @@ _SSH_KEY = re.compile(r"([?&](?:sshkey|aws_access_key_secret|aws_access_token)=)
 
 
 def without_secrets(text: str) -> str:
-    """A text for output, in which passwords, tokens and keys are removed from sources."""
+    """The text with passwords, tokens and keys removed from sources."""
     return _SSH_KEY.sub(r"\1...", _PASSWORD.sub(r"\1@", _USER.sub(r"\1", text)))
 
 
@@ -204,7 +199,7 @@ def _remote(text: str) -> str:
 
 
 def _detect(text: str) -> str:
-    """Expand a shorthand to a URL with its protocol in front (the detect phase of downloaders)."""
+    """Expand a shorthand to a URL with its protocol (the detect phase of go-getter)."""
     forced = re.match(r"([A-Za-z0-9]+)::(.+)", text, re.DOTALL)
     protocol, rest = (forced[1], forced[2]) if forced else ("", text)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", rest) or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:[^@]*$", rest):

@@ -1,4 +1,4 @@
-"""`moved`, `removed` and `import` blocks."""
+"""Reads `moved`, `removed` and `import` blocks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _IMPORT = BodySchema({"provider": False, "id": False, "identity": False, "to": T
 
 
 def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
-    """A move from one address to another of the same kind; None if it is invalid (reported)."""
+    """A move between two addresses of the same kind; None if it is invalid (reported)."""
     before = len(problems)
     content = read(block.body, _MOVED, problems)
     span = block.header_span
@@ -65,7 +65,7 @@ def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
 
 
 def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
-    """A `removed` block: what happens to the objects whose block was removed; None if it is invalid (reported)."""
+    """None if it is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     span = block.header_span
@@ -113,7 +113,7 @@ def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
 
 
 def import_block(block: Block, problems: Problems) -> ImportDecl | None:
-    """An object to import; None if the address is invalid (reported)."""
+    """None if the address is invalid (reported)."""
     content = read(block.body, _IMPORT, problems)
     attributes = content.attributes
     span = block.header_span
@@ -158,8 +158,7 @@ def import_block(block: Block, problems: Problems) -> ImportDecl | None:
 
 
 def check_removed(root: ModuleConfig) -> Problems:
-    """Errors for removed blocks whose object is still declared; they are reported when planning, but not when
-    validating."""
+    """Errors for removed blocks whose object is still declared. Plans report them, validation does not."""
     problems = Problems()
     for module in root.walk():
         for removed in module.removed:
@@ -180,7 +179,7 @@ def check_removed(root: ModuleConfig) -> Problems:
 
 
 def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
-    """The removed blocks of all modules, parents first, each with the full address that it names."""
+    """The removed blocks of all modules, parents first, with full addresses."""
     return [
         (join(".".join(f"module.{name}" for name in module.path), block.from_), block)
         for module in config.root.walk()
@@ -189,8 +188,8 @@ def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
 
 
 def import_blocks(config: Config) -> list[tuple[ModuleConfig, ResourceAddress, ImportDecl]]:
-    """The import blocks of all modules, parents first, each with its module and the full address (without keys) of the
-    resource that it names."""
+    """The import blocks of all modules, parents first: the module, the full address of the resource (without keys), and
+    the block."""
     return [
         (module, block.target.inside(ModuleAddress(tuple((name, None) for name in module.path))), block)
         for module in config.root.walk()
@@ -199,11 +198,8 @@ def import_blocks(config: Config) -> list[tuple[ModuleConfig, ResourceAddress, I
     ]
 
 
-# Addresses written in `moved`, `removed` and `import` blocks.
-
-
 def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
-    """The address of a whole module or managed resource, without any key; None for other addresses (reported)."""
+    """A module or managed resource without keys; None for other addresses (reported)."""
     steps = steps_of(ref.node)
     at = 0
     while at + 1 < len(steps) and steps[at].value == "module" and not steps[at].is_index:
@@ -230,7 +226,7 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
 
 
 def import_target(expr: ExpressionPiece, problems: Problems) -> tuple[ResourceAddress | None, ResourceAddress | None]:
-    """The resource block that an import names, and the instance if all keys are constants (errors are reported)."""
+    """The resource, and the instance if all keys are constants; None for invalid addresses (reported)."""
     steps = _without_dynamic_keys(expr.node)
     if steps is None:
         detail = (

@@ -1,9 +1,8 @@
-"""Static evaluation: values that must be known before anything is planned (module sources, backends, provider
-for_each).
+"""Static evaluation of values that must be known before planning: module sources, backends, for_each of providers.
 
-Expressions may refer only to input variables, local values, `path` and `terraform.workspace`, and these values may not
-depend on anything else. A failure is reported at its cause, and again at every declaration that depends on it, so that
-the diagnostics show the path from the use to the cause."""
+Expressions may refer only to input variables, local values, `path` and `terraform.workspace`, directly and indirectly.
+A failure is reported at its cause and at each declaration that depends on it, so that the diagnostics show the path
+from the use to the cause."""
 
 from __future__ import annotations
 
@@ -29,11 +28,10 @@ from planner.language.syntax.nodes import Traversal, Variable
 if TYPE_CHECKING:
     from planner.language.functions import CallContext
 
-Repetition = Mapping[str, Mapping[str, Value]]
-"""the attributes of each and count in one instance, by name"""
+Repetition = Mapping[str, Mapping[str, Value]]  # the values of each and count in one instance
 Given = Callable[[VariableDecl, Problems], "Value | None"]
-"""The raw value of a module's variable: the value that the caller passes, or the default; None if it has neither
-(reported)."""
+"""Returns the raw value of a module's variable: the value passed by the caller, otherwise the default; None if there is
+neither (reported)."""
 
 
 _NOTHING: Mapping[str, Value] = {}
@@ -41,15 +39,13 @@ _NOTHING: Mapping[str, Value] = {}
 
 @frozen
 class StaticSubject:
-    """The object that is being evaluated, for messages and for detecting cycles."""
+    """The evaluated object, for messages and for detecting cycles."""
 
     name: str
     span: Span
 
 
 class StaticScope:
-    """Static evaluation in one module."""
-
     def __init__(
         self,
         variables: dict[str, VariableDecl],
@@ -70,7 +66,7 @@ class StaticScope:
         self.repetition: Repetition = {}
 
     def repeated(self, repetition: Repetition) -> StaticScope:
-        """This scope, with values of `each` or `count` added."""
+        """This scope with values of `each` or `count`."""
         scope = copy(self)
         scope.repetition = repetition
         return scope
@@ -79,7 +75,7 @@ class StaticScope:
         self, expr: Expr, name: str, span: Span, problems: Problems, known: Mapping[str, Value] = _NOTHING
     ) -> Value | None:
         """The value of an expression of this module; None if it cannot be evaluated (reported). `name` and `span`: the
-        object for which the expression is evaluated; `known`: the values of other root names."""
+        object for which it is evaluated. `known`: values of further root names."""
         return self._evaluate(expr, (StaticSubject(name, span),), problems, known)
 
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
@@ -89,7 +85,7 @@ class StaticScope:
             return None
         value, marks = unmark_deep(value)
         if value.__class__ is Unknown:
-            # the parser inserts this name in place of a malformed part, which has been reported
+            # the parser inserts this name in place of a malformed part, which is already reported
             return None
         for secret, word in ((SENSITIVE, "Sensitive"), (EPHEMERAL, "Ephemeral")):
             if secret in marks:
@@ -109,7 +105,7 @@ class StaticScope:
         return None
 
     def root_value(self, name: str, problems: Problems) -> Value | None:
-        """The value of an input variable for static expressions."""
+        """The value of an input variable of the root module."""
         variable = self.variables[name]
         return self._variable(variable, (StaticSubject(f"var.{name}", variable.span),), problems)
 
@@ -237,7 +233,7 @@ def _root(node: Traversal | Variable) -> str:
 
 
 def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> Value:
-    """A raw value as the module receives it: converted, with defaults, and marked."""
+    """The value as the module receives it: converted, with defaults and marks."""
     try:
         value = variable.constraint.convert(raw)
     except ConversionError as bad:
@@ -254,6 +250,6 @@ def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> V
 
 
 def with_declared_marks(value: Value, variable: VariableDecl) -> Value:
-    """The value with the marks that its variable's declaration requires."""
+    """Add the marks required by the variable's declaration."""
     marks = {m for m, wanted in ((SENSITIVE, variable.sensitive), (EPHEMERAL, variable.ephemeral)) if wanted}
     return mark(value, frozenset(marks))

@@ -1,6 +1,6 @@
-"""Values of the root module's input variables: collected from all sources, then converted to the declared types. Later
-sources take precedence: environment (TF_VAR_name), terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and
-*.auto.tfvars.json in lexical order, then -var and -var-file in command line order."""
+"""Collects values of the root module's input variables, and converts them to the declared types. Later sources take
+precedence: the environment (TF_VAR_name), terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json
+in lexical order, then -var and -var-file in the order of the command line."""
 
 from __future__ import annotations
 
@@ -32,33 +32,29 @@ _DECLARATIONS = BodySchema({}, (ExpectedBlock("variable", ("name",)),))
 
 @frozen(eq=False)
 class RawValue:
-    """A value as it was supplied: an expression from a file, or a string whose meaning depends on the variable's
-    type."""
+    """A supplied value: an expression in a file, or a string whose meaning depends on the variable's type."""
 
     name: str
     origin: Origin
     text: str | None = None
     expr: ExpressionPiece | None = None
-    given: Value | None = None
-    """the value itself, if another program supplies a value rather than a string; the value may be unknown"""
-    overridden: RawValue | None = None
-    """the supplied value that this one overrides"""
+    given: Value | None = None  # a value from another program, instead of a string; may be unknown
+    overridden: RawValue | None = None  # the value that this one overrides
 
     @property
     def is_computed(self) -> bool:
-        """Whether another program supplied the value instead of the environment. A value from another program may
-        differ from run to run.
-        """
+        """Whether another program, and not the environment, supplied the value. Such a value may differ between
+        runs."""
         return self.origin == "environment" and self.given is not None
 
     @property
     def span(self) -> Span | None:
-        """The position of a value from a file."""
+        """The position of a value in a file."""
         return self.expr.span if self.expr else None
 
     @property
     def source(self) -> str:
-        """A description of where the value comes from: an option, an environment variable, or a line of a file."""
+        """The origin of the value, for messages: an option, an environment variable, or a line of a file."""
         words = {
             "environment": f"the environment variable {_PREFIX}{self.name}",
             "automatic file": f"{self.span}",
@@ -70,8 +66,8 @@ class RawValue:
         return words.get(self.origin, self.origin)
 
     def value(self, verbatim: bool, problems: Problems) -> Value | None:
-        """The value before any conversion; None if its expression cannot be evaluated (reported). `verbatim`: a string
-        is the value itself rather than an expression."""
+        """The value before conversion; None if its expression cannot be evaluated (reported). `verbatim`: a string is a
+        literal and not an expression."""
         if self.given is not None:
             return _surrounding(self.given, verbatim) if self.origin == "environment" else self.given
         if self.expr is not None:
@@ -87,8 +83,8 @@ RawVariables = dict[str, RawValue]
 
 @frozen(eq=False)
 class RootVariable:
-    """A root variable's final value: converted, with defaults, and marked. `raw`: the value as supplied (None: not
-    set), which a saved plan records and compares; `giver`: a description of where the value comes from."""
+    """The value of a root variable: converted, with defaults and marks. `raw`: the supplied value (None: not set),
+    which a saved plan records and compares. `giver`: a description of its origin."""
 
     value: Value
     raw: Value | None
@@ -105,8 +101,8 @@ def collect_variables(
     arguments: Sequence[tuple[str, str]] = (),
     environment: Mapping[str, str] | None = None,
 ) -> tuple[RawVariables, list[Diagnostic]]:
-    """All values that are supplied for root variables. `arguments` are ("var", "name=value") and ("var-file", path) in
-    the order of the command line. `directory`: where files are found. `environment`: by default that of the process."""
+    """All supplied values of root variables. `arguments` are ("var", "name=value") and ("var-file", path), in the order
+    of the command line. `directory`: the directory of the files. `environment`: by default that of the process."""
     problems = Problems()
     variables: RawVariables = {}
     keeps: list[bool] = []
@@ -131,7 +127,7 @@ def collect_variables(
 
 
 def add_automatic_files(directory: str, folder: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """The values, overridden by the values in a directory's automatically loaded files."""
+    """The values overridden by the automatically loaded files in a directory."""
     problems = Problems()
     given = dict(given)
     for filename in _automatic_files(os.path.join(directory, folder)):
@@ -194,9 +190,9 @@ def _add_file(
 
 
 def _surrounding(value: Value, verbatim: bool) -> Value:
-    """A value as an environment variable would supply it. For a string variable, a value that is not a string becomes
-    JSON. For other variables, a string is evaluated as an expression without interpolation; if it is not a valid
-    expression, it stays a string."""
+    """A value as an environment variable would supply it. For a string variable, other values become JSON. For other
+    variables, a string is evaluated as an expression without interpolation, and stays a string if it is not a valid
+    expression."""
     from planner.foundation.support.exact_json import dumps
 
     if value.__class__ is str and not verbatim:
@@ -224,7 +220,8 @@ def _parsed(source: Source, problems: Problems) -> Value | None:
 
 
 def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
-    """The body of a values file: JSON according to its name, or to its first character if the name is ambiguous."""
+    """The body of a values file. It is JSON according to its name or, if the name is ambiguous, to its first
+    character."""
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
         from planner.language.syntax.json_body import parse_json
 
@@ -235,7 +232,7 @@ def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, P
 
 
 def given_values(given: RawVariables) -> Given:
-    """Root variables for static evaluation: the supplied values, or else the defaults."""
+    """Root variables for static evaluation: the supplied values, otherwise the defaults."""
 
     def value(variable: VariableDecl, problems: Problems) -> Value | None:
         raw = given.get(variable.name)
@@ -255,8 +252,8 @@ def given_values(given: RawVariables) -> Given:
 def root_variables(
     declared: Mapping[str, VariableDecl], given: RawVariables
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The value of every declared root variable, and the problems: values of wrong types, missing required ones, and
-    values for undeclared names (an error on the command line, a warning in files)."""
+    """The value of every declared root variable, and problems: wrong types, missing required values, and values for
+    undeclared names (an error on the command line, a warning in files)."""
     problems = Problems()
     values: dict[str, RootVariable] = {}
     for name in sorted(declared):
@@ -282,8 +279,8 @@ def root_variables(
 
 
 def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems, giver: str = "") -> Value:
-    """A supplied value converted to the variable's type, in which nulls are replaced by defaults where null is not
-    allowed. `giver`: a description of where the value comes from, if this is not a line of the configuration."""
+    """The value converted to the variable's type. A null is replaced by the default if null is not allowed. `giver`:
+    the origin of the value, if it is not a line of the configuration."""
     _, marks = unmark_deep(value)
     if EPHEMERAL in marks and not variable.ephemeral:
         detail = f"The value is ephemeral, so the variable {variable.name} must be declared with ephemeral = true."
@@ -308,8 +305,7 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
 
 
 def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables) -> list[Diagnostic]:
-    """Report values for undeclared names: errors if a user or program supplied them, warnings if they are in files,
-    nothing if they are in the environment."""
+    """Problems of values for undeclared names: errors for options, warnings for files, nothing for the environment."""
     problems = Problems()
     in_files = 0
     for name in sorted(given):
@@ -339,8 +335,8 @@ def check_plan_variables(
     declared: Mapping[str, VariableDecl],
     given: RawVariables,
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The variables for applying a saved plan. `planned`: the raw values that the plan recorded (except for ephemeral
-    variables, which must be supplied again); values supplied now must equal them."""
+    """The variables for applying a saved plan. `planned`: the raw values in the plan; it has no values of ephemeral
+    variables, which must be supplied again. Values supplied now must be equal to the planned ones."""
     problems = Problems()
     for name in sorted(set(planned) - set(declared)):
         detail = f"The plan has a value for {name}, which the configuration does not declare."
@@ -369,7 +365,7 @@ def check_plan_variables(
 
 
 def same_value(left: Value, right: Value) -> bool:
-    """Whether two values and their types are equal; marks are ignored. Unknown values equal everything."""
+    """Whether two values and their types are equal. Marks are ignored; unknown values are equal to everything."""
     left, right = unmark_deep(left)[0], unmark_deep(right)[0]
     if left.__class__ is Unknown or right.__class__ is Unknown:
         return True

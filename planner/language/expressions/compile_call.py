@@ -1,7 +1,7 @@
-"""Function calls: the number of arguments, expansion of the last argument, lazy arguments, and the places of errors.
+"""Compiles function calls: number of arguments, expansion of the last argument, lazy arguments, and positions of
+errors.
 
-After HCL (hclsyntax/expression.go, FunctionCallExpr).
-"""
+As in HCL (hclsyntax/expression.go, FunctionCallExpr)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAZY = ("try", "can", "core::try", "core::can")
 
 
 class EvaluationError(Failure):
-    """An expression cannot be evaluated; `diagnostics` contain the reasons, each with the place of the error."""
+    """An expression cannot be evaluated. `diagnostics` are the reasons with their positions."""
 
 
 def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
@@ -72,7 +72,7 @@ def _compile_usual(compiler: Compiler, node: nodes.Call) -> Run:
 
 
 def _compile_conversion(compiler: Compiler, node: nodes.Call) -> Run:
-    """A call of `convert`, whose second argument is a type."""
+    """`convert`, whose second argument is a type."""
     argument, type_node = compiler.compile(node.arguments[0]), node.arguments[1]
 
     def run(env: Environment) -> Value:
@@ -121,7 +121,8 @@ def _thunk(env: Environment, run: Run) -> Callable[[], Value]:
 
 
 def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[list[Run], list[Any]] | None:
-    """The arguments, with the last one replaced by its elements; None if the call has no result or no known result."""
+    """The arguments, with the last one replaced by its elements; None if the call has no result or an unknown
+    result."""
     last = node.arguments[-1]
     before = len(env.errors)
     value = arguments[-1](env)
@@ -144,7 +145,7 @@ def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[l
 
 
 def _arity(function: Function, count: int) -> Any:
-    """A FunctionError if the number of arguments is wrong."""
+    """The FunctionError for a wrong number of arguments, or None."""
     required = len(function.params)
     if count >= required and (function.variadic is not None or count == required):
         return None
@@ -158,7 +159,7 @@ def _arity(function: Function, count: int) -> Any:
 def _check_arguments(
     env: Environment, node: nodes.Call, function: Function, values: list[Value], places: Sequence[Any]
 ) -> None:
-    """Reports the arguments that do not convert, in addition to errors that were already found."""
+    """Report arguments that cannot be converted, in addition to errors that were already found."""
     for i, value in enumerate(values):
         param = function.param(i)
         try:
@@ -179,7 +180,7 @@ def _clause(message: str) -> str:
 
 
 def _report(env: Environment, node: nodes.Call, places: Sequence[Any], problem: Any) -> None:
-    """Reports a failed call at the same place as HCL."""
+    """Report a failed call at the position that HCL reports."""
     kind, i = problem.kind, problem.argument
     if kind == "missing":
         where = (node.close, node.close + 1)

@@ -1,7 +1,6 @@
-"""`for` expressions, splats, and `%{ for }` in templates.
+"""Compiles `for` expressions, splats, and `%{ for }` in templates.
 
-After HCL (hclsyntax/expression.go: ForExpr, SplatExpr; expression_template.go: TemplateJoinExpr).
-"""
+As in HCL (hclsyntax/expression.go: ForExpr, SplatExpr; expression_template.go: TemplateJoinExpr)."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ INVALID_KEY = "Invalid object key"
 
 
 class _Loop:
-    """A compiled `for`: its collection, the slots of its variables, and its compiled parts."""
+    """A compiled `for`: its collection, the slots of its variables, and its parts."""
 
     __slots__ = ("collection", "condition", "key", "key_slot", "node", "value", "value_slot")
 
@@ -61,7 +60,7 @@ class _Loop:
             self.condition: Run | None = compiler.compile(condition) if condition is not None else None
 
     def source(self, env: Environment) -> tuple[Value, frozenset[Any]]:
-        """The collection without its marks, and the marks; UNKNOWN if it is not possible to iterate over it."""
+        """The collection without its marks, and the marks. UNKNOWN if it cannot be iterated over."""
         node = self.node.collection
         value = self.collection(env)
         marks = NO_MARKS
@@ -85,8 +84,8 @@ class _Loop:
         env.slots[self.value_slot] = value
 
     def check_condition(self, env: Environment) -> frozenset[Any] | None:
-        """Evaluates the condition once with unknown variables, so that its errors are reported only once; returns its
-        marks, or None if it is invalid."""
+        """Evaluate the condition once with unknown variables, so that its errors are reported only once. Returns its
+        marks; None if the condition is invalid."""
         if self.condition is None:
             return NO_MARKS
         before = len(env.errors)
@@ -97,8 +96,7 @@ class _Loop:
         return value.marks if value.__class__ is Marked else NO_MARKS
 
     def decision(self, env: Environment, value: Value, report: bool) -> Value:
-        """The value of a condition as a bool without marks, possibly unknown; None if it is not a valid condition
-        (reported with `report`)."""
+        """The condition as a bool without marks, possibly unknown; None if it is invalid (reported with `report`)."""
         if value.__class__ is bool:
             return value
         node = self.node.condition
@@ -119,7 +117,7 @@ class _Loop:
 
 @contextmanager
 def _local_names(compiler: Compiler, names: list[str | None]) -> Iterator[list[int]]:
-    """Assigns slots to local names while their scope is compiled (-1 for a name that is missing)."""
+    """Assign slots to local names while their scope is compiled; -1 for a missing name."""
     outer = compiler.locals
     compiler.locals = dict(outer)
     compiler.laziness += 1
@@ -219,7 +217,7 @@ def _object(env: Environment, loop: _Loop, collection: Value, marks: frozenset[A
 
 
 def _object_key(env: Environment, node: Any, key: Value, report: bool) -> str | None:
-    """The string of a key; None if it is unknown or not a valid key (reported with `report`)."""
+    """The string of a key; None if it is unknown or invalid (the latter is reported with `report`)."""
     if key.__class__ is Unknown:
         return None
     try:
@@ -301,7 +299,7 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
 
 
 def _is_sequence(value: Value) -> bool:
-    """Whether a splat iterates over a value: this depends only on the value's type, so the types of the elements are
+    """Whether a splat iterates over a value. This depends only on the type of the container, so types of elements are
     not computed."""
     cls = value.__class__
     if cls is Null or cls is Unknown:
@@ -355,7 +353,7 @@ def _of_unknown(env: Environment, value: Unknown, each: Run, slot: int) -> Value
 
 
 def _result_type(env: Environment, source: Type, each: Run, slot: int) -> Type:
-    """The type of a splat's result, computed from the types of the elements alone."""
+    """The result type of a splat, computed from the types of the elements."""
 
     def of(element: Type) -> Type:
         env.slots[slot] = Unknown(element)

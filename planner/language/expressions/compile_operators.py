@@ -1,7 +1,7 @@
-"""Operators: arithmetic, order, equality and logic.
+"""Compiles operators: arithmetic, order, equality, logic and conditionals.
 
-After HCL (hclsyntax/expression_ops.go): operands are converted first. `&&` and `||` evaluate both operands; if one of
-them decides, it determines the result."""
+As in HCL (hclsyntax/expression_ops.go): operands are converted first. `&&` and `||` evaluate both operands; one of them
+may decide the result alone."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _numeric(
 
 
 def _operand(env: Environment, value: Value, wanted: Primitive, side: str, node: Any) -> Value:
-    """The operand after conversion; None if it does not convert (reported)."""
+    """The converted operand; None if it cannot be converted (reported)."""
     try:
         return convert(value, wanted)
     except ConversionError as e:
@@ -166,12 +166,12 @@ def _logical(left: Run, right: Run, node: nodes.Binary) -> Run:
 
 
 def _short_circuit(a: Value, b: Value, decisive: bool, of_a: list[Any], of_b: list[Any]) -> tuple[Value, list[Any]]:
-    """The result if one operand decides it, with the remaining errors; None if both operands are needed. A deciding
-    value takes precedence, whichever side it is on; an unknown operand takes precedence over the other value."""
+    """The result if one operand decides it, and the remaining errors; None if both operands are needed. A deciding
+    value takes precedence, on either side; an unknown operand takes precedence over a value that does not decide."""
     unknown_a, unknown_b = a.__class__ is Unknown, b.__class__ is Unknown
     if unknown_a and unknown_b:
         return (None, of_a + of_b) if of_a else (UNKNOWN_BOOL, [])
-    # Null counts as false here: `true && null` is false, while `false || null` needs both operands and fails.
+    # null counts as false here: `true && null` is false, but `false || null` needs both operands and fails
     if not unknown_a and (a is True) is decisive:
         return decisive, of_a
     if not unknown_b and (b is True) is decisive:
@@ -204,13 +204,13 @@ def compile_unary(compiler: Compiler, node: nodes.Unary) -> Run:
     return run
 
 
-# The precision of the whole numbers in an expression, derived from its text.
+# The precision of whole numbers, derived from the expression.
 #
-# Numbers are 512-bit floats, but Go counts in 64-bit integers and computes `pow` and `log` in float64. A number that
-# results from these keeps their precision, and a quotient of two such numbers is rounded to it: `length(a) / length(b)`
-# has 20 digits, `length(a) / 3` all 155. Here a whole number is a plain int, which does not show its origin, so
-# division and remainder examine the expressions of their operands. After a local value or a list element the precision
-# is not known (the quotient is then the more exact one).
+# Numbers are 512-bit floats, but Go counts with 64-bit integers, and computes `pow` and `log` with float64. The results
+# keep this precision, and a quotient of two such numbers is rounded to it: `length(a) / length(b)` has 20 digits,
+# `length(a) / 3` has all 155. Here, a whole number is a plain int without its origin, so division and remainder examine
+# the expressions of their operands. The precision of local values and list elements is unknown; the full precision is
+# used for them.
 
 
 FULL, COUNTED, FLOAT64 = 512, 64, 53
@@ -221,7 +221,7 @@ _OF_FUNCTION = {
 
 
 def precision(compiler: Compiler, node: Any) -> int:
-    """The precision, in bits, of the whole numbers in an expression."""
+    """The precision, in bits, of whole numbers in an expression."""
     cls = node.__class__
     if cls is nodes.Call:
         if node.name == "abs" and len(node.arguments) == 1:
@@ -241,7 +241,7 @@ def precision(compiler: Compiler, node: Any) -> int:
 
 
 def narrowed(compute: Callable[[Value, Value], Value], left: int, right: int) -> Callable[[Value, Value], Value]:
-    """An operation on operands with these precisions."""
+    """The operation, with its operands rounded to these precisions."""
     if left == FULL and right == FULL:
         return compute
     return lambda a, b: compute(_narrow(a, left), _narrow(b, right))
@@ -255,10 +255,11 @@ def _narrow(number: Value, bits: int) -> Value:
     return gmpy2.mpfr(number, max(bits, number.bit_length()))
 
 
-# `condition ? a : b`, and `%{ if }` in templates: both results are evaluated, their types unified, one returned.
+# `condition ? a : b`, and `%{ if }` in templates: both branches are evaluated, their types are unified, and one is
+# returned.
 #
-# After HCL (hclsyntax/expression.go, ConditionalExpr): errors of the branch not taken are dropped, marks of both
-# branches and of the condition stay on the result.
+# As in HCL (hclsyntax/expression.go, ConditionalExpr): errors of the branch that is not taken are dropped; the result
+# has the marks of the condition and of both branches.
 
 
 INCONSISTENT = "Inconsistent conditional result types"
@@ -343,19 +344,19 @@ def _result_type(yes: Value, no: Value) -> Type | None:
 
 
 def _to_common(value: Value, other: Type, wanted: Type) -> Value:
-    """A result of the condition, converted to the common type of both results."""
+    """Convert a branch to the common type of both branches."""
     way = way_to_common(type_of(value), other) if value.__class__ is dict or value.__class__ is tuple else None
     if way is None:
         return convert(value, wanted)
     first = convert(value, way)
     if way == wanted:
         return first
-    # go-cty uses the first conversion only as a check: the second one starts from the original values
+    # go-cty uses the first conversion only as a check; the second one starts from the original value
     return convert(Map(way.element, value) if value.__class__ is dict else List(way.element, value), wanted)
 
 
 def _undecided(yes: Value, no: Value, wanted: Type) -> Value:
-    """The properties of the result that are known while the condition is unknown."""
+    """The result for an unknown condition: the properties that both branches have."""
     if yes.__class__ is Null and no.__class__ is Null:
         return Null(wanted)
     first, second = type_of(yes), type_of(no)
@@ -363,7 +364,7 @@ def _undecided(yes: Value, no: Value, wanted: Type) -> Value:
     if first is NUMBER and second is NUMBER:
         (low_a, high_a), (low_b, high_b) = number_bounds(yes), number_bounds(no)
         low, high = _widest(low_a, low_b, -1), _widest(high_a, high_b, 1)
-        if low is None or high is None or low[0] != high[0]:  # an infinite bound adds no information
+        if low is None or high is None or low[0] != high[0]:  # an infinite bound is no information
             low = None if low is not None and is_infinite(low[0]) else low
             high = None if high is not None and is_infinite(high[0]) else high
         return refined(NUMBER, Refinement(never_null, lower=low, upper=high))
@@ -383,7 +384,7 @@ def _widest(a: Bound, b: Bound, sign: int) -> Bound:
 
 
 def _difference(yes: Type, no: Type) -> str:
-    """A description of the difference between two types that have no common type."""
+    """A description of why two types have no common type."""
     if isinstance(yes, ObjectType) and isinstance(no, ObjectType):
         for name in yes.attributes:
             if name not in no.attributes:

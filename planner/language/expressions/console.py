@@ -1,4 +1,4 @@
-"""The response of `console -json` to one expression, as JSON data."""
+"""Evaluates one expression for `console -json`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEFORE, AFTER = "locals {\n  name = ", "\n}\n"
 
 
 def answer(text: str, scope: Scope) -> dict[str, Any]:
-    """Like `_answer`, but an expression that is nested too deeply for Python results in an error, too."""
+    """Like `_answer`, with an error for an expression that is nested too deeply for Python."""
     try:
         return _answer(text, scope)
     except RecursionError:
@@ -33,10 +33,11 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
 
 
 def _answer(text: str, scope: Scope) -> dict[str, Any]:
-    """Evaluates the text of an expression as if it followed `name = ` in a locals block.
+    """Evaluate an expression as if it were written in a locals block.
 
     Returns `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
-    `ranges` relative to the text, and `diagnostics` as texts."""
+    `ranges` relative to the text, and `diagnostics` as strings.
+    """
     source = Source("<console-input>", BEFORE + text + AFTER)
     body, problems = parse_config(source)
     errors = [d for d in problems if d.is_error]
@@ -48,7 +49,7 @@ def _answer(text: str, scope: Scope) -> dict[str, Any]:
     try:
         value = evaluate(attributes["name"].expr, scope, source)
     except EvaluationError as failure:
-        # Calls of provider functions that do not exist in the module are reported before the evaluation.
+        # calls of provider functions that the module does not have are reported before the evaluation
         at_load = any(d.code == UNKNOWN_FUNCTION and _is_providers(d) for d in failure.diagnostics)
         return _failure("parse" if at_load else "eval", failure.diagnostics, len(text))
     plain, _ = unmark_deep(value)
@@ -67,7 +68,7 @@ def _answer(text: str, scope: Scope) -> dict[str, Any]:
 
 
 class _Now(Scope):
-    """A scope in which impure functions are called at once instead of during the apply."""
+    """A scope that calls impure functions immediately instead of during the apply."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -83,8 +84,8 @@ class _Now(Scope):
 
 
 def _type_now(node: Expression, scope: Scope, source: Source) -> Type:
-    """The result of the console's `type()` for a value that is unknown while planning. A plan cannot know that a call
-    of an impure function will fail; the console calls the function, and then there is no type."""
+    """The result of the console's `type()` for a value that is unknown in plans. A plan cannot know whether an impure
+    function will fail; the console calls it, and without a result there is no type."""
     try:
         return type_of(unmark_deep(evaluate(node, _Now(scope), source))[0])
     except EvaluationError:
@@ -100,7 +101,7 @@ def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, 
     for d in diagnostics:
         if d.subject is not None:
             start, end = d.subject.start_position, d.subject.end_position
-            if start == end:  # OpenTofu extends an empty range by one character
+            if start == end:  # as in OpenTofu, an empty range is extended by one character
                 end = Position(end.line, end.column + 1, end.byte + 1)
             place = {"start": _relative(start), "end": _relative(end)}
             if len(BEFORE) <= d.subject.start <= d.subject.end <= len(BEFORE) + size + 1 and place not in ranges:
@@ -111,7 +112,7 @@ def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, 
 
 
 def _relative(p: Position) -> dict[str, int]:
-    """A position relative to the first character of the text."""
+    """A position relative to the beginning of the expression."""
     lines, columns = BEFORE.count("\n"), len(BEFORE) - BEFORE.rindex("\n") - 1
     line = p.line - lines
     return {"line": line, "column": p.column - columns if line == 1 else p.column, "byte": p.byte - len(BEFORE)}

@@ -1,7 +1,7 @@
-"""Type constraints: converts `list(object({ name = string, size = optional(number, 1) }))` to a type and default
+"""Parses type constraints: `list(object({ name = string, size = optional(number, 1) }))` becomes a type and default
 values.
 
-After HCL (ext/typeexpr): a type expression is read as syntax, and only defaults are evaluated."""
+As in HCL (ext/typeexpr): a type expression is read as syntax; only defaults are evaluated."""
 
 from __future__ import annotations
 
@@ -41,17 +41,15 @@ PRIMITIVES = {"bool": BOOL, "string": STRING, "number": NUMBER}
 
 @frozen
 class Defaults:
-    """Default values of optional attributes inside a type. `values` are the defaults of an object's own attributes;
-    `children` are the defaults of nested types, by attribute name, tuple index, or "" for the elements of a
-    collection."""
+    """Default values of optional attributes in a type. `values`: defaults of an object's own attributes. `children`:
+    defaults of nested types, by attribute name, tuple index, or "" for the elements of a collection."""
 
     type: Type
     values: dict[str, Value] = field(factory=dict)
     children: dict[Any, Defaults] = field(factory=dict)
 
     def apply(self, value: Value) -> Value:
-        """The value with defaults for attributes that are missing or null. The result may not have the type yet:
-        convert it afterwards."""
+        """Set defaults of attributes that are missing or null. The result must still be converted to the type."""
         plain, marks = unmark(value)
         cls = plain.__class__
         if cls is dict or cls is Map:
@@ -86,7 +84,7 @@ class Defaults:
 
 
 def _rebuild(value: Value, items: list[Value]) -> Value:
-    """The items as a collection of the same kind as the given one, or as a tuple if they have no common type."""
+    """The items as a collection of the same kind as `value`; a tuple if they have no common type."""
     if value.__class__ is tuple:
         return tuple(items)
     if not items:
@@ -112,19 +110,18 @@ def _unified(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
 
 @frozen
 class TypeConstraint:
-    """The type to which a variable's value is converted, and the defaults that are applied before. `written`: the type
-    with its optional attributes, which conversion may leave out; no value has this type itself."""
+    """The type of a variable, and the defaults that are applied before conversion. `written`: the type with optional
+    attributes; values have the type without them, `type`."""
 
     written: Type
     defaults: Defaults | None = None
 
     @property
     def type(self) -> Type:
-        """The type that values of the constraint have."""
         return without_optional(self.written)
 
     def convert(self, value: Value) -> Value:
-        """The value with defaults, converted to the type. Raises ConversionError."""
+        """Apply the defaults and convert. Raises ConversionError."""
         if self.defaults is not None:
             value = self.defaults.apply(value)
         return convert(value, self.written)
@@ -134,7 +131,7 @@ class TypeConstraint:
 
 
 def parse_type_constraint(node: nodes.Expression, source: Source) -> tuple[TypeConstraint | None, list[Diagnostic]]:
-    """The constraint that an expression describes; None if there are errors."""
+    """None if there are errors."""
     parser = _Parser(source)
     t, defaults = parser.parse(node)
     return (None if parser.diagnostics else TypeConstraint(t, defaults)), parser.diagnostics
@@ -279,7 +276,7 @@ NEEDS = {
 
 
 def keyword(node: Any) -> str | None:
-    """The word, if the expression is a single word; otherwise None."""
+    """The word, if the expression is a single word, otherwise None."""
     if node.__class__ is nodes.Variable:
         return str(node.name)
     if node.__class__ is nodes.Literal:

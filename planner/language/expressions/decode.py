@@ -1,10 +1,8 @@
-"""Reads bodies through provider schemas: every attribute is evaluated and converted, and blocks are collected by their
-nesting.
+"""Decodes bodies with provider schemas: attributes are evaluated and converted, blocks are collected by their nesting.
 
-    decode_block(body, schema, scope)  ->  (object of the schema's implied type, diagnostics)
+decode_block(body, schema, scope) returns an object of the schema's implied type, and diagnostics.
 
-After HCL (hcldec/spec.go) and OpenTofu (configschema/decoder_spec.go, lang/blocktoattr).
-"""
+As in HCL (hcldec/spec.go) and OpenTofu (configschema/decoder_spec.go, lang/blocktoattr)."""
 
 from __future__ import annotations
 
@@ -51,9 +49,9 @@ from planner.language.syntax.body import ExpectedBlock as BlockHeader
 
 
 def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, list[Diagnostic]]:
-    """The object that a body describes, after `dynamic` blocks are expanded, and the problems. Arguments that cannot be
-    evaluated are unknown in the result; if a reference itself is invalid, the whole result is unknown and only such
-    problems are returned."""
+    """The object that a body describes, with `dynamic` blocks expanded, and the problems. Arguments that cannot be
+    evaluated are unknown. If a reference is invalid, the whole result is unknown and only these problems are
+    returned."""
     decoder = Decoder()
     value = decoder.body(DecodedBlock("", "", body, scope, body.missing_span), schema)
     if decoder.refused:
@@ -64,10 +62,7 @@ def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, 
 
 
 class Decoder(BodyProblems):
-    """Decodes one body and everything inside it, and collects the problems."""
-
     def body(self, instance: DecodedBlock, schema: BlockSchema) -> dict[str, Value]:
-        """The object that one body describes."""
         as_blocks = _written_as_blocks(instance.body, schema)
         content = instance.body.content(body_schema(schema, as_blocks))
         self.diagnostics += content.diagnostics
@@ -112,7 +107,7 @@ class Decoder(BodyProblems):
             return Unknown(schema.type)
 
     def _attribute_blocks(self, blocks: list[DecodedBlock], schema: AttributeSchema) -> Value:
-        """An attribute with a list or set of objects that is written as blocks, as old providers allow."""
+        """An attribute with a list or set of objects that is written as blocks, which old providers allow."""
         if not blocks:
             return Null(schema.type)
         assert isinstance(schema.type, (ListType, SetType))
@@ -155,7 +150,7 @@ class Decoder(BodyProblems):
         return tuple(items) if has_dynamic(item_type) else List(item_type, tuple(items))
 
     def _collected(self, name: str, nested: NestedBlock, items: list[Value], blocks: list[DecodedBlock]) -> Value:
-        """A set of blocks; if blocks have attributes of any type, all blocks must use the same types."""
+        """A set of blocks. If blocks have attributes of any type, all blocks must use the same types."""
         item_type: Type = implied_type(nested.block)
         if has_dynamic(item_type):
             common = unify([type_of(v) for v in items])
@@ -202,7 +197,7 @@ def _blocks_of(count: int, name: str) -> str:
 
 
 def _unknown_blocks(nested: NestedBlock) -> Type:
-    """The type of the blocks if their number is unknown."""
+    """The type of the value if the number of blocks is unknown."""
     item = implied_type(nested.block)
     if has_dynamic(item) and nested.nesting in ("list", "map"):
         return DYNAMIC
@@ -213,8 +208,8 @@ def _unknown_blocks(nested: NestedBlock) -> Type:
 
 
 def body_schema(schema: BlockSchema, as_blocks: frozenset[str] = frozenset()) -> BodySchema:
-    """The permitted content of a body with this schema, including `dynamic` blocks. `as_blocks`: the attributes that
-    are written as blocks."""
+    """The permitted content of a body, including `dynamic` blocks. `as_blocks`: attributes that are written as
+    blocks."""
     key = "body_schema " + " ".join(sorted(as_blocks))
     known: BodySchema | None = schema.cache.get(key)
     if known is None:
@@ -226,7 +221,7 @@ def body_schema(schema: BlockSchema, as_blocks: frozenset[str] = frozenset()) ->
 
 
 def _labels(schema: BlockSchema, as_blocks: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """The block types, with the names of their labels."""
+    """The label names of each block type."""
     labels: dict[str, tuple[str, ...]] = dict.fromkeys(sorted(as_blocks), ())
     for name, nested in schema.blocks.items():
         if name not in schema.attributes:
@@ -235,7 +230,7 @@ def _labels(schema: BlockSchema, as_blocks: frozenset[str]) -> dict[str, tuple[s
 
 
 def _written_as_blocks(body: Body, schema: BlockSchema) -> frozenset[str]:
-    """The attributes of lists or sets of objects that the body does not write as arguments."""
+    """Attributes with lists or sets of objects that the body does not write as arguments."""
     names: frozenset[str] | None = schema.cache.get("ambiguous")
     if names is None:
         some = (n for n, a in schema.attributes.items() if a.nested is None and can_be_blocks(a.type))
@@ -247,8 +242,8 @@ def _written_as_blocks(body: Body, schema: BlockSchema) -> frozenset[str]:
 
 
 def _is_legacy(schema: BlockSchema) -> bool:
-    """Whether the schema may come from a provider that allows attributes to be written as blocks. Newer providers are
-    recognized by types that the old library does not have."""
+    """Whether the provider may allow attributes to be written as blocks. Newer providers are recognized by types that
+    the old library does not have."""
     for attribute in schema.attributes.values():
         t = attribute.type
         if attribute.nested is not None or isinstance(t, (TupleType, ObjectType)):
@@ -266,7 +261,7 @@ _ELEMENT_SCHEMAS: dict[ObjectType, BlockSchema] = {}
 
 
 def _element_schema(t: ObjectType) -> BlockSchema:
-    """The schema of a block for objects of this type; all its attributes are optional."""
+    """A block schema for objects of this type, with all attributes optional."""
     known = _ELEMENT_SCHEMAS.get(t)
     if known is None:
         known = BlockSchema({n: AttributeSchema(a, optional=True) for n, a in t.attributes.items()})

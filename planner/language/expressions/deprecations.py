@@ -1,7 +1,7 @@
-"""Deprecation marks: an expression that uses a value from a deprecated source gets a warning.
+"""Warns about expressions that use values from deprecated sources.
 
-The mark passes to every value that is computed from it. When the evaluation of the expression ends, warnings replace
-the marks."""
+Deprecations are marks, so every value computed from a marked one is marked, too. At the end of an evaluation, warnings
+replace the marks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.span import Span
 
 
 def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
-    """The value without deprecation marks, and a warning for each marked place."""
+    """The value without deprecation marks, and a warning for each mark."""
     marked = marked_paths(value)
     causes = [(cause, path) for path, marks in marked for cause in marks if isinstance(cause, Deprecation)]
     if not causes:
@@ -25,7 +25,7 @@ def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]
 
 
 def take_from_body(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
-    """Like `take_deprecations`, but for the object that a body describes: the warnings refer to the whole body."""
+    """`take_deprecations` for a body: warnings refer to the whole body."""
     value, warnings = take_deprecations(value, span)
     return value, [evolve(w, detail=_detail(w.deprecation, ()), group="") for w in warnings if w.deprecation]
 

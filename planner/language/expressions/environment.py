@@ -1,8 +1,8 @@
-"""The environment of a compiled expression, and its reports of problems.
+"""The environment in which compiled expressions run, and the compiler's state.
 
-Errors do not stop an evaluation: a part that fails has an unknown value and adds its error to the list, so that all
-problems of an expression are reported at once. Code that does not need the part (a branch that is not taken, or `try`)
-drops these errors again."""
+Errors do not stop an evaluation: a part that fails is unknown and adds its error to a list, so that all problems of an
+expression are reported at once. Code that does not need the part (a branch that is not taken, or `try`) drops its
+errors."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ NO_SOURCE = Source("<expression>", "")
 
 
 parse_type: Callable[[Any, Any], tuple[Any, list[Diagnostic]]] | None = None
-"""reads type constraints in expressions; set by planner.language.expressions.constraints, which evaluates the defaults
-in them"""
+"""parses type constraints in expressions; set by planner.language.expressions.constraints"""
 
 
 class Environment:
-    """`node`: the expression from which `program` was compiled (if the program itself referred to it, this would be a
-    reference cycle). `errors`: the problems found so far. `refused`: errors of invalid references, which must never be
-    dropped. `slots`: the current values of `for` variables and splat elements, by numbers that compiled expressions
-    contain.
-    `evaluate_template`: evaluates templates for functions that contain or read one."""
+    """`node`: the expression of `program`, which does not refer to it itself to avoid a reference cycle. `errors`:
+    problems so far. `refused`: errors of invalid references, which must never be dropped. `slots`: current values of
+    `for` variables and splat elements, by slot number. `evaluate_template`: evaluates templates, for functions that
+    contain or read one."""
 
     __slots__ = ("errors", "evaluate_template", "node", "program", "refused", "scope", "slots", "source")
 
@@ -46,8 +44,8 @@ class Environment:
         self.evaluate_template = evaluate_template
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int, called: str = "") -> None:
-        """Adds an error about the text from start to end, with the values of the names in this text. `called`: the
-        function whose call failed."""
+        """Add an error about the text from start to end, with the values of the names in it. `called`: the function
+        whose call failed."""
         from planner.language.expressions.operands import operands_at
 
         values = operands_at(self, start, end)
@@ -55,7 +53,7 @@ class Environment:
         self.errors.append(error(f"language.{code}", summary, detail, span, values=values, called=called))
 
     def take(self, before: int) -> list[Diagnostic]:
-        """Removes and returns the errors after the first `before`."""
+        """Remove and return the errors after the first `before`."""
         errors = self.errors
         if len(errors) == before:
             return []
@@ -64,7 +62,7 @@ class Environment:
         return taken
 
     def visit(self, *runs: Run) -> None:
-        """Evaluates parts of an expression that has already failed, to check their references."""
+        """Evaluate parts of an expression that has already failed, only to check their references."""
         before = len(self.errors)
         for run in runs:
             run(self)
@@ -76,9 +74,8 @@ Reference = nodes.Traversal | nodes.Variable
 
 
 class Program:
-    """A compiled expression. `references`: the references that the expression reads from its scope. `lazy`: the
-    references that an evaluation may not reach. `local_names`: the slots of local names and the range (start, end) of
-    each, outer before inner."""
+    """A compiled expression. `references`: references read from the scope. `lazy`: references that an evaluation may
+    not need. `local_names`: local names with their slots and ranges (start, end), outer before inner."""
 
     __slots__ = ("lazy", "local_names", "references", "run", "slots")
 
@@ -98,7 +95,7 @@ class Program:
 
 
 def constant(value: Value) -> Run:
-    """A closure that always returns the same value."""
+    """A closure that returns a constant."""
 
     def run(env: Environment) -> Value:
         return value
@@ -108,7 +105,7 @@ def constant(value: Value) -> Run:
 
 
 def constants(runs: Sequence[Run]) -> list[Value] | None:
-    """The values of the closures if all of them are constant, otherwise None."""
+    """The values of the closures if all are constant, otherwise None."""
     try:
         return [run.constant for run in runs]  # type: ignore[attr-defined]
     except AttributeError:
@@ -116,10 +113,10 @@ def constants(runs: Sequence[Run]) -> list[Value] | None:
 
 
 def start_range(node: Any, source: Source) -> tuple[int, int]:
-    """The beginning of an expression, which is the span of an error about a function's argument (StartRange in HCL)."""
+    """The beginning of an expression: the position of an error about a function's argument (StartRange in HCL)."""
     cls = node.__class__
     if cls is nodes.Literal and node.value.__class__ is str and source.text.startswith('"', node.start):
-        return (node.start + 1, node.end - 1) if node.value else (node.end, node.end)  # the range is inside the quotes
+        return (node.start + 1, node.end - 1) if node.value else (node.end, node.end)  # inside the quotes
     if cls is nodes.Call:
         return node.start, node.open + 1
     if cls is nodes.Conditional or cls is nodes.TemplateIf:
@@ -145,20 +142,18 @@ def start_range(node: Any, source: Source) -> tuple[int, int]:
     return node.start, node.end
 
 
-# State that is passed down the tree of an expression during compilation; a table has the compile function for each kind
-# of node.
+# The state of a compilation, and a table with the compile function of each kind of node.
 
 
 class Compiler:
-    """Compiles one expression. While the compiler descends the tree, it tracks the local names in scope, each of which
-    has a slot."""
+    """Compiles one expression, and tracks the local names in scope, each of which has a slot."""
 
     def __init__(self) -> None:
         self.slots = 0
         self.locals: dict[str, int] = {}
-        # the slots of the first of two `for` names, which is an index if the source is a list
+        # slots of the first of two `for` names, an index if the source is a list
         self.index_slots: set[int] = set()
-        self.element = -1  # the slot of the current element of the innermost splat
+        self.element = -1  # the slot of the innermost splat's current element
         self.laziness = 0
         self.references: list[Reference] = []
         self.lazy: list[Reference] = []
@@ -179,4 +174,4 @@ class Compiler:
 
 Compile: TypeAlias = Callable[[Compiler, Any], Run]
 COMPILERS: dict[type, Compile] = {}
-"""the compile functions by the class of a node; planner.language.expressions.evaluate registers them"""
+"""compile functions by node class; planner.language.expressions.evaluate registers them"""

@@ -1,9 +1,7 @@
-"""Evaluation of expressions.
+"""Evaluates expressions: evaluate(node, scope, source) returns a value or raises EvaluationError with all problems.
 
-    evaluate(node, scope, source)  ->  value          raises EvaluationError with all problems
-
-The expression is compiled when it is first evaluated (planner.language.expressions.evaluate), and the program is stored
-at the node. Spans of errors refer to `source`, the file that contains the node."""
+An expression is compiled on first evaluation, and the program is stored in the node. Spans of errors refer to `source`,
+the file that contains the node."""
 
 from __future__ import annotations
 
@@ -51,11 +49,11 @@ __all__ = [
 
 
 def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Value:
-    """The value of an expression. Raises EvaluationError.
+    """Raises EvaluationError.
 
-    All references are resolved, including those in parts that are not evaluated (the body of a `for` over an empty
-    collection). An invalid reference is an error at any position; if there is one, no other kind of error is
-    reported."""
+    All references are resolved, even in parts that are not evaluated, such as the body of a `for` over an empty
+    collection. If there are invalid references, only these are reported.
+    """
     try:
         try:
             program: Program = node.compiled
@@ -73,8 +71,7 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
 
 
 def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -> tuple[Value, list[Diagnostic]]:
-    """Like `evaluate`, but returns the problems together with the value that results in spite of them. An expression
-    with an invalid reference is completely unknown."""
+    """Like `evaluate`, but returns a value and the problems. An expression with an invalid reference is UNKNOWN."""
     value, errors, refused = evaluate_parts(node, scope, source)
     return (UNKNOWN, refused) if refused else (value, errors)
 
@@ -82,8 +79,8 @@ def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -
 def evaluate_parts(
     node: Expression, scope: Scope, source: Source | None = None, marks_deprecated: bool = False
 ) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
-    """Like `try_evaluate`, but errors of invalid references are returned separately. `marks_deprecated`: values from a
-    deprecated source keep their mark and cause no warning, because the whole expression will get one."""
+    """Like `try_evaluate`, with the errors of invalid references as a separate list. `marks_deprecated`: values from
+    deprecated sources keep their marks, because the caller warns about the whole expression."""
     program = compile_expression(node)
     env = Environment(node, program, scope, source, evaluate_template)
     value = program.run(env)
@@ -102,8 +99,7 @@ def _without_deprecations(value: Value, node: Expression, env: Environment) -> t
 
 
 def evaluate_template(text: str, filename: str, variables: dict[str, Value], context: CallContext) -> Value:
-    """The value of a template for a function: a text whose scope contains only the given variables. Raises Failure if
-    it cannot be parsed or evaluated."""
+    """Render a template for a function. Its scope contains only `variables`. Raises Failure."""
     from planner.language.syntax.parse import parse_template
 
     source = Source(filename, text)
@@ -119,7 +115,7 @@ def _too_deep(node: Expression, source: Source | None) -> Diagnostic:
 
 
 def _resolve_rest(env: Environment, program: Program) -> None:
-    """Resolves the references that the evaluation may have left out."""
+    """Resolve the references that the evaluation may have skipped."""
     for node in program.lazy:
         try:
             env.scope.resolve(node, env.source)
@@ -128,7 +124,7 @@ def _resolve_rest(env: Environment, program: Program) -> None:
 
 
 def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The problems without duplicates, in the order of the text (a reference in a loop is resolved many times)."""
+    """Sorted by position, without duplicates (a reference in a loop is resolved many times)."""
     seen: dict[Any, Diagnostic] = {}
     for d in diagnostics:
         place = (d.subject.filename, d.subject.start, d.subject.end) if d.subject else None
@@ -136,16 +132,15 @@ def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     return sorted(seen.values(), key=lambda d: (d.subject.filename, d.subject.start) if d.subject else ("", -1))
 
 
-# Expressions are compiled to Python closures: the kinds of syntax are distinguished once instead of at every
-# evaluation.
+# Expressions are compiled to Python closures, so that kinds of nodes are distinguished only once.
 #
-# The meaning of each node follows HCL (hclsyntax/expression.go, expression_ops.go, expression_template.go).
+# Semantics as in HCL (hclsyntax/expression.go, expression_ops.go, expression_template.go).
 
 
-# Templates: texts with interpolations.
+# Templates: strings with interpolations.
 #
-# After HCL (hclsyntax/expression_template.go): an unknown part makes the whole string unknown, with the text before it
-# as its known prefix; marks of parts pass to the whole string.
+# As in HCL (hclsyntax/expression_template.go): an unknown part makes the string unknown, with the text before it as
+# known prefix. The string has the marks of all its parts.
 
 
 def compile_template(compiler: Compiler, node: nodes.Template) -> Run:
@@ -194,7 +189,7 @@ def _part_text(env: Environment, value: Value, node: Any) -> str | None:
 
 
 def _unknown_text(prefix: str) -> Value:
-    """An unknown string, with the part of the prefix that is certain."""
+    """An unknown string with a known prefix, reduced to the part that cannot change."""
     if not prefix:
         return UNKNOWN_STRING
     if len(prefix) > PREFIX_LIMIT or not prefix.isascii():
@@ -203,7 +198,7 @@ def _unknown_text(prefix: str) -> Value:
 
 
 def compile_expression(node: nodes.Expression) -> Program:
-    """The program of an expression, which is compiled on first use and stored at the node."""
+    """The program of an expression, compiled on first use and stored in the node."""
     try:
         return node.compiled  # type: ignore[no-any-return]
     except AttributeError:
@@ -372,7 +367,7 @@ def _compile_key(compiler: Compiler, item: nodes.ObjectItem) -> Run:
 
 
 def _object_key(env: Environment, key: Value, item: nodes.ObjectItem) -> tuple[str | None, frozenset[Any]]:
-    """The name that a key evaluates to, or None; and the marks of the key."""
+    """The name in a key, or None (reported), and the marks of the key."""
     marks = NO_MARKS
     if key.__class__ is Marked:
         key, marks = key.value, key.marks

@@ -1,7 +1,7 @@
-"""The values of the names in a failed expression (`var.x is 5`, `each.key is "a"`), for the reader of a diagnostic.
+"""Describes the values of names in a failed expression, for diagnostics: `var.x is 5`, `each.key is "a"`.
 
-After OpenTofu (command/jsonentities/diagnostic.go): secret values are never shown. Secret and unknown values are
-mentioned only if they are the cause of the problem."""
+As in OpenTofu (command/jsonentities/diagnostic.go), secret values are never shown. Secret and unknown values are
+mentioned only if they cause the problem."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Compiled(Protocol):
 
 
 class EvaluationMoment(Protocol):
-    """An evaluation at the moment of a problem: its expression, and the values of names at that moment."""
+    """The state of an evaluation when a problem occurs: its expression, and the values of names at that moment."""
 
     @property
     def node(self) -> Any: ...
@@ -46,8 +46,8 @@ class EvaluationMoment(Protocol):
 def operand_values(
     node: Any, scope: Scope, source: Source | None, *, unknown: bool = False, secret: bool = False
 ) -> Operands:
-    """The names in an expression, each with a description of its value. `unknown`, `secret`: unknown values, or
-    sensitive or ephemeral ones, cause the problem, so they are mentioned too."""
+    """Pairs (name, description of its value). `unknown` and `secret`: whether unknown values, and sensitive or
+    ephemeral values, cause the problem, so that they are mentioned, too."""
     operands: dict[str, str] = {}
     for reference in _references(node):
         try:
@@ -59,8 +59,8 @@ def operand_values(
 
 
 def operands_at(env: EvaluationMoment, start: int, end: int) -> Operands:
-    """The names in the smallest expression that covers the text from start to end, with the values that local names
-    have at this moment of the evaluation."""
+    """`operand_values` of the smallest expression that covers the text from start to end, with the current values of
+    local names."""
     operands: dict[str, str] = {}
     for reference in _references(_smallest(env.node, start, end)):
         loop = _loop(env, reference)
@@ -76,7 +76,7 @@ def operands_at(env: EvaluationMoment, start: int, end: int) -> Operands:
 
 
 def _loop(env: EvaluationMoment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
-    """The loop that defines a local name; None if the name is not local."""
+    """The loop that defines a local name; None for other names."""
     name, innermost = _root(reference), None
     for loop in env.program.local_names:
         if loop[0] <= reference.start < loop[1] and name in loop[2]:
@@ -89,7 +89,7 @@ def _root(reference: Any) -> str:
 
 
 def _note(found: dict[str, str], reference: Any, used: int, value: Value, unknown: bool, secret: bool) -> None:
-    """Follows a reference as far as possible, and records a description of its value."""
+    """Follow a reference as far as possible, and record a description of its value."""
     text = _root(reference)
     steps = () if reference.__class__ is nodes.Variable else reference.steps
     for i, step in enumerate(steps):
@@ -111,7 +111,7 @@ def _step_text(step: nodes.Step) -> str:
 
 
 def describe(value: Value, unknown: bool = False, secret: bool = False) -> str:
-    """A clause about a value that continues the name of the value; empty if the value should not be mentioned."""
+    """A clause like `is 5`, to be appended to a name; "" if the value should not be mentioned."""
     plain, marks = unmark(value)
     for mark, words in ((SENSITIVE, "has a sensitive value"), (EPHEMERAL, "has an ephemeral value")):
         if mark in marks:
@@ -169,7 +169,7 @@ def _references(node: Any) -> Iterator[Any]:
 
 
 def _smallest(node: Any, start: int, end: int) -> Any:
-    """The smallest expression within the node that covers the text from start to end."""
+    """The smallest subexpression that covers the text from start to end."""
     for child in _children(node):
         if child.start <= start and end <= child.end and not isinstance(child, nodes.GetAttr | nodes.GetIndex):
             return _smallest(child, start, end)

@@ -1,4 +1,4 @@
-"""Scope: the meaning of names and functions in an expression."""
+"""Scopes define the names and functions that an expression can use."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """The base of all scopes: it has no names, and the functions of the language. Subclasses override `resolve`."""
+    """The base class of scopes. It has no names, and all functions of the language."""
 
     _context: CallContext | None = None
     functions_allowed = True
-    deprecations = False
-    """whether names may refer to values that are marked as deprecated"""
+    deprecations = False  # whether values of names may be marked as deprecated
 
     def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
-        """The value of a reference, and the number of steps that the value covers: after (value of `a.b`, 1) the
-        evaluator does the remaining steps. Raises Failure for an invalid reference; this is an error of the whole
+        """The value of a reference, and the number of steps that are already applied to it: for `a.b.c`, (value of
+        `a.b`, 1) leaves `.c` to the evaluator. Raises Failure for an invalid reference. This is an error of the whole
         expression, even within `try` or in a branch that is not taken."""
         name = node.name if node.__class__ is Variable else node.root  # type: ignore[union-attr]
         end = node.end if node.__class__ is Variable else node.root_end  # type: ignore[union-attr]
@@ -38,14 +37,12 @@ class Scope:
         )
 
     def function(self, name: str) -> Function | None:
-        """The function of this name, None if there is none."""
         from planner.language.functions import lookup
 
         return lookup(name)
 
     @property
     def context(self) -> CallContext:
-        """The context of function calls."""
         if self._context is None:
             self._context = _new_context()
         return self._context
@@ -67,7 +64,7 @@ class ConstantScope(Scope):
 
 
 class MappingScope(Scope):
-    """Root names from a mapping, and functions from a lookup (by default the functions of the language)."""
+    """Root names from a mapping, and functions from a lookup, by default all functions of the language."""
 
     def __init__(
         self,

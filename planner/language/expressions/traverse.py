@@ -1,4 +1,4 @@
-"""Steps into values (`.name`, `[key]`) and iteration, like HCL's operators (hcl/ops.go)."""
+"""Steps into values (`.name`, `[key]`) and iteration, as in HCL (hcl/ops.go)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 
 
 class TraversalError(ValueError):
-    """A step that the value does not allow: `summary` is a title, and `detail` consists of sentences."""
+    """The value does not allow a step. `summary` is a title, `detail` consists of sentences."""
 
     def __init__(self, summary: str, detail: str) -> None:
         super().__init__(detail)
@@ -90,14 +90,13 @@ def _no_attribute(name: str, known: Any) -> TraversalError:
 
 
 def _suggestion(name: str, known: Any) -> str:
-    """The most similar name; otherwise all names, if there are only a few."""
+    """The most similar name; otherwise all names if there are only a few."""
     names = sorted(known)
     listed = f" It has {', '.join(names)}." if names and len(names) <= _FEW else ""
     return did_you_mean(name, names) or listed
 
 
-_FEW = 6
-"""the maximum number of names that are listed"""
+_FEW = 6  # the maximum number of listed names
 
 INVALID_INDEX = "Invalid index"
 UNSUPPORTED_ATTRIBUTE = "Unsupported attribute"
@@ -200,15 +199,15 @@ def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Va
 
 
 def can_iterate(value: Value) -> bool:
-    """Whether a value without marks has a type with elements, or will have one."""
+    """Whether a value without marks has a type with elements, or may turn out to have one."""
     cls = value.__class__
-    if cls is dict or cls is tuple:  # this would require computing the types of its elements
+    if cls is dict or cls is tuple:  # `type_of` would compute the types of all elements
         return True
     return not isinstance(type_of(value), Primitive)
 
 
 def elements(value: Value) -> Iterator[tuple[Value, Value]]:
-    """Keys and values of a known collection, tuple or object without marks, in the language's order."""
+    """Keys and values of a known collection, tuple or object without marks, in the order of the language."""
     cls = value.__class__
     if cls is tuple:
         return enumerate(value)

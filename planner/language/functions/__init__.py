@@ -1,8 +1,7 @@
-"""The functions of the language. Each family of functions is a module, which is imported at the first lookup of one of
-its functions.
+"""The functions of the language. Each family of functions is a module that is imported when one of its functions is
+first looked up.
 
-lookup(name)  ->  Function            call(function, arguments, context)  ->  value
-"""
+lookup(name) returns a Function; call(function, arguments, context) returns a value."""
 
 from __future__ import annotations
 
@@ -42,15 +41,14 @@ FAMILIES = {
 }
 FAMILY_OF = {name: family for family, members in FAMILIES.items() for name in members.split()}
 REMOVED = frozenset(("list", "map"))
-NEXT = frozenset(("convert", *FAMILIES["assumptions"].split()))
-"""functions of the next version of OpenTofu"""
+NEXT = frozenset(("convert", *FAMILIES["assumptions"].split()))  # functions of OpenTofu's next version
 CORE = "core::"
 
 _loaded: dict[str, Function] = {}
 
 
 def lookup(name: str) -> Function | None:
-    """The function of this name, with or without `core::`; None if there is none."""
+    """The name may begin with `core::`. None if there is no such function."""
     if name.startswith(CORE):
         name = name[len(CORE) :]
     if name in NEXT and not has_next_functions():
@@ -71,13 +69,13 @@ def _load(family: str) -> None:
 
 
 def names() -> list[str]:
-    """All function names, sorted, each also under `core::`."""
+    """Sorted names of all functions, with and without `core::`."""
     own = [name for name in FAMILY_OF if name not in NEXT or has_next_functions()]
     return sorted([*own, *(CORE + name for name in own)])
 
 
 def metadata() -> dict[str, Any]:
-    """The signatures of all functions in the ecosystem's JSON form (`metadata functions -json`, format 1.0)."""
+    """All signatures in the ecosystem's JSON (`metadata functions -json`, format 1.0)."""
 
     signatures = {}
     for name in names():
@@ -87,11 +85,8 @@ def metadata() -> dict[str, Any]:
     return {"format_version": "1.0", "function_signatures": signatures}
 
 
-# The signatures of functions in the ecosystem's JSON form.
-
-
 def signature(function: Function) -> dict[str, Any]:
-    """Description, return type and parameters of a function; empty members are left out."""
+    """The signature in the ecosystem's JSON; empty members are left out."""
     out: dict[str, Any] = {"description": function.description, "return_type": type_to_json(function.return_type)}
     if function.params:
         out["parameters"] = [_parameter(p) for p in function.params]
@@ -101,8 +96,7 @@ def signature(function: Function) -> dict[str, Any]:
 
 
 def call_signature(function: Function) -> dict[str, Any]:
-    """The signature in the form used by diagnostics about calls: name, names and types of the parameters, return
-    type."""
+    """The signature in the JSON of diagnostics about calls."""
     name = function.name.rpartition("::")[2]
     out: dict[str, Any] = {"name": name, "params": [_name_and_type(p) for p in function.params]}
     if function.variadic is not None:

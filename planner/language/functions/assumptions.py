@@ -1,4 +1,5 @@
-"""Assumptions about values that are not known yet, checked when they are known: functions of OpenTofu 1.13."""
+"""Functions of OpenTofu 1.13 that declare properties of unknown values. The properties are checked once the values are
+known."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ def assumestringprefix(value: Value, prefix: str) -> Value:
 
 
 def _with(value: Value, more: Refinement) -> Value:
-    """A value with an additional property. Raises FunctionError if the value cannot have it."""
+    """Refine an unknown value. Raises FunctionError for null."""
     if value.__class__ is Null:
         raise FunctionError(_FAILED, 0)
     if value.__class__ is not Unknown:
@@ -97,7 +98,7 @@ def _smaller(one: int | None, other: int | None) -> int | None:
 
 
 def _lengths(kind: str, type: Type) -> None:
-    """Declare the three functions about the length of one kind of collection."""
+    """Declare three functions about the length of one kind of collection."""
     least = Param("min_length", NUMBER, f"The smallest length that the {kind} can have.")
     most = Param("max_length", NUMBER, f"The greatest length that the {kind} can have.")
 

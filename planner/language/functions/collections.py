@@ -154,7 +154,7 @@ def coalesce(*values: Value, result_type: Type) -> Value:
         try:
             value = convert(value, result_type)
         except ValueError:
-            continue  # types that convert only for some values; OpenTofu ignores the other types
+            continue  # the conversion exists only for some values; OpenTofu ignores the others
         if value.__class__ is Unknown:
             return unknown(result_type)
         if value.__class__ is not Null and not (result_type is STRING and value == ""):

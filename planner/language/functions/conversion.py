@@ -1,4 +1,4 @@
-"""Conversions, attempts, and functions that mark values as sensitive or ephemeral."""
+"""Functions that convert values, try expressions, and mark values as sensitive or ephemeral."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FUNCTIONS: list[Function] = []
 )
 def _convert_to_type(value: Value, constraint: Value) -> Value:
     """Returns a value converted to a type."""
-    # the compiler of calls evaluates all other arguments
+    # the compiler of calls handles all calls in which the type is written out
     raise FunctionError("The type must be written out in the call.", 1)
 
 
@@ -96,7 +96,7 @@ def nonsensitive(value: Value) -> Value:
 def issensitive(value: Value) -> Value:
     """Returns whether a value as a whole is sensitive."""
     plain, marks = unmark(value)
-    # The final value may or may not be sensitive.
+    # the final value may or may not be sensitive
     return unknown(BOOL) if plain.__class__ is Unknown else SENSITIVE in marks
 
 
@@ -138,7 +138,7 @@ def can(expression: Callable[[], Value]) -> Value:
         value = expression()
     except Failure:
         return False
-    # The expression may still fail when its unknown part becomes known.
+    # the expression may still fail when its unknown part becomes known
     return True if is_wholly_known(value) else unknown(BOOL)
 
 
@@ -161,14 +161,14 @@ def first_success(*expressions: Callable[[], Value]) -> Value:
         except Failure as failure:
             problems += failure.diagnostics
             continue
-        # If this expression fails when its unknown part becomes known, the result is that of another expression,
-        # perhaps of another type.
+        # if this expression fails when its unknown part becomes known, the result comes from another expression and may
+        # have another type
         return value if is_wholly_known(value) else UNKNOWN
     reasons = "".join(f"\n- {d.summary}{f' (at {d.subject})' if d.subject else ''}: {d.detail}" for d in problems)
     raise FunctionError(f"None of the expressions has a value:{reasons}")
 
 
-# Functions that no longer exist; a call reports the replacement.
+# Removed functions; a call reports the replacement.
 
 _ANYTHING = Param("vals", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
 

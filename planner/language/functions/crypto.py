@@ -92,7 +92,7 @@ def bcrypt(string: str, *cost: Value, context: CallContext) -> Value:
 def _bcrypt(factor: int, password: bytes) -> Value:
     import bcrypt as algorithm
 
-    # A cost below the minimum means the default. The prefix is 2a, which other tools can read.
+    # a cost below the minimum means the default; other tools can read the prefix 2a
     salt = algorithm.gensalt(factor if factor >= 4 else 10, prefix=b"2a")
     return algorithm.hashpw(password, salt).decode()
 
@@ -130,7 +130,7 @@ def uuidv5(namespace: str, name: str) -> Value:
 
 
 def _parse_uuid(written: str) -> bytes:
-    """The bytes of a UUID: 32 digits, possibly with hyphens, in braces or after `urn:uuid:`."""
+    """A UUID of 32 digits, possibly with hyphens, in braces or after `urn:uuid:`."""
     body, data = written, written.encode("utf-8", "surrogateescape")
     if len(data) == 45 and body[:9].lower() == "urn:uuid:":
         body = body[9:]
@@ -160,7 +160,7 @@ def rsadecrypt(ciphertext: str, private_key: str) -> Value:
     modulus, exponent = key.public_numbers.n, key.d
     size = (modulus.bit_length() + 7) // 8
     number = int.from_bytes(data, "big")
-    # OpenSSL is not used for this, because it returns random bytes instead of an error if the padding is wrong.
+    # OpenSSL would return random bytes instead of an error if the padding is wrong
     if len(data) == size and size >= 11 and number < modulus:
         padded = pow(number, exponent, modulus).to_bytes(size, "big")
         end = padded.find(0, 2)
@@ -179,7 +179,7 @@ def _rsa_key(pem: str) -> Any:
             key: Any = serialization.load_ssh_private_key(data, None)
         else:
             key = serialization.load_pem_private_key(data, None)
-    except Exception:  # the library raises several kinds of exceptions, which all mean that the key cannot be read
+    except Exception:  # all exceptions of the library mean that the key cannot be read
         raise FunctionError("The private key cannot be read; it must be in PEM form without a passphrase.", 1) from None
     if not isinstance(key, RSAPrivateKey):
         raise FunctionError("The private key must be an RSA key.", 1)

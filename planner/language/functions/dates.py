@@ -1,4 +1,5 @@
-"""Dates and times: RFC 3339 timestamps and durations, with years beyond the range of Python's datetime."""
+"""Functions for dates and times: RFC 3339 timestamps and durations, also for years beyond the range of Python's
+datetime."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ _LENIENT = re.compile(
 
 
 class Moment:
-    """A point in time: nanoseconds since 1970 (UTC), and the offset from UTC, in seconds, with which it was written."""
+    """A point in time: nanoseconds since 1970 (UTC), and the offset from UTC (seconds) in its text form."""
 
     __slots__ = ("nanoseconds", "offset")
 
@@ -52,7 +53,7 @@ class Moment:
 
     @property
     def fields(self) -> tuple[int, int, int, int, int, int, int]:
-        """Year, month, day, hour, minute, second and weekday (0 is Sunday), in the timestamp's own offset."""
+        """Year, month, day, hour, minute, second and weekday (0 is Sunday), at the offset of the timestamp."""
         days, second = divmod(self.nanoseconds // _SECOND + self.offset, _DAY)
         year, month, day = date_of(days)
         return year, month, day, second // 3600, second // 60 % 60, second % 60, (days + 4) % 7
@@ -70,8 +71,8 @@ class Moment:
 
 
 def parse_timestamp(written: str, argument: int | None = None, strict: bool = True) -> Moment:
-    """The point in time that an RFC 3339 timestamp denotes. If not `strict`, also accepts an hour of one digit, a
-    decimal comma, and any two digits in the offset. Raises FunctionError."""
+    """Parse an RFC 3339 timestamp. If not `strict`, also accepts an hour of one digit, a decimal comma, and any two
+    digits in the offset. Raises FunctionError."""
     match = (_STRICT if strict else _LENIENT).fullmatch(written)
     result = seconds_of(match, *((23, 59) if strict else (24, 60))) if match else None
     if match and result:
@@ -80,8 +81,7 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
 
 
 def parse_duration(written: str) -> int:
-    """A duration like 1h30m or -1.5s in nanoseconds. Raises FunctionError, also for a duration that does not fit into
-    64 bits."""
+    """A duration such as 1h30m or -1.5s, in nanoseconds. Raises FunctionError, also if it exceeds 64 bits."""
     wrong = FunctionError(f'"{written}" is not a duration, like 90s or 1h30m.')
     negative = written.startswith("-")
     rest = written[1:] if written[:1] in ("-", "+") else written
@@ -112,7 +112,7 @@ def parse_duration(written: str) -> int:
 
 
 def _fraction(digits: str, unit: int) -> int:
-    """A fraction of a unit, truncated to whole nanoseconds. Digits that do not fit into 63 bits are ignored."""
+    """A fraction of a unit, truncated to nanoseconds. Digits beyond 63 bits are ignored, as in Go."""
     value, scale = 0, 1.0
     for digit in digits:
         if value > (2**63 - 1) // 10 or value * 10 + int(digit) > 2**63:
@@ -153,8 +153,7 @@ def formatdate(form: str, timestamp: str) -> Value:
 
 
 def _quote_end(form: str, start: int) -> int:
-    """The end of a literal text between apostrophes. Two apostrophes denote an apostrophe, both inside a literal text
-    and outside."""
+    """The end of literal text between apostrophes. Two apostrophes, inside and outside of literal text, denote one."""
     if form.startswith("''", start):
         return start + 2
     position = start + 1

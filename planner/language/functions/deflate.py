@@ -1,11 +1,11 @@
-"""Compresses text to exactly the same bytes as OpenTofu: DEFLATE (RFC 1951) as written by the compressor of Go's
-standard library at its default level, in the frame of gzip (RFC 1952).
+"""Compresses text to exactly the same bytes as OpenTofu: DEFLATE (RFC 1951) as written by Go's standard library at its
+default level, in gzip format (RFC 1952).
 
-Any compressor would produce readable data, but these must be identical, because results of `base64gzip` are used in
-attributes such as `user_data_base64`, which change if a single byte differs. So everything that a DEFLATE compressor
-may choose is the same: the hash of four bytes, how far chains of equal hashes are followed, when the compressor waits
-for a better match one byte later (lazy matching), where blocks end, and how the lengths of codes are limited
-(Katajainen, Moffat and Turpin: A fast and space-economical algorithm for length-limited coding, 1995)."""
+Other compressors would produce valid data, but results of `base64gzip` are used in attributes such as
+`user_data_base64`, which would change if a single byte differed. So all choices that DEFLATE leaves to the compressor
+are made as in Go: the hash of four bytes, how far chains of equal hashes are followed, when a match is deferred because
+a better one begins at the next byte (lazy matching), where blocks end, and how code lengths are limited (Katajainen,
+Moffat and Turpin: A fast and space-economical algorithm for length-limited coding, 1995)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 _WINDOW = 1 << 15
-_LEAST, _MOST = 4, 258  # limits of a match's length, in bytes
+_LEAST, _MOST = 4, 258  # the minimum and maximum length of a match, in bytes
 _AHEAD = _LEAST + _MOST
 _LAZY, _NICE, _CHAIN, _NEAR = 16, 128, 128, 4096
 _BLOCK_TOKENS = 1 << 14
@@ -29,23 +29,21 @@ _OFFSET_BASE = (0, 1, *(base << n for n in range(14) for base in (2, 3)))
 _ORDER = (16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15)
 _INFINITE = (1 << 31) - 1
 
-Codes = list[tuple[int, int]]
-"""symbol -> (the bits of its code in the order in which they are written, the number of bits)"""
+Codes = list[tuple[int, int]]  # symbol -> (bits of its code in the order of writing, number of bits)
 
 
 def gzip(data: bytes) -> bytes:
-    """Compress data like Go's gzip writer if all data are written at once, flushed and closed."""
+    """The output of Go's gzip writer if all data is written at once, flushed and closed."""
     return in_frame(data, deflate(data))
 
 
 def in_frame(data: bytes, compressed: bytes) -> bytes:
-    """Compressed data in the frame of gzip."""
     head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, no flags, an unknown system
     return head + compressed + zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def deflate(data: bytes) -> bytes:
-    """Compress data like `gzip`, but without the frame."""
+    """`gzip` without header and trailer."""
     out = Bits()
     for block in _blocks(data):
         _write_block(out, block)
@@ -58,7 +56,7 @@ def deflate(data: bytes) -> bytes:
 
 
 class Bits:
-    """A sequence of bits as bytes, the lowest bit first."""
+    """A sequence of bits as bytes, lowest bit first."""
 
     def __init__(self) -> None:
         self.bytes = bytearray()
@@ -83,25 +81,27 @@ class Bits:
 
 
 class _Block(NamedTuple):
-    """Tokens: literals (0 to 255) and matches (length << 16 | distance, which is always greater than 255). `source`:
-    the data that the tokens encode, if the compressor still has them and could store them uncompressed."""
+    """Tokens: literals (0 to 255) and matches (length << 16
+
+    distance, always above 255). `source`: the encoded data if the compressor could still store it uncompressed,
+    otherwise None.
+    """
 
     tokens: list[int]
     source: bytes | None
 
 
 def _blocks(data: bytes) -> list[_Block]:
-    """The data as blocks of tokens."""
     size = len(data)
     blocks: list[_Block] = []
     tokens: list[int] = []
     heads: dict[int, int] = {}
-    before = [-1] * _WINDOW  # position modulo the window -> the last position before it with the same hash
-    base = began = 0  # the positions at which the compressor's window and the block begin
+    before = [-1] * _WINDOW  # position modulo the window -> the previous position with the same hash
+    base = began = 0  # where the compressor's window and the current block begin
     known = min(2 * _WINDOW, size)
     last_insert = size - _LEAST
     length, offset = _LEAST - 1, 0
-    pending = False  # a literal that waits, because a better match may begin at the next byte
+    pending = False  # whether a literal is deferred because a better match may begin at the next byte
 
     def end_block(at: int) -> None:
         nonlocal tokens, began
@@ -145,7 +145,7 @@ def _blocks(data: bytes) -> list[_Block]:
 
 
 def _insert(data: bytes, at: int, heads: dict[int, int], before: list[int]) -> int:
-    """Record a position under the hash of its four bytes; returns the previous position with the same hash, or -1."""
+    """Record a position by the hash of its four bytes. Returns the previous position with the same hash, or -1."""
     hash = (int.from_bytes(data[at : at + 4], "big") * _HASH & 0xFFFFFFFF) >> 32 - _HASH_BITS
     head = before[at & _WINDOW - 1] = heads.get(hash, -1)
     heads[hash] = at
@@ -153,7 +153,7 @@ def _insert(data: bytes, at: int, heads: dict[int, int], before: list[int]) -> i
 
 
 def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: int) -> tuple[int, int]:
-    """Length and distance of the best match that is longer than three bytes, along the chain of a hash."""
+    """Length and distance of the best match of more than three bytes along the chain of a hash."""
     length, offset = _LEAST - 1, 0
     nice = min(_NICE, most)
     lowest = at - _WINDOW
@@ -182,7 +182,7 @@ def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: 
 
 
 def _write_block(out: Bits, block: _Block) -> None:
-    """A block in its shortest form: with the fixed codes, with its own codes, or stored uncompressed."""
+    """Write a block in its shortest form: with fixed codes, with its own codes, or uncompressed."""
     literals, offsets = count_codes(block.tokens)
     literal_count = max(i for i, n in enumerate(literals) if n) + 1
     offset_count = max((i for i, n in enumerate(offsets) if n), default=-1) + 1
@@ -213,7 +213,7 @@ def _write_block(out: Bits, block: _Block) -> None:
 
 
 def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
-    """The frequencies of a block's codes: those of literals, of the end (once) and of lengths; and those of offsets."""
+    """Frequencies of the codes in a block: literals, end of block (once) and lengths; and distances."""
     literals, offsets = [0] * 286, [0] * 30
     for token in tokens:
         if token < 256:
@@ -226,7 +226,7 @@ def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
 
 
 def extra_bits(literals: list[int], offsets: list[int]) -> int:
-    """The number of extra bits that follow the codes of lengths and offsets."""
+    """The number of extra bits that follow the codes of lengths and distances."""
     extra = sum(n * bits for n, bits in zip(literals[_FIRST_LENGTH:], _LENGTH_EXTRA, strict=True))
     return extra + sum(n * bits for n, bits in zip(offsets, _OFFSET_EXTRA, strict=True))
 
@@ -268,8 +268,8 @@ class _Header(NamedTuple):
 
 
 def header_of(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -> _Header:
-    """The header of a block, which declares its codes: the lengths of the codes, with equal lengths combined, in a
-    separate code."""
+    """The header that declares the codes of a block: code lengths, with equal lengths combined, in a code of their
+    own."""
     lengths = [length for codes, n in zip(own, (literal_count, offset_count), strict=True) for _, length in codes[:n]]
     runs: list[tuple[int, int, int]] = []  # symbol, value and number of the extra bits
     at = 0
@@ -306,7 +306,7 @@ def header_of(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -
 
 
 def code_table(counts: list[int], longest: int) -> Codes:
-    """Codes for symbols with these frequencies; no code is longer than `longest`."""
+    """Codes of at most `longest` bits for symbols with these frequencies."""
     used = sorted((n, symbol) for symbol, n in enumerate(counts) if n)
     codes = [(0, 0)] * len(counts)
     if len(used) <= 2:
@@ -324,11 +324,12 @@ def code_table(counts: list[int], longest: int) -> Codes:
 
 
 def _length_counts(counts: list[int], longest: int) -> list[int]:
-    """The number of codes with 1, 2, ... bits. There must be at least three frequencies, in increasing order.
+    """The number of codes with 1, 2, ... bits. `counts` must be at least three frequencies in increasing order.
 
-    The algorithm solves the coin collector's problem. The lists of packages are built from the last list on, and only
-    the last two members of each list are kept. A list that needs a pair takes two members of the list below it.
-    `leaves[i][j]` is the number of single symbols in list j up to the last member of list i."""
+    The algorithm solves the coin collector's problem. Lists of packages are built starting with the last one, and only
+    the last two members of each list are stored. A list that needs a pair takes two members of the next lower list.
+    `leaves[i][j]` is the number of single symbols in list j up to the last member of list i.
+    """
     number = len(counts)
     counts = [*counts, _INFINITE]
     top = min(longest, number - 1)
@@ -371,7 +372,7 @@ def _length_counts(counts: list[int], longest: int) -> list[int]:
 
 @cache
 def fixed_codes() -> tuple[Codes, Codes]:
-    """The codes that need no header (RFC 1951, 3.2.6)."""
+    """The fixed codes (RFC 1951, 3.2.6), which need no header."""
     literals: Codes = []
     for first, count, length in ((0x30, 144, 8), (0x190, 112, 9), (0, 24, 7), (0xC0, 6, 8)):
         literals += [(_reversed(first + i, length), length) for i in range(count)]

@@ -1,8 +1,8 @@
-"""Compresses text to exactly the bytes of OpenTofu 1.13: DEFLATE (RFC 1951) as the compressor of Go 1.27 writes it at
-its default level. The frame, the codes and their headers come from planner.language.functions.deflate.
+"""Compresses text to exactly the same bytes as OpenTofu 1.13: DEFLATE (RFC 1951) as written by Go 1.27 at its default
+level. The gzip format, the codes and their headers are those of planner.language.functions.deflate.
 
-Matches are found with two hashes, of four and of seven bytes; the longer hash remembers two positions. Data are cut
-into blocks of 65,535 bytes, and a block may reuse the codes of the block before it."""
+Matches are found with hashes of four and of seven bytes; for the longer hash, two positions are remembered. The data is
+cut into blocks of 65,535 bytes, and a block may reuse the codes of the previous one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,14 @@ from planner.language.functions.deflate import Bits, Codes
 
 _BLOCK = 65_535
 _WINDOW = 1 << 15
-_HISTORY = 5 * _BLOCK
-"""the number of bytes that the compressor buffers before it discards all but a window of them"""
+_HISTORY = 5 * _BLOCK  # bytes that the compressor buffers before it discards all but one window
 _MARGIN = 11
 _LONGEST = 258
-_NONE = -_BLOCK
-"""the position that marks an empty entry: it is too far away for a match"""
+_NONE = -_BLOCK  # marks an empty entry: a position that is too far away for a match
 _END = 256
-_SMALL = 250
-"""the number of tokens below which the fixed codes are considered"""
+_SMALL = 250  # fixed codes are considered below this number of tokens
 _GUESSED_HEADER = 70 * 8
-_NEW_CODES = 7
-"""log2 of the fraction of a block's size that new codes must save to be used"""
+_NEW_CODES = 7  # new codes must save at least this fraction of a block's size (log2)
 _WORDS = struct.Struct("<Q")
 _FLOAT, _INT = struct.Struct("<f"), struct.Struct("<i")
 _IMPOSSIBLE = (1 << 31) - 1
@@ -33,12 +29,12 @@ _MASK = (1 << 64) - 1
 
 
 def gzip(data: bytes) -> bytes:
-    """Compress data like Go's gzip writer if all data are written at once, flushed and closed."""
+    """The output of Go's gzip writer if all data is written at once, flushed and closed."""
     return common.in_frame(data, deflate(data))
 
 
 def deflate(data: bytes) -> bytes:
-    """Compress data like `gzip`, but without the frame."""
+    """`gzip` without header and trailer."""
     writer, matches = _BlockWriter(), _MatchFinder(data)
     begins = range(0, len(data), _BLOCK)
     for begin in begins:
@@ -69,7 +65,7 @@ def _write_block(writer: _BlockWriter, matches: _MatchFinder, source: bytes, beg
 
 
 class _MatchFinder:
-    """Finds earlier occurrences of sequences of bytes."""
+    """Finds earlier occurrences of byte sequences."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -80,7 +76,7 @@ class _MatchFinder:
         """the position at which the history begins"""
 
     def word(self, at: int) -> int:
-        """Eight bytes as a number, the first byte lowest."""
+        """Eight bytes as a little-endian number."""
         word: int = _WORDS.unpack_from(self.data, at)[0]
         return word
 
@@ -88,7 +84,7 @@ class _MatchFinder:
         self.long[hash] = (at, self.long.get(hash, (_NONE, _NONE))[0])
 
     def length(self, at: int, before: int, end: int) -> int:
-        """The number of bytes that are equal at two positions, before the end of the first range."""
+        """The number of equal bytes at two positions; the first range ends at `end`."""
         data, count, part = self.data, 0, 16
         while at + count < end:
             part = min(part * 4, end - at - count)
@@ -100,7 +96,10 @@ class _MatchFinder:
         return count
 
     def tokens(self, begin: int, end: int) -> list[int]:
-        """The tokens of a block: literals, and matches (length << 16 | distance). None if there is no match."""
+        """The tokens of a block: literals, and matches (length << 16
+
+        distance).
+        """
         if end - self.base > _HISTORY:
             self.base = begin - _WINDOW
         data, base, short = self.data, self.base, self.short
@@ -143,7 +142,7 @@ class _MatchFinder:
         return tokens
 
     def _search(self, at: int, emitted: int, last: int, end: int, repeat: int) -> tuple[int, int, int, int] | None:
-        """The next match at or after a position: its position, the earlier position, its length (0 means at least four
+        """The next match at or after a position: its position, the earlier position, its length (0: at least four
         bytes), and the next position to try."""
         short, long, data = self.short, self.long, self.data
         empty = (_NONE, _NONE)
@@ -197,7 +196,7 @@ class _MatchFinder:
             word = next_word
 
     def _by_end(self, at: int, before: int, length: int, last: int, end: int) -> tuple[int, int, int]:
-        """A match that reaches further, found by the bytes after this match; the first two bytes need not match."""
+        """A longer match, found by the bytes after this one; its first two bytes need not match."""
         behind = at + length
         if behind >= last:
             return at, before, length
@@ -223,7 +222,7 @@ def _long_hash(word: int) -> int:
 
 
 def _match(length: int, distance: int) -> Iterator[int]:
-    """The tokens of a match of any length; none of them is shorter than three."""
+    """The tokens of a match of any length; none is shorter than three bytes."""
     while length > 0:
         part = length
         if part > _LONGEST:
@@ -236,7 +235,7 @@ def _match(length: int, distance: int) -> Iterator[int]:
 
 
 class _BlockWriter:
-    """Writes blocks. The last block may still be open: its end is written when a block with other codes follows."""
+    """Writes blocks. The end of the last block is written only when a block with other codes follows."""
 
     def __init__(self) -> None:
         self.out = Bits()
@@ -251,7 +250,7 @@ class _BlockWriter:
             self.header = 0
 
     def store(self, source: bytes) -> None:
-        """A block that is stored uncompressed."""
+        """Write an uncompressed block."""
         self.close_block()
         self.out.put(0, 3)
         self.out.fill()
@@ -260,13 +259,13 @@ class _BlockWriter:
         self.out.bytes += source
 
     def end(self) -> None:
-        """The final block, which is empty."""
+        """Write the final block, which is empty."""
         self.close_block()
         self.out.put(3, 10)
         self.out.fill()
 
     def literals(self, source: bytes, is_last: bool) -> None:
-        """A block without matches. The block uses its own codes or those of the open block."""
+        """Write a block without matches, with its own codes or those of the open block."""
         counts = [source.count(byte) for byte in range(256)] + [0] * 30
         stored = (len(source) + 5) * 8
         if len(source) > 1024:
@@ -304,7 +303,7 @@ class _BlockWriter:
         self.header = header.size
 
     def block(self, tokens: list[int], source: bytes, is_last: bool) -> None:
-        """A block in its shortest form: with the codes of the open block, its own codes, the fixed codes, or stored
+        """Write a block in its shortest form: with the codes of the open block, its own codes, the fixed codes, or
         uncompressed."""
         counts, offsets = common.count_codes(tokens)
         if self.only_literals or not _fit(self.own, counts, offsets):
@@ -351,7 +350,7 @@ class _BlockWriter:
             self.close_block()
 
     def _fixed(self, tokens: list[int], source: bytes | None) -> None:
-        """A block with the fixed codes; stored uncompressed if its source is given."""
+        """Write a block with the fixed codes; if `source` is set, uncompressed."""
         if source is not None:
             self.store(source)
             return
@@ -363,7 +362,7 @@ class _BlockWriter:
 
 
 def _fit(own: tuple[Codes, Codes], literals: list[int], offsets: list[int]) -> bool:
-    """Whether the codes cover all symbols that occur."""
+    """Whether the codes cover all symbols of the block."""
     pairs = ((own[0], literals), (own[1], offsets))
     return all(not n or code[1] for codes, counts in pairs for code, n in zip(codes, counts, strict=False))
 
@@ -385,7 +384,7 @@ _A, _B, _C = _single(-0.34484843), _single(2.02466578), _single(0.67487759)
 
 
 def _estimated_bits(literals: list[int], offsets: list[int], number: int) -> int:
-    """The approximate number of bits with the best possible codes."""
+    """The approximate number of bits with optimal codes."""
     total, inverse = 0.0, _single(1.0 / number)
 
     def add(counts: list[int]) -> None:
@@ -406,7 +405,7 @@ def _estimated_bits(literals: list[int], offsets: list[int], number: int) -> int
 
 
 def _log2(value: float) -> float:
-    """An approximation of the logarithm, with the precision of its table of three numbers."""
+    """An approximation by a quadratic polynomial, in 32-bit arithmetic."""
     bits: int = _INT.unpack(_FLOAT.pack(value))[0]
     whole = float((bits >> 23 & 255) - 128)
     part: float = _FLOAT.unpack(_INT.pack((bits & -0x7F800001) + (127 << 23)))[0]

@@ -1,4 +1,4 @@
-"""Encodings of text: Base64, gzip, URL, JSON, CSV."""
+"""Functions for encodings of text: Base64, gzip, URL, JSON, CSV and character encodings."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FUNCTIONS: list[Function] = []
 
 
 def base64_bytes(string: str) -> bytes | None:
-    """The bytes that a Base64 string (RFC 4648 section 4) encodes; None if it is invalid. Line breaks are ignored, and
-    so are the unused bits of the last character."""
+    """Decode Base64 (RFC 4648, section 4); None if it is invalid. Line breaks, and the unused bits of the last
+    character, are ignored."""
     plain = string.replace("\r", "").replace("\n", "")
     if len(plain) % 4 or not plain.isascii():
         return None
@@ -44,14 +44,13 @@ def base64_bytes(string: str) -> bytes | None:
 
 
 def _loose_base64(plain: str) -> bytes | None:
-    # Strict mode rejects a last character whose unused bits are not zero.
+    # strict mode rejects a last character whose unused bits are not zero
     if re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", plain) is None:
         return None
     return a2b_base64(plain)
 
 
 def base64_text(data: bytes) -> str:
-    """Bytes in Base64."""
     return b64encode(data).decode()
 
 
@@ -180,13 +179,13 @@ def jsonencode(value: Value) -> Value:
 
 
 def json_text(value: Value) -> str:
-    """A known value as JSON. Raises ValueError for infinite numbers."""
+    """Raises ValueError for infinite numbers."""
     return dumps(simple_json(value)).decode()
 
 
 def _unknown_json(value: Value) -> Value:
-    """The unknown JSON string for an unknown value. The first character of the string is known from the type, unless
-    the value might be null."""
+    """The unknown string for an unknown value. Its first character follows from the type unless the value may be
+    null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}
@@ -212,7 +211,7 @@ def jsondecode(string: str) -> Value:
 
 def _json_type(string: Value) -> Type:
     if string.__class__ is not Unknown:
-        return DYNAMIC  # the content of the text determines the type
+        return DYNAMIC  # the type depends on the content
     prefix = string.refinement.prefix.strip() if string.refinement is not None else ""
     first = prefix[:1]
     if not first or first in "{[n":
@@ -261,13 +260,13 @@ def _csv_type(string: str) -> Type:
     return ListType(ObjectType({text(name): STRING for name in names}))
 
 
-# Character encodings by the names that IANA registers for them.
+# Character encodings by their IANA names.
 #
-# The tables of single-byte encodings are exact. In East Asian encodings (of several bytes), Python's tables and the
-# WHATWG's tables differ for some rare characters.
+# Single-byte encodings are exact. For some rare characters of East Asian encodings, Python's tables differ from those
+# of the WHATWG, which OpenTofu uses.
 
 
-# A codec of Python, with the registered names (in lower case) for which it is used.
+# Python codec: registered names in lower case
 _CODECS = """
 ascii: ansi_x3.4-1968 ansi_x3.4-1986 cp367 csascii ibm367 iso-ir-6 iso646-us iso_646.irv:1991 us us-ascii
 big5hkscs: big5 csbig5
@@ -330,12 +329,12 @@ _CHANGED: dict[str, tuple[str, dict[int, str]]] = {
     "koi8_u": ("koi8_u", {174: "\u045e", 190: "\u040e"}),
     "cp1255": ("cp1255", {202: "\u05ba"}),
 }
-_WITH_CONTROLS = ("iso8859_1", "iso8859_9")  # the other encodings of ISO 8859 leave 0x80 to 0x9f undefined
+_WITH_CONTROLS = ("iso8859_1", "iso8859_9")  # in other ISO 8859 encodings, 0x80 to 0x9f are undefined
 _PRIVATE = range(0xE000, 0xF900)
 
 
 class CharsetError(LookupError):
-    """There is no character encoding with this name."""
+    """There is no character encoding of this name."""
 
 
 @cache
@@ -351,7 +350,7 @@ def _names() -> dict[str, str]:
 
 
 def find(name: str) -> str:
-    """The codec for a registered name in upper or lower case. Raises CharsetError."""
+    """The codec for a registered name, in upper or lower case. Raises CharsetError."""
     codec = _names().get(name.strip().lower())
     if codec is None:
         raise CharsetError(name)
@@ -366,8 +365,7 @@ def _table(codec: str) -> str:
 
 
 def encode(string: str, name: str) -> bytes:
-    """Encode a text in a character encoding. Raises CharsetError, or UnicodeError for characters that do not exist in
-    the encoding."""
+    """Raises CharsetError, and UnicodeError for characters that the encoding does not have."""
     codec = find(name)
     if codec == "utf-16":
         return codecs.BOM_UTF16_BE + string.encode("utf_16_be")
@@ -380,7 +378,7 @@ def encode(string: str, name: str) -> bytes:
 
 
 def decode(data: bytes, name: str) -> str:
-    """Decode bytes in a character encoding. Raises CharsetError, or UnicodeError for invalid bytes."""
+    """Raises CharsetError, and UnicodeError for invalid bytes."""
     codec = find(name)
     if codec == "utf-16":
         little = data.startswith(codecs.BOM_UTF16_LE)
@@ -398,16 +396,16 @@ def decode(data: bytes, name: str) -> str:
     return string
 
 
-# Comma-separated values (RFC 4180), as strict as Go's encoding/csv: a quotation mark may only enclose a whole field, or
-# be doubled inside one; empty lines are ignored; \r\n becomes \n, also inside a field.
+# Comma-separated values (RFC 4180), with the rules of Go's encoding/csv: quotation marks enclose whole fields and are
+# doubled inside; empty lines are ignored; \r\n becomes \n, also inside a field.
 
 
 class CsvError(ValueError):
-    """The text is not a valid table."""
+    """The text is not valid CSV."""
 
 
 def records(source: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table: the number of each row's first line (from 1), and its fields. Raises CsvError."""
+    """The rows: (number of the first line, fields). Raises CsvError."""
     lines = _lines(source)
     number = 0
     while number < len(lines):
@@ -440,8 +438,8 @@ def _lines(source: str) -> list[str]:
 
 
 def _quoted(rest: str, lines: list[str], number: int) -> tuple[str, str | None, int]:
-    """The field after its opening quotation mark, the text after it (None: the row is complete), and the number of the
-    line where it ends."""
+    """A quoted field without its opening quotation mark, the text after the field (None: the row is complete), and the
+    number of its last line."""
     out: list[str] = []
     while True:
         before, mark, after = rest.partition('"')

@@ -1,5 +1,5 @@
-"""Files and their names. Relative names start from the module's directory; for `abspath`, from the current
-directory."""
+"""Functions that read files and handle file names. Relative names start at the module's directory; for `abspath`, at
+the current directory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FUNCTIONS: list[Function] = []
 
 
 def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | None = None) -> bytes:
-    """The content of a file. Raises FunctionError about the argument; `hidden`: error messages must not contain the
+    """Raises FunctionError for the argument with this index. `hidden`: whether error messages must not contain the
     name."""
     name = "The file" if hidden else f'"{path}"'
     try:
@@ -61,7 +61,7 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
 
 
 def _similar(path: str) -> str:
-    """A suggestion: the file in the same directory with the most similar name."""
+    """A suggestion: the most similar name in the same directory."""
     directory, slash, name = path.rpartition("/")
     try:
         beside = sorted(entry.name for entry in list_directory(directory or slash or "."))
@@ -71,7 +71,7 @@ def _similar(path: str) -> str:
 
 
 def read_text(path: str, base_dir: str, hidden: bool = False) -> str:
-    """The content of the file that the first argument names; it must be text in UTF-8. Raises FunctionError."""
+    """The UTF-8 text of the file in the first argument. Raises FunctionError."""
     data = read_bytes(path, base_dir, hidden, 0)
     try:
         return data.decode("utf-8")
@@ -169,7 +169,7 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     except (OSError, ValueError):
         raise FunctionError(f"{name} cannot be looked up.") from None
     if not stat.S_ISREG(mode):
-        # No argument has this index: the error refers to the whole call.
+        # without an index, the error refers to the whole call
         raise FunctionError(f"{name} is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}.")
     return mark(True, marks)
 
@@ -219,10 +219,10 @@ def pathexpand(path: str) -> Value:
     return text(expand_home(path))
 
 
-# File name patterns: `*`, `?`, `[a-z]`, `[^a-z]`, `{one,two}`, `**` for any number of directories, `\` to escape.
+# Patterns of file names: `*`, `?`, `[a-z]`, `[^a-z]`, `{one,two}`, `**` for any number of directories, `\` to escape.
 #
-# After doublestar (the library that OpenTofu uses): names that begin with a dot match like any other name, symbolic
-# links are followed, and directories that cannot be read are treated as empty.
+# As in OpenTofu's library doublestar: names that begin with a dot match like other names, symbolic links are followed,
+# and directories that cannot be read count as empty.
 
 
 _META = re.compile(r"\\.|([*?\[{])", re.DOTALL)
@@ -232,25 +232,24 @@ _ENDS = re.compile(r"\.(?!tmp$|backup$|info$|planner$|terraform$|tfstate$)\w+$")
 
 
 class PatternError(ValueError):
-    """A pattern with an unclosed bracket or brace, or with a backslash at its end."""
+    """A bracket or brace is not closed, or the pattern ends with a backslash."""
 
 
 def glob(pattern: str) -> list[str]:
-    """The names of existing files and directories that match a pattern (a path in its shortest spelling). Raises
-    PatternError."""
+    """Sorted names of files and directories that match a normalized pattern. Raises PatternError."""
     base, rest = _split(pattern)
     if not _is_valid(pattern if rest in ("", ".", "..") else rest):
         raise PatternError(pattern)
     paths: set[str] = set()
     for alternative in _alternatives(rest):
         parts = alternative.split("/")
-        if all(parts):  # braces may leave an empty part, which does not name a file
+        if all(parts):  # an empty alternative in braces can leave an empty part
             paths.update(_matches(base, parts))
     return sorted(paths)
 
 
 def _split(pattern: str) -> tuple[str, str]:
-    """The directory before all special characters of a pattern, and the rest of the pattern."""
+    """The directory before the first special character, and the rest of the pattern."""
     meta = next((match.start() for match in _META.finditer(pattern) if match[1]), len(pattern))
     slash = meta
     while (slash := pattern.rfind("/", 0, slash)) > 0 and pattern[slash - 1] == "\\":
@@ -282,8 +281,8 @@ def _is_valid(pattern: str) -> bool:
 
 
 def _class_end(pattern: str, position: int) -> int:
-    """The index of the bracket that closes a character class whose content begins at a position; -1 if it is not
-    closed."""
+    """The index of the bracket that closes a character class, whose content begins at `position`; -1 if there is
+    none."""
     if pattern[position : position + 1] in ("^", "!"):
         position += 1
     if pattern[position : position + 1] in ("", "]"):
@@ -298,7 +297,7 @@ def _class_end(pattern: str, position: int) -> int:
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """The patterns without braces that a pattern with braces expands to."""
+    """Expand braces."""
     opening = -1
     depth, cuts, position = 0, [], 0
     while position < len(pattern):
@@ -368,7 +367,7 @@ def _entries(directory: str) -> Sequence[Entry]:
 
 
 def _expression(part: str) -> re.Pattern[str]:
-    """The regular expression for one part of a path."""
+    """The regular expression for one path element."""
     out: list[str] = []
     position = 0
     while position < len(part):

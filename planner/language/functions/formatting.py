@@ -1,4 +1,4 @@
-"""`format` and `formatlist`: printf's verbs, with the number formats of Go's math/big."""
+"""`format` and `formatlist`: the verbs of printf, with the number formats of Go's math/big."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VERB = re.compile(r"%%|%([0#+\- ]*)([1-9][0-9]*)?(?:\.([0-9]*))?(?:\[([1-9][0-9
 
 
 class Verb:
-    """One verb of a format: flags, width and precision (-1 if absent), the number of its argument, its letter."""
+    """One verb of a format: flags, width and precision (-1: not set), number of its argument, and letter."""
 
     __slots__ = ("argument", "flags", "letter", "precision", "text", "width")
 
@@ -50,7 +50,7 @@ class Verb:
 
 
 def format_values(form: str, values: list[Value]) -> str:
-    """The format, with its verbs replaced by the values. Raises FunctionError."""
+    """Raises FunctionError."""
     out: list[str] = []
     next_argument, used, position = 1, 0, 0
     while True:
@@ -179,7 +179,6 @@ def _fixed(number: Any, places: int) -> str:
 
 
 def _plain(digits: str, point: int, places: int) -> str:
-    """The number with `places` digits after the decimal point."""
     if point <= 0:
         whole, fraction = "0", "0" * -point + digits
     else:
@@ -200,7 +199,7 @@ def _exponential(digits: str, point: int, places: int, letter: str) -> str:
 
 
 def general(number: Any, precision: int, letter: str) -> str:
-    """A number with `precision` digits (-1: as many as needed). Very small and very large numbers have an exponent."""
+    """A number with `precision` digits (-1: as many as needed), with an exponent if it is very small or large."""
     if numbers.is_infinite(number):
         return "-Inf" if number < 0 else "+Inf"
     if precision < 0:

@@ -1,7 +1,7 @@
-"""Reading JSON as values, with the rules of Go's decoder and go-cty's implied types.
+"""Parses JSON with the rules of Go's decoder and the implied types of go-cty.
 
-If several properties of an object have the same name, all must have the same type, and the last one is used. Closing
-brackets after the document are ignored, and a lone surrogate becomes U+FFFD."""
+If properties of one object have equal names, they must have equal types, and the last one is used. Closing brackets
+after the document are ignored, and a lone surrogate becomes U+FFFD."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPACE = " \t\r\n"
 
 
 def read(source: str) -> Value:
-    """The value of a JSON text: objects become objects, arrays tuples. Raises ValueError."""
+    """Objects become objects, arrays become tuples. Raises ValueError."""
     start = len(source) - len(source.lstrip(_SPACE))
     decoder = json.JSONDecoder(
         object_pairs_hook=_object,

@@ -1,4 +1,4 @@
-"""Lists made of other lists."""
+"""Functions that create lists from other lists."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def flatten(values: Value, *, result_type: Type) -> Value:
 
 
 def _flatten(values: Value, out: list[Value], marks: set[Mark]) -> bool:
-    """Append the elements. Returns whether all elements are known."""
+    """Append the elements. Returns whether all of them are known."""
     values, own_marks = unmark(values)
     marks |= own_marks
     if values.__class__ is Set and not length_is_known(values):

@@ -1,4 +1,4 @@
-"""Maps and objects."""
+"""Functions for maps and objects."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def merge(*maps: Value, result_type: Type) -> Value:
         each, own = unmark(each)
         if each.__class__ is Null:
             continue
-        if kind(each) not in ("map", "object"):  # only arguments of uncertain type can get here
+        if kind(each) not in ("map", "object"):  # only for arguments of unknown type
             raise FunctionError(f"All arguments must be maps or objects, not {kind(each)}.")
         marks |= own
         merged.update(entries(each))

@@ -1,6 +1,6 @@
-"""Network addresses in CIDR notation (RFC 4632, RFC 4291).
+"""Functions for network addresses in CIDR notation (RFC 4632, RFC 4291).
 
-Octets may have leading zeros, and an IPv4 address that is mapped into IPv6 is written as IPv4, as in OpenTofu."""
+As in OpenTofu, octets may have leading zeros, and an IPv4 address that is mapped to IPv6 is printed as IPv4."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FUNCTIONS: list[Function] = []
 
 
 class Network:
-    """A block of addresses: its first address as a number, and the number of bits of its prefix and of an address (32
-    or 128)."""
+    """A block of addresses: its first address as a number, the length of its prefix, and the length of addresses (32 or
+    128 bits)."""
 
     __slots__ = ("bits", "first", "prefix")
 
@@ -39,7 +39,7 @@ class Network:
         return self.bits == 32 or self.first >> 32 == 0xFFFF
 
     def contains(self, address: int, bits: int) -> bool:
-        """Whether an address is in the block; an IPv4 address and its mapped form are the same."""
+        """An IPv4 address and its mapped form are equal."""
         address, bits = unmapped(address, bits)
         first, own_bits, mask = self.first, self.bits, self.mask
         if own_bits == 128 and first >> 32 == 0xFFFF:
@@ -52,12 +52,12 @@ class Network:
 
 
 def unmapped(address: int, bits: int) -> tuple[int, int]:
-    """An address as a number, and its size in bits. A mapped IPv4 address becomes a plain IPv4 address."""
+    """Convert a mapped IPv4 address to IPv4. Returns the address and its length in bits."""
     return (address & 0xFFFFFFFF, 32) if bits == 128 and address >> 32 == 0xFFFF else (address, bits)
 
 
 def address_text(address: int, bits: int) -> str:
-    """The text of an address (RFC 5952)."""
+    """RFC 5952."""
     address, bits = unmapped(address, bits)
     return str(IPv4Address(address)) if bits == 32 else str(IPv6Address(address))
 
@@ -72,7 +72,7 @@ def _number(digits: str, base: int, most: int) -> int | None:
 
 
 def parse_ipv4(written: str) -> int | None:
-    """The IPv4 address as a number, or None."""
+    """None if it is invalid."""
     octets = [_number(part, 10, 255) for part in written.split(".")]
     if len(octets) != 4:
         return None
@@ -85,7 +85,7 @@ def parse_ipv4(written: str) -> int | None:
 
 
 def parse_ipv6(written: str) -> int | None:
-    """The IPv6 address as a number, or None. The last 32 bits may be written as an IPv4 address."""
+    """None if it is invalid. The last 32 bits may be written as an IPv4 address."""
     head, gap, tail = written.partition("::")
     if gap and "::" in tail:
         return None
@@ -116,7 +116,7 @@ def _groups(part: str, at_end: bool) -> list[int] | None:
 
 
 def parse_network(written: str, argument: int | None = None) -> Network:
-    """The block that a prefix in CIDR notation denotes. Raises FunctionError."""
+    """Parse a prefix in CIDR notation. Raises FunctionError."""
     address, slash, length = written.partition("/")
     bits, value = 32, parse_ipv4(address)
     if value is None:
@@ -140,7 +140,7 @@ _PREFIX = Param("prefix", STRING, "A prefix in CIDR notation, like 10.0.0.0/8.")
 def cidrcontains(prefix: str, address: str) -> Value:
     """Returns whether a prefix contains an address, or all addresses of another prefix."""
     outer = parse_network(prefix)
-    # The first . or : determines which notation is used.
+    # the first . or : determines the notation
     mark = next((c for c in address if c in ".:"), "")
     value = parse_ipv4(address) if mark == "." else parse_ipv6(address) if mark == ":" else None
     if value is not None:
@@ -237,7 +237,7 @@ def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
             raise FunctionError(f"A prefix of {length} bits is too long for the address.", index)
         size = 1 << (network.bits - length)
         first = -(-end // size) * size
-        # OpenTofu rejects a subnet that begins at the address 0, and subnets in the mapped form.
+        # OpenTofu rejects subnets that begin at address 0, and mapped ones
         if first > network.last or first == 0 or (network.is_ipv4 and network.bits == 128):
             raise FunctionError(f"There is no room left for a subnet with a prefix of {length} bits.", index)
         subnets.append(f"{address_text(first, network.bits)}/{length}")

@@ -1,4 +1,4 @@
-"""Numbers: rounding, extremes, powers and logarithms, parsing, sequences, sums."""
+"""Functions for numbers: rounding, extremes, powers and logarithms, parsing, sequences, sums."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def floor(number: Value) -> Value:
 
 
 def _whole(number: Any, whole: int) -> Value:
-    # A whole number that is not an int stays unchanged, except negative zero.
+    # whole numbers that are not ints are returned unchanged, except negative zero
     return number if number == whole != 0 else whole
 
 
@@ -233,10 +233,10 @@ def _add(a: Value, b: Value) -> Value:
         raise FunctionError("The sum of opposing infinities is not defined.") from None
 
 
-# Logarithm and power of doubles, with exactly the same bits as in OpenTofu's released programs. `pow` and `log` of the
-# language work on doubles, and the C library rounds some results differently. The methods are: the natural logarithm of
-# FreeBSD's e_log.c; the exponential of N. Shibata, "Efficient evaluation methods of elementary functions suitable for
-# SIMD computation" (2010), with fused multiply-add; power by repeated squaring of the mantissa.
+# Logarithms and powers of doubles, with exactly the same bits as in released programs of OpenTofu; the C library rounds
+# some results differently. Algorithms: the natural logarithm of FreeBSD's e_log.c; the exponential of N. Shibata,
+# "Efficient evaluation methods of elementary functions suitable for SIMD computation" (2010), with fused multiply-add;
+# powers by repeated squaring of the mantissa.
 
 _DOUBLE = gmpy2.context(precision=53)
 _LN2_HIGH = 6.93147180369123816490e-01
@@ -295,7 +295,7 @@ def _fused(x: float, y: float, z: float) -> float:
 
 
 def exp(x: float) -> float:
-    """The exponential of a finite number."""
+    """e to the x for a finite number."""
     if x > 7.09782712893384e02:
         return math.inf
     if x < -800:
@@ -318,7 +318,7 @@ def _is_odd(x: float) -> bool:
 
 
 def double_power(x: float, y: float) -> float:
-    """x to the y, with the special cases of IEEE 754; NaN if the result is not real."""
+    """x to the y with the special cases of IEEE 754; NaN if the result is not real."""
     if y == 0 or x == 1:
         return 1.0
     if y == 1:
@@ -356,7 +356,7 @@ def double_power(x: float, y: float) -> float:
     remaining = int(whole)
     while remaining:
         if not -4096 <= step <= 4096:
-            exponent += step  # the result is already too large or too small for a double
+            exponent += step  # the result is too large or too small for a double
             break
         if remaining & 1:
             result *= mantissa

@@ -1,4 +1,4 @@
-"""Regular expressions, in the syntax of RE2 as Go's regexp package has it (no \\C; several groups of one name)."""
+r"""Regular expressions in the RE2 syntax of Go's regexp package (no \\C; several groups may have one name)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 
 FUNCTIONS: list[Function] = []
 
-_MEMORY = 1 << 28  # the number of bytes that the automaton of one expression may use
-# Quoted text, escapes, and character classes; they are matched to distinguish the openings of named groups from similar
-# text.
+_MEMORY = 1 << 28  # bytes that the automaton of one expression may use
+# matches named groups, and also quoted text, escapes and character classes, in which a similar text is not a group
 _TOKENS = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<(\w+)>", re.DOTALL)
 
-Spans = list[tuple[int, int]]  # the ranges, in bytes, of the whole match and of each group; (-1, -1): no match
+Spans = list[tuple[int, int]]  # byte ranges of the match and of each group; (-1, -1): the group did not match
 
 
 class Pattern:
-    """A compiled regular expression for text in UTF-8. `names` are the names of its groups, in order; "" for groups
-    without a name."""
+    """A compiled regular expression for UTF-8 text. `names`: the names of its groups in order, "" for unnamed
+    groups."""
 
     __slots__ = ("_expression", "groups", "names")
 
@@ -67,7 +66,7 @@ class Pattern:
         return None
 
     def search_all(self, data: bytes) -> Iterator[Spans]:
-        """All matches that do not overlap. An empty match directly after another match is ignored."""
+        """All non-overlapping matches. An empty match directly after another match is ignored."""
         position, previous_end = 0, -1
         while (spans := self.search(data, position)) is not None:
             start, end = spans[0]
@@ -79,7 +78,6 @@ class Pattern:
 
 
 def next_character(data: bytes, position: int) -> int:
-    """The position after the character that begins at a position."""
     position += 1
     while position < len(data) and data[position] & 0xC0 == 0x80:
         position += 1
@@ -88,13 +86,13 @@ def next_character(data: bytes, position: int) -> int:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Pattern:
-    """The compiled form of a pattern. Raises FunctionError if the pattern is not valid."""
+    """Raises FunctionError if the pattern is invalid."""
     return Pattern(pattern)
 
 
 def match_type(pattern: str) -> Type:
-    """The type of one match: a tuple of strings if the pattern has groups, an object if they have names, otherwise a
-    string."""
+    """The type of one match: an object if the pattern has named groups, a tuple of strings for unnamed groups,
+    otherwise a string."""
     names = compiled(pattern).names
     if not names:
         return STRING
@@ -183,13 +181,12 @@ def _replace_matches(pattern: Pattern, string: str, replacement: str) -> str:
     return "".join(out)
 
 
-Choice = Callable[[Spans], int]  # of the groups with this name, the one that has matched
+Choice = Callable[[Spans], int]  # selects the group that matched among the groups of one name
 
 
 def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:
-    """The parts of a replacement: literal texts, and groups for `$name` and `${name}`. `$$` denotes a dollar sign. Of
-    several possible names, the longest one is used. A group that does not exist or did not match is replaced by an
-    empty string."""
+    """The parts of a replacement: literal text, and groups for `$name` and `${name}`; `$$` is a dollar sign. The
+    longest possible name is used. A group that does not exist or did not match is replaced by ""."""
     parts: list[str | Choice] = []
     rest = replacement
     while True:

@@ -1,9 +1,8 @@
-"""Declarations and calls of functions.
+"""Declares and calls functions.
 
-The rules follow the language's type system (go-cty, package function): arguments are converted to the types of their
-parameters; null is rejected; if an argument is unknown, the result is an unknown value of the declared type; and the
-result has all marks of the arguments. If a parameter has an `allow_...` flag, the implementation handles that case
-itself."""
+As in go-cty (package function): arguments are converted to the types of their parameters, null is rejected, a call with
+an unknown argument returns an unknown value of the declared type, and the result has all marks of the arguments.
+`allow_...` flags of a parameter leave these cases to the implementation."""
 
 from __future__ import annotations
 
@@ -37,10 +36,10 @@ from planner.foundation.vocabulary.release import follows_next
 
 
 class FunctionError(Exception):
-    """A failed call. `argument` is the index of the invalid argument, None if the error concerns the whole call. `kind`
-    selects the position of the message: `missing` (too few arguments: the closing parenthesis), `surplus` (the first
-    extra argument), `argument` (that argument) or `call` (the function's name). `also` contains further errors, about
-    other arguments."""
+    """A failed call. `argument` is the index of the invalid argument, None for the whole call. `kind` selects the
+    position of the message: `missing` (too few arguments: the closing parenthesis), `surplus` (the first extra
+    argument), `argument` (that argument) or `call` (the function's name). `also`: further errors, about other
+    arguments."""
 
     def __init__(
         self,
@@ -57,8 +56,8 @@ class FunctionError(Exception):
 
 
 class Param:
-    """A parameter. `allow_dynamic`: the type of the result is known even if this argument's type is not.
-    `next_allows_null`: the next version of OpenTofu allows null."""
+    """A parameter. `allow_dynamic`: the type of the result is known even if this argument's type is unknown.
+    `next_allows_null`: OpenTofu's next version allows null."""
 
     __slots__ = (
         "allow_dynamic",
@@ -96,12 +95,11 @@ class Param:
 class CallContext:
     """The context of a function call.
 
-    `base_dir`: directory for relative file names. `planning`: impure functions (timestamp, uuid, bcrypt) return unknown
-    values, because a plan is made. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: the number of
-    templatefile calls that contain this call. `evaluate_template(source, file name, variables, context)` renders a
-    template in whose scope there are only these variables, and raises Failure; the evaluator of the call sets it.
-    `trial`: the caller only
-    needs to know whether the call can be made, so expensive work may be left out."""
+    `base_dir`: the directory for relative file names. `planning`: impure functions (timestamp, uuid, bcrypt) return
+    unknown values. `plan_timestamp`: RFC 3339; None during validation. `depth`: the number of templatefile calls around
+    this call. `evaluate_template(source, file name, variables, context)` renders a template whose scope is `variables`,
+    and raises Failure. `trial`: the caller only checks whether the call succeeds, so expensive work may be skipped.
+    """
 
     __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning", "trial")
 
@@ -121,7 +119,7 @@ class CallContext:
         self.trial = False
 
     def deeper(self) -> CallContext:
-        """The context for the calls inside a template file."""
+        """The context of calls in a template file."""
         return CallContext(self.base_dir, self.planning, self.plan_timestamp, self.depth + 1, self.evaluate_template)
 
 
@@ -129,13 +127,13 @@ EvaluateTemplate: TypeAlias = Callable[[str, str, "dict[str, Value]", CallContex
 
 
 class Function:
-    """A function: its signature, its implementation, and its result type (or a function that returns this type for the
-    arguments).
+    """A function: its signature, its implementation, and its result type, or a function that computes this type from
+    the arguments.
 
-    The implementation receives the arguments by position. If the implementation has a keyword-only parameter
-    `result_type` or `context`, it receives this argument, too. `not_null`: the result is never null, even if it is
-    unknown. `impure`: two calls with the same arguments may have different results. `lazy`: the implementation receives
-    each argument as a function without parameters that evaluates the expression."""
+    The implementation receives the arguments by position, and also `result_type` and `context` if it has these
+    keyword-only parameters. `not_null`: the result is never null, even if it is unknown. `impure`: equal calls may have
+    different results. `lazy`: each argument is passed as a function without parameters that evaluates it.
+    """
 
     __slots__ = (
         "description",
@@ -190,14 +188,13 @@ class Function:
             return DYNAMIC
 
     def result_type(self, values: Sequence[Value]) -> tuple[Type, bool]:
-        """The type of the result for these (converted) arguments, and whether it is unknown because the type of an
-        argument is unknown. Raises FunctionError for null and for types that do not fit."""
+        """The result type for converted arguments, and whether it is unknown because an argument's type is unknown.
+        Raises FunctionError for null and for mismatching types."""
         if _check_values(self, values):
             return DYNAMIC, True
         return self.result(*values) if callable(self.result) else self.result, False
 
     def param(self, index: int) -> Param | None:
-        """The parameter of the argument with this index."""
         return self.params[index] if index < len(self.params) else self.variadic
 
     def __repr__(self) -> str:
@@ -214,7 +211,8 @@ def function(
     lazy: bool = False,
     into: list[Function],
 ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """Declares the decorated implementation as a function of a family (`into`); its docstring is the description."""
+    """A decorator that declares a function in the family `into`. The docstring of the implementation is the
+    description."""
 
     def declare(impl: Callable[..., Value]) -> Callable[..., Value]:
         description = " ".join((impl.__doc__ or "").split())
@@ -228,13 +226,12 @@ def function(
 
 
 def unknown(type: Type, refinement: Refinement | None = None) -> Value:
-    """An unknown value of a type, or the only value that the refinement permits."""
+    """An unknown value; the only possible value if the refinement allows just one."""
     return Unknown(type) if refinement is None and type is not DYNAMIC else refined(type, refinement or NOTHING)
 
 
 def call(function: Function, arguments: Sequence[Value], context: CallContext) -> Value:
-    """Calls a function. If the function is lazy, the arguments are callables that evaluate them. Raises
-    FunctionError."""
+    """For a lazy function, the arguments are callables that evaluate them. Raises FunctionError."""
     count, required = len(arguments), len(function.params)
     if count < required:
         missing = function.params[count]
@@ -266,8 +263,8 @@ def call(function: Function, arguments: Sequence[Value], context: CallContext) -
 
 
 def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value], frozenset[Mark], bool]:
-    """The arguments, converted to the types of their parameters and without marks; the marks; and whether an argument
-    is unknown although its parameter does not accept unknown values."""
+    """The converted arguments without marks, the marks, and whether an argument is unknown although its parameter does
+    not allow that."""
     params, fixed = function.params, len(function.params)
     values: list[Value] = []
     errors: list[FunctionError] = []
@@ -295,7 +292,7 @@ def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value
 
 
 def misfit(function: Function, index: int, value: Value, problem: ValueError) -> str:
-    """The message for an argument that does not convert."""
+    """The message for an argument that cannot be converted."""
     bare = value.value if value.__class__ is Marked else value
     if index >= len(function.params) and bare.__class__ in (tuple, List, Set):
         return f"{problem}. To pass its elements as single arguments, write ... after the last argument."
@@ -303,8 +300,8 @@ def misfit(function: Function, index: int, value: Value, problem: ValueError) ->
 
 
 def _check_values(function: Function, values: Sequence[Value]) -> bool:
-    """Reject null if it is not allowed. Returns whether the type of the result is unknown because the type of an
-    argument is unknown (if so, later arguments are not checked)."""
+    """Reject null where it is not allowed. Returns whether the result type is unknown because an argument's type is
+    unknown; later arguments are then not checked."""
     params, fixed = function.params, len(function.params)
     for index, value in enumerate(values):
         cls = value.__class__
@@ -328,7 +325,7 @@ def _plural(count: int) -> str:
 
 
 def unknown_function(name: str) -> Function:
-    """A function with an unknown signature: it accepts any arguments, and its result is unknown."""
+    """A function with unknown signature: it accepts any arguments, and its result is unknown."""
 
     def impl(*arguments: Value) -> Value:
         return UNKNOWN
@@ -337,14 +334,14 @@ def unknown_function(name: str) -> Function:
     return Function(name, [], anything, DYNAMIC, impl)
 
 
-# Helpers that read arguments and build results: whole numbers, strings, kinds of values.
+# Helpers for arguments and results.
 
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 def small_int(value: Value, argument: int | None = None) -> int:
-    """A number as an integer of 64 bits. Raises FunctionError for other numbers."""
+    """A number as a 64-bit integer. Raises FunctionError for other numbers."""
     whole = big_int(value, argument)
     if not INT64_MIN <= whole <= INT64_MAX:
         raise FunctionError("It must be a whole number that fits into 64 bits.", argument)
@@ -352,7 +349,7 @@ def small_int(value: Value, argument: int | None = None) -> int:
 
 
 def big_int(value: Value, argument: int | None = None) -> int:
-    """A number as an integer of any size. Raises FunctionError for other numbers."""
+    """A number as an integer of any size. Raises FunctionError for fractions."""
     if value.__class__ is int:
         return value
     return _big_int(value, argument)
@@ -365,14 +362,14 @@ def _big_int(value: Value, argument: int | None) -> int:
 
 
 def text(s: str) -> str:
-    """A string in Unicode's normal form NFC, which all strings of the language have."""
+    """Normalize to NFC, the normal form of all strings in the language."""
     if s.isascii():
         return s
     return unicodedata.normalize("NFC", s)
 
 
 def text_from_bytes(data: bytes) -> str:
-    """Bytes decoded as UTF-8. Each byte that is not part of a character becomes U+FFFD."""
+    """Decode UTF-8. Each invalid byte becomes U+FFFD."""
     try:
         return text(data.decode("utf-8"))
     except UnicodeDecodeError:
@@ -389,7 +386,7 @@ def text_from_bytes(data: bytes) -> str:
 
 
 def kind(value: Value) -> str:
-    """The kind of a value, with or without marks: object, tuple, list, set, map, string, number, bool or dynamic."""
+    """object, tuple, list, set, map, string, number, bool or dynamic; marks are ignored."""
     cls = value.__class__
     if cls is Marked:
         value = value.value
@@ -400,7 +397,7 @@ def kind(value: Value) -> str:
 
 
 def shape(value: Value) -> tuple[str, Any]:
-    """The kind of a value, as `kind` returns it, and its type."""
+    """The `kind` of a value, and its type."""
     return kind(value), type_of(value)
 
 
@@ -423,12 +420,11 @@ _TYPE_KINDS: dict[Any, str] = {
 
 
 def kind_of_type(t: Type) -> str:
-    """The kind that `kind` returns for a value of this type."""
     return t.name if t.__class__ is Primitive else _TYPE_KINDS[t.__class__]
 
 
 def items(value: Value) -> tuple[Value, ...]:
-    """The elements of a known list, set or tuple without marks; for a map or object, in the order of its keys."""
+    """Elements of a known list, set or tuple without marks; for a map or object, sorted by key."""
     cls = value.__class__
     if cls is tuple:
         return value  # type: ignore[no-any-return]
@@ -440,10 +436,8 @@ def items(value: Value) -> tuple[Value, ...]:
 
 
 def sequence(t: Type, values: Iterable[Value]) -> Value:
-    """A list of this type or, if the type is not a list type, a tuple. If the list type has no element type, the
-    elements determine it.
-
-    Raises FunctionError if the elements are of several types."""
+    """A list of this type, or a tuple if it is not a list type. An open element type is inferred from the elements.
+    Raises FunctionError if these have different types."""
     elements = tuple(values)
     if not isinstance(t, ListType):
         return elements
@@ -456,5 +450,4 @@ def sequence(t: Type, values: Iterable[Value]) -> Value:
 
 
 def entries(value: Value) -> dict[str, Value]:
-    """The entries of a known map or object."""
     return value if value.__class__ is dict else value.items

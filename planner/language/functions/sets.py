@@ -1,4 +1,4 @@
-"""Operations on whole sets."""
+"""Functions for sets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
 MOST_COMBINATIONS = 10_000_000
-_PRODUCT_LIMIT = 1024  # larger numbers do not change the result
+_PRODUCT_LIMIT = 1024  # larger numbers have no effect
 
 
 def _common_type(*sets: Value) -> Type:
@@ -40,7 +40,7 @@ def _common_type(*sets: Value) -> Type:
         t = shape(each)[1]
         element = DYNAMIC if t is DYNAMIC else t.element
         if each.__class__ is Set and not each.items and element is DYNAMIC:
-            continue  # an empty set of unknown type is compatible with any type
+            continue  # an empty set of unknown type matches any type
         elements.append(element)
     if not elements:
         return _ANY_SET
@@ -51,7 +51,7 @@ def _common_type(*sets: Value) -> Type:
 
 
 def _combined(sets: tuple[Value, ...], result_type: Type, combine: Combine, unknown_elements: bool) -> Value:
-    """The sets, converted to one type and combined one after the other."""
+    """Convert the sets to one type, and combine them one after the other."""
     result: Any = None
     for index, each in enumerate(sets):
         try:
@@ -63,7 +63,7 @@ def _combined(sets: tuple[Value, ...], result_type: Type, combine: Combine, unkn
         if result is None:
             result = converted
         elif converted.element != result.element:
-            raise FunctionError("The sets have elements of different types.")  # some of the sets have an unknown type
+            raise FunctionError("The sets have elements of different types.")  # some sets have an unknown type
         else:
             result = make_set(result.element, combine(result, converted))
     return result
@@ -148,7 +148,7 @@ def _has_length(value: Value) -> bool:
 
 
 def _longest(value: Value) -> int | None:
-    """The maximum number of elements; None if unknown."""
+    """The maximum number of elements; None if it is unknown."""
     if value.__class__ is not Unknown:
         return len(items(value))
     return len(shape(value)[1].elements) if kind(value) == "tuple" else length_bounds(value)[1]

@@ -1,4 +1,4 @@
-"""Strings: case, trimming, parts, joining and splitting. Lengths are counted in grapheme clusters."""
+"""Functions for strings. Lengths are counted in grapheme clusters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 
 FUNCTIONS: list[Function] = []
 
-# White space by the Unicode character database. Python's white space contains four additional control characters.
+# White space in the Unicode character database; Python's definition has four more control characters.
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
     "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -152,7 +152,7 @@ def substr(string: str, offset: Value, length: Value) -> Value:
     characters = graphemes(string)
     if start < 0:
         start = max(0, start + len(characters))
-    # After a negative offset, a length of 0 means the rest of the string, like a negative length.
+    # after a negative offset, a length of 0 means the rest of the string, like a negative length
     return text("".join(characters[start : start + count] if count > 0 else characters[start:]))
 
 
@@ -222,8 +222,7 @@ def upper(string: str) -> Value:
 
 
 def _upper(character: str) -> str:
-    # Only mappings to a single character are used. For Greek letters with a subscript, these mappings are the title
-    # case mappings.
+    # only mappings to one character are used; for Greek letters with a subscript, these are the title case mappings
     capital = character.upper()
     if len(capital) > 1:
         capital = character.title()

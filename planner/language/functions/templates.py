@@ -1,4 +1,4 @@
-"""Templates: rendering a file or a string with variables."""
+"""Functions that render a file or a string as a template."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ DEEPEST = 1024
 
 
 def _limit() -> int:
-    """The maximum depth of templates that call templates (environment variable TF_TEMPLATE_RECURSION_DEPTH, else
-    1024)."""
+    """The maximum nesting of templates: TF_TEMPLATE_RECURSION_DEPTH, by default 1024."""
     limit = os.environ.get("TF_TEMPLATE_RECURSION_DEPTH", "")
     if not limit:
         return DEEPEST
@@ -85,7 +84,7 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
 
 
 def _missing(problems: list[Diagnostic], known: Collection[str]) -> FunctionError | None:
-    """The error that names the variables that are missing for a template; None if there are other problems."""
+    """The error that names variables which the template needs; None if there are other problems."""
     subjects = [d.subject for d in problems if d.code == "language.unknown_variable" and d.subject]
     if not subjects or len(subjects) < len(problems):
         return None

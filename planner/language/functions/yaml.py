@@ -1,4 +1,4 @@
-"""YAML: `yamldecode` and `yamlencode`."""
+"""`yamldecode` and `yamlencode`."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def yamlencode(value: Value) -> Value:
     return text(write(value)) if is_wholly_known(value) else unknown(STRING)
 
 
-# Reading YAML as values, with the rules of go-cty-yaml: YAML 1.1 with parts of YAML 1.2.
+# Parses YAML with the rules of go-cty-yaml: YAML 1.1 with parts of YAML 1.2.
 #
-# Plain `yes`, `on`, `y` and similar words are bools, and `017` is the number seventeen; timestamps become strings in
-# the form of RFC 3339; `<<` merges mappings; a sequence becomes a tuple, a mapping an object with string keys. PyYAML
-# does the parsing into events.
+# Plain `yes`, `on`, `y` and similar words are bools. `017` is the number seventeen. Timestamps become RFC 3339 strings.
+# `<<` merges mappings. A sequence becomes a tuple, a mapping becomes an object with string keys. PyYAML parses the text
+# into events.
 
 
 _PREFIX = "tag:yaml.org,2002:"
@@ -65,11 +65,11 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlError(ValueError):
-    """The text is not a valid YAML document, or contains something that cannot be a value."""
+    """The text is not valid YAML, or has no representation as a value."""
 
 
 def read(source: str) -> Value:
-    """The value of a YAML document. Raises YamlError."""
+    """Raises YamlError."""
     loader = _Loader(source or "\n")
     try:
         reader = _YamlReader(loader)
@@ -130,7 +130,7 @@ class _YamlReader:
         tag = event.tag or ""
         value = resolve(tag, event.value, event.style)
         if not tag and not event.implicit[0] and value.__class__ is not str:
-            # A block scalar is always a string, even if it looks like a number or a bool.
+            # a block scalar is always a string, even if it looks like a number or a bool
             return convert(value, STRING)
         return value
 
@@ -236,7 +236,7 @@ def _number(source: str) -> Value | None:
 
 
 def timestamp(source: str) -> str | None:
-    """A YAML timestamp in the form of RFC 3339, without fractions of a second; None if the text is not a timestamp."""
+    """An RFC 3339 timestamp without fractions of a second; None if the text is not a timestamp."""
     match = _TIMESTAMP.fullmatch(source)
     if match is None:
         return None
@@ -257,13 +257,13 @@ def _timestamp(match: re.Match[str]) -> str | None:
     return f"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{zone}"
 
 
-# Writing values as YAML the way go-cty-yaml (a libyaml of Go) does: block style, strings in double quotes or, when they
-# have several lines, as literals; long lines are folded at spaces after 80 columns.
+# Writes YAML as go-cty-yaml (libyaml in Go) does: in block style, with strings in double quotes or, for several lines,
+# as literals. Long lines are folded at spaces after 80 columns.
 
 
 _WIDTH = 80
 _STEP = 2
-_SIMPLE_KEY = 128  # the maximum length of a key, in bytes, on the same line as its value
+_SIMPLE_KEY = 128  # the maximum length of a key on the same line as its value, in bytes
 _BREAKS = "\r\n\x85\u2028\u2029"
 _ESCAPES = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",
@@ -272,7 +272,7 @@ _ESCAPES = {
 
 
 def write(value: Value) -> str:
-    """The YAML document for a known value without marks."""
+    """The value must be known and without marks."""
     writer = _Writer()
     writer.node(value)
     writer.indent_line()
@@ -283,8 +283,7 @@ def write(value: Value) -> str:
 
 
 class _Writer:
-    """The state of libyaml's emitter: its position in the line, and whether the line so far contains only white space
-    or indicators."""
+    """The state of libyaml's emitter: its column, and whether the line so far has only white space or indicators."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
@@ -407,7 +406,7 @@ class _Writer:
 
     def quoted(self, string: str, may_break: bool) -> None:
         self.indicator('"')
-        # Like libyaml, escape all characters of a string that begins with a byte order mark.
+        # like libyaml, escape all characters of a string that begins with a byte order mark
         escape_all = string.startswith("\ufeff")
         after_space = False
         last = len(string) - 1
@@ -445,8 +444,7 @@ def _is_printable(character: str) -> bool:
 
 
 def _may_be_literal(string: str) -> bool:
-    """Whether a string can be a literal: it has no characters to escape, and no space before a line break or at the
-    end."""
+    """Whether a string can be a literal: no characters to escape, and no space before a line break or at the end."""
     if not all(map(_is_printable, string)) or string.endswith(" "):
         return False
     return not any(a == " " and b in _BREAKS for a, b in pairwise(string))

@@ -1,2 +1,2 @@
-"""From text to typed syntax: the configuration language, JSON, the rule language, and expressions for sets of
+"""Converts text to typed syntax: the configuration language, JSON, the rule language, and expressions for sets of
 vertices."""

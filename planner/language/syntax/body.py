@@ -1,5 +1,5 @@
-"""Typed syntax of attributes, blocks and bodies (the content of a file, or of the braces of a block), in native or JSON
-syntax, which is read through a schema."""
+"""Typed syntax of attributes, blocks and bodies, in native or JSON syntax. A body is the content of a file or of a
+block; a schema selects what is read from it."""
 
 # ruff: noqa: RUF023 (slots are in the order of the constructor's arguments)
 
@@ -39,9 +39,10 @@ from planner.language.syntax.nodes import (
 
 @node_class
 class Attribute(SyntaxNode):
-    """`name = expr`. start/end cover the whole; the name is [start, name_end).
+    """`name = expr`. `start` and `end` cover all of it; the name is [start, name_end).
 
-    In JSON syntax the expression is created on first use; a malformed template in it raises Failure at that time."""
+    In JSON syntax, the expression is created on first use; a malformed template in it then raises Failure.
+    """
 
     __slots__ = ("name", "name_end", "expr", "source")
     name: str
@@ -52,8 +53,8 @@ class Attribute(SyntaxNode):
 
     @property
     def literal(self) -> Expression:
-        """The value without templates (for variable values and references in strings): in JSON syntax every string is a
-        literal, in native syntax the value is `expr`."""
+        """The value in which strings are literals and not templates, for variable values and references in strings.
+        Only JSON syntax makes this distinction."""
         return self.expr
 
     @property
@@ -71,7 +72,7 @@ class Attribute(SyntaxNode):
 
 @node_class
 class Label(SyntaxNode):
-    """A block label, quoted or bare, with its span (which includes the quotes)."""
+    """A block label, quoted or bare. The span includes the quotes."""
 
     __slots__ = ("value",)
     value: str
@@ -79,8 +80,8 @@ class Label(SyntaxNode):
 
 @node_class
 class Block(SyntaxNode):
-    """`type "label" { ... }`: `start` is where the type begins, `header_end` where the last label (or the type) ends,
-    and `end` is after `}`."""
+    """`type "label" { ... }`. `start` is the start of the type, `header_end` the end of the last label (or of the
+    type), and `end` is after `}`."""
 
     __slots__ = ("type", "type_end", "labels", "header_end", "body", "source")
     type: str
@@ -96,13 +97,13 @@ class Block(SyntaxNode):
 
     @property
     def header_span(self) -> Span:
-        """The text from the block type to the last label, which is the span of diagnostics."""
+        """From the block type to the last label, for diagnostics."""
         return Span(self.source, self.start, self.header_end)
 
 
 @frozen
 class ExpectedBlock:
-    """A block type that a body may contain, and the names of its labels, for messages."""
+    """A block type that a body may contain. `labels` are the names of its labels, for messages."""
 
     type: str
     labels: tuple[str, ...] = ()
@@ -110,20 +111,20 @@ class ExpectedBlock:
 
 @frozen
 class BodySchema:
-    """The permitted content of a body. `attributes` maps each name to whether the attribute is required."""
+    """The permitted content of a body. `attributes`: whether each one is required."""
 
     attributes: dict[str, bool] = field(factory=dict)
     blocks: tuple[ExpectedBlock, ...] = ()
 
     @cached_property
     def block_types(self) -> frozenset[str]:
-        """The types of the schema's blocks. All bodies that are read with this schema share this set."""
+        """Cached, because all bodies with this schema use it."""
         return frozenset(block.type for block in self.blocks)
 
 
 @frozen
 class Content:
-    """The part of a body that matches a schema: attributes by name, blocks in source order, and the problems."""
+    """The content of a body that matches a schema: attributes by name, blocks in source order, and problems."""
 
     attributes: dict[str, Attribute]
     blocks: list[Block]
@@ -131,34 +132,34 @@ class Content:
 
 
 class Body(Protocol):
-    """A body in either syntax. Reading does not change a body; JSON bodies need the schema to distinguish blocks from
-    attributes."""
+    """A body in either syntax. Reading does not change it. The schema determines which properties of a JSON body are
+    blocks."""
 
     def content(self, schema: BodySchema) -> Content:
-        """The complete content of a body; parts that the schema does not name are errors."""
+        """The complete content. Anything that is not in the schema is an error."""
         ...
 
     def partial_content(self, schema: BodySchema) -> tuple[Content, Body]:
-        """The part of a body that the schema names, and a body with the rest."""
+        """The content that is in the schema, and a body with the rest."""
         ...
 
     def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:
-        """All entries as attributes; blocks are errors (for locals, module arguments, tfvars)."""
+        """All content as attributes; blocks are errors (for locals, module arguments, tfvars)."""
         ...
 
     @property
     def missing_span(self) -> Span:
-        """The span of diagnostics about a missing argument (the block's closing brace in native syntax)."""
+        """The span of diagnostics about a missing argument: in native syntax, the block's closing brace."""
         ...
 
 
-# The body of a file or block in native syntax, and how a schema reads it.
+# Bodies in native syntax.
 
 
 class NativeBody:
-    """Attributes by name and blocks in source order. `start` is the offset of the opening brace (or of the file's first
-    token), `end` is after the closing brace; offsets as in nodes. `taken` and `taken_types` name the attributes and
-    block types that an earlier partial reading took."""
+    """Attributes by name, and blocks in source order. `start` is the offset of the opening brace (or of the first token
+    of the file); `end` is after the closing brace. `taken` and `taken_types`: attributes and block types that an
+    earlier partial reading has returned."""
 
     __slots__ = ("attributes", "blocks", "end", "source", "start", "taken", "taken_types")
 
@@ -191,7 +192,7 @@ class NativeBody:
         return Span(self.source, self.start, self.start)
 
     def content(self, schema: BodySchema) -> Content:
-        if not self.blocks:  # the usual case: the schema names everything in the body
+        if not self.blocks:  # no blocks are left: the usual case
             taken = self.taken
             own = {n: a for n, a in self.attributes.items() if n not in taken} if taken else dict(self.attributes)
             if own.keys() <= schema.attributes.keys():
@@ -226,7 +227,7 @@ class NativeBody:
 
     def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:
         diagnostics = []
-        for block in self.blocks[:1]:  # one error for all blocks suffices
+        for block in self.blocks[:1]:  # one error for all blocks is sufficient
             span = Span(block.source, block.start, block.type_end)
             detail = (
                 f'Only arguments are allowed here, not blocks such as "{block.type}": write {block.type} = {{ ... }}.'
@@ -273,7 +274,7 @@ def missing_argument(name: str, span: Span) -> Diagnostic:
 
 
 def _label_problem(block: Block, schema: ExpectedBlock) -> Diagnostic | None:
-    """The error about too many or too few labels."""
+    """The error for too many or too few labels."""
     names, labels = schema.labels, block.labels
     if len(labels) > len(names):
         label = labels[len(names)]
@@ -297,13 +298,12 @@ def _label_problem(block: Block, schema: ExpectedBlock) -> Diagnostic | None:
     return None
 
 
-# The names and functions that expressions and bodies mention, in source order.
+# Names and functions in expressions and bodies, in source order.
 
 
 Mentioning: TypeAlias = Expression | Attribute | Block | Body
 
-# The attributes that contain the parts of a node, last part first. Nodes that are missing here have no parts, or are
-# handled below.
+# Fields with the children of a node, last child first. Nodes that are not listed have no children or are handled below.
 PARTS: dict[Any, tuple[str, ...]] = {
     Relative: ("source",),
     Index: ("key", "collection"),
@@ -324,24 +324,23 @@ PARTS: dict[Any, tuple[str, ...]] = {
 
 
 def variables(node: Mentioning) -> list[Traversal | Variable]:
-    """All free references: names that `for` expressions and template loops define are left out."""
+    """All references except to names that `for` expressions and template loops define."""
     return [n for n in _mentions(node) if n.__class__ is not Call]
 
 
 def references(node: Mentioning) -> list[Traversal | Variable | Call]:
-    """All free references, and all calls of provider functions."""
+    """`variables`, and all calls of provider functions."""
     return [n for n in _mentions(node) if n.__class__ is not Call or n.name.startswith("provider::")]
 
 
 def function_calls(node: Mentioning) -> list[Call]:
-    """All function calls, each before the calls in its arguments."""
+    """All function calls, outer before inner."""
     return [n for n in _mentions(node) if n.__class__ is Call]
 
 
 def _mentions(root: Any) -> list[Any]:
     mentions: list[Any] = []
-    # The nodes to visit, last one first, each with the names that are bound around it; there is no recursion, because
-    # trees may be deep.
+    # a stack of (node, names bound around it); recursion is avoided because trees may be deep
     stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]
     push, pop = stack.append, stack.pop
     while stack:
@@ -371,7 +370,7 @@ def _mentions(root: Any) -> list[Any]:
         elif isinstance(node, Attribute):
             try:
                 push((node.expr, bound))
-            except Failure:  # a malformed template in JSON has no references; evaluating it reports the problem
+            except Failure:  # a malformed template in JSON has no references; its evaluation reports the problem
                 continue
         elif cls is NativeBody:
             items = [*node.attributes.values(), *node.blocks]
@@ -379,7 +378,7 @@ def _mentions(root: Any) -> list[Any]:
             push((tuple(items), bound))
         elif isinstance(node, Block):
             push((node.body, bound))
-        # in JSON only the expressions matter here, not the meaning of properties
+        # in JSON, blocks need not be distinguished from attributes here
         elif hasattr(node, "just_attributes"):
             push((tuple(node.just_attributes()[0].values()), bound))
     return mentions

@@ -1,7 +1,7 @@
-"""The actions of grammar/config.lark: the node of the syntax tree for each production.
+"""Builds the syntax tree: one action for each production of grammar/config.lark.
 
-An action receives the children of its production (tokens as (type, text, offset), nodes, or results of other actions)
-and may keep the list. Mistakes that the grammar accepts are reported here."""
+An action receives the children of its production: tokens (type, text, offset), nodes, or results of other actions. It
+may keep the list. Mistakes that the grammar accepts are reported here."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Children: TypeAlias = list[Any]
 
 
 class Builder:
-    """Builds the tree of one source, and collects the problems that are found meanwhile."""
+    """Builds the tree of one source, and collects the problems found during this."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -158,7 +158,7 @@ class Builder:
         return Conditional(s[0], s[2], s[4], s[0].start, s[4].end)
 
     def operations(self, s: Children) -> Expression:
-        """Builds a tree from alternating operands and operators, by precedence and from the left."""
+        """Build a left-associative tree from alternating operands and operators, by precedence."""
         items = s[0]
         operands, operators = [items[0]], []  # type: ignore[var-annotated]
 
@@ -246,7 +246,7 @@ class Builder:
         cls = key.__class__
         if cls is Variable:
             return ObjectItem(Literal(normal(key.name), key.start, key.end), True, value, key.start, value.end)
-        if cls is Literal and (key.value is NULL or key.value.__class__ is bool):  # here a key can only be a name
+        if cls is Literal and (key.value is NULL or key.value.__class__ is bool):  # here, `null` and `true` are names
             name = Literal(self.source.text[key.start : key.end], key.start, key.end)
             return ObjectItem(name, True, value, key.start, value.end)
         return ObjectItem(key, False, value, key.start, value.end)
@@ -342,7 +342,9 @@ class Builder:
         if "." in text:
             first, _, second = text.partition(".")
             start, until = at, end
-            if s[0].__class__ is Splat and s[0].kind == "attr":  # OpenTofu reports the place of the star in this case
+            if (
+                s[0].__class__ is Splat and s[0].kind == "attr"
+            ):  # OpenTofu reports the position of the star in this case
                 start, until = s[0].marker_end - 1, s[0].marker_end
             detail = f"Two numbers after dots would be read as a fraction. Use brackets: [{first}][{second}]."
             self.report("syntax.legacy_index", "Two legacy indexes in a row", detail, start, until)
@@ -394,7 +396,7 @@ class Builder:
 
 
 def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
-    """The steps `.a.b.c` from an offset on, as long as there is no space between them."""
+    """The steps `.a.b.c` from an offset, without space between them."""
     steps = []
     for name in names:
         end = at + 1 + len(name)
@@ -404,9 +406,9 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 
 
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
-    """The expression to which a further step applies: the term itself or, after a splat, the expression that the splat
-    evaluates for each element. A full splat takes all steps; a splat with a dot takes only attributes (`.*.a[0]`
-    indexes the result). The function also returns the innermost splat, if there is one."""
+    """The expression to which a further step applies: the term, or the expression that a splat evaluates for each
+    element. A full splat takes all steps; a splat with a dot takes only attributes (`.*.a[0]` indexes the result). Also
+    returns the innermost such splat, or None."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):
         holder, term = term, term.each
@@ -414,7 +416,7 @@ def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
 
 
 def _replace(term: Any, holder: Any, new: Any, end: int) -> Any:
-    """The term with `new` at the place that _target found; all nodes around that place are extended to `end`."""
+    """Replace the expression that `_target` returned with `new`, and extend the nodes around it to `end`."""
     if holder is None:
         return new
     holder.each = new
@@ -427,7 +429,7 @@ def _replace(term: Any, holder: Any, new: Any, end: int) -> Any:
 
 
 def _attach(term: Any, steps: tuple[Step, ...], end: int, attribute: bool) -> Any:
-    """A term followed by constant steps."""
+    """Append constant steps to a term."""
     cls = term.__class__
     if cls is Variable:
         return Traversal(term.name, term.end, steps, term.start, end)

@@ -1,7 +1,6 @@
-"""Names in an expression, each with all steps and indexes after it: `a.b[count.index].c[*].d` is one chain.
+"""Finds names in an expression with all steps and indexes after them: `a.b[count.index].c[*].d` is one chain.
 
-`variables` (planner.language.syntax.body) returns only the constant part of a chain; the rest is needed to look up the
-value."""
+`variables` (planner.language.syntax.body) returns only the constant part of a chain."""
 
 from __future__ import annotations
 
@@ -11,16 +10,14 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax import nodes
 from planner.language.syntax.body import PARTS
 
-EVERY = "*"
-"""the part of a chain that represents a splat: a step into every element"""
-Suffix: TypeAlias = tuple[Any, ...]
-"""the parts of a chain: steps, index expressions, and EVERY"""
+EVERY = "*"  # a step into every element (a splat)
+Suffix: TypeAlias = tuple[Any, ...]  # steps, index expressions, and EVERY
 
 
 @frozen(eq=False)
 class Chain:
-    """A name with its constant steps, and the parts after these: steps (`GetAttr`, `GetIndex`), expressions in
-    brackets, EVERY."""
+    """A name with constant steps (`base`), and the parts after them: steps (`GetAttr`, `GetIndex`), index expressions,
+    EVERY."""
 
     base: nodes.Traversal | nodes.Variable
     suffix: Suffix
@@ -60,7 +57,7 @@ def chains(root: nodes.Expression) -> tuple[list[Chain], list[nodes.Call]]:
 
 
 def _unrolled(node: Any) -> tuple[Any, Suffix, list[Any]]:
-    """The innermost expression, the steps that follow it, and the expressions inside these steps."""
+    """The innermost expression, the steps after it, and the expressions inside these steps."""
     suffix: Suffix = ()
     inside: list[Any] = []
     while True:

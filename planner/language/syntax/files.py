@@ -1,5 +1,5 @@
-"""Reads a configuration or variables file through the parse cache; its name determines whether the syntax is native or
-JSON."""
+"""Reads configuration and variables files through the parse cache. The file name determines whether the syntax is
+native or JSON."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.body import Body
 
 PARSED = Shelf("syntax", 8192, made_by=("language/syntax", "config.lark"))
-"""the bodies of files without syntax errors, by the text of the file"""
+"""bodies of files without syntax errors, by text"""
 
 
 def load_file(
     path: str | os.PathLike[str], display_name: str, given: bool = False, keep: bool = True
 ) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """The body of a file. `display_name`: the name of the file in diagnostics. The body is None if the file cannot be
-    read, is not UTF-8, or is not well-formed JSON; for a native file with mistakes, the body has the readable parts.
-    `given`: the user named the file, so it may be a pipe. `keep`: the content may be stored in the cache."""
+    """`display_name`: the file name in diagnostics. The body is None if the file cannot be read, is not UTF-8, or is
+    not well-formed JSON; the body of a native file with mistakes has the readable parts. `given`: whether the user
+    named the file, which may then be a pipe. `keep`: whether the content may be stored in the cache."""
     try:
         data = (read_given if given else read_whole)(path)
     except (OSError, ValueError) as problem:
@@ -32,7 +32,7 @@ def load_file(
 
 
 def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """The body of a file with this content; the file's name also determines the syntax."""
+    """`load_file` for a file with this content."""
     source, wrong = decoded(data, display_name)
     if wrong:
         return None, source, wrong
@@ -58,7 +58,6 @@ def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body |
 
 
 def decoded(data: bytes, display_name: str) -> tuple[Source, list[Diagnostic]]:
-    """The text of a file, and the problem if it is not text in UTF-8."""
     try:
         return Source(display_name, data.decode("utf-8")), []
     except UnicodeDecodeError as problem:

@@ -1,9 +1,9 @@
-"""The standard layout of configuration files.
+"""The standard format of configuration files.
 
-There are three steps. The text becomes simple tokens that keep comments and newlines (`_pieces`). Old notations are
-replaced (`_renewed`: block labels in quotes, `"${x}"` as `x`, types without quotes). The spaces before each token are
-chosen anew (`_lay_out`: indentation, gaps within a line, then columns of `=` and of comments in neighbouring lines).
-Strings in quotes, heredocs, comments and line breaks are not changed."""
+Formatting has three steps. `_pieces` converts the text to simple tokens, including comments and newlines. `_renewed`
+replaces old notations: block labels get quotes, `"${x}"` becomes `x`, types lose their quotes. `_lay_out` sets the
+spaces before each token: indentation, gaps within a line, then the columns of `=` and of comments in adjacent lines.
+Quoted strings, heredocs, comments and line breaks are not changed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _PLAIN = {
         *("LBODY", "LBRACE", "RBRACE", "LPAREN", "RPAREN", "LBRACKET", "RBRACKET"),
     )
 }
-"""kinds of tokens that are laid out as one simple token"""
-_PLAIN["PATH"] = NAME  # `a.b` has the same gaps as a name; STEPS begin like a dot and end like a name
+"""kinds of tokens that count as one simple token"""
+_PLAIN["PATH"] = NAME  # `a.b` has the same gaps as a name; STEPS begin with a dot and end with a name
 _FUSED = ("PATH", "STEPS")
-"""kinds of tokens that are split into simple tokens if one of their characters may not have a column to itself"""
+"""kinds of tokens that are split into simple tokens if a grapheme cluster may cross their boundaries"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
-# After these a minus is a sign; after any other token it subtracts.
+# a minus after these is a sign; after other tokens it subtracts
 _BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))
 _TIGHT_AFTER = frozenset(("TEXT", "QUOTE_OPEN", "HEREDOC_OPEN"))
 _TIGHT_BEFORE = frozenset(("TEXT", "QUOTE_CLOSE", "HEREDOC_CLOSE"))
@@ -41,7 +41,7 @@ _ANY, _OF_STRINGS = ("list", "map", "set"), ("list", "map")
 
 
 class FormatToken:
-    """A simple token: its kind, its text, and the number of spaces before it."""
+    """A simple token: kind, text, and the number of spaces before it."""
 
     __slots__ = ("blanks", "kind", "text")
 
@@ -55,7 +55,7 @@ Pieces = list[FormatToken]
 
 
 def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
-    """The text of a configuration file in the standard layout (None if there are mistakes), and the problems."""
+    """The formatted text (None if there are mistakes), and the problems."""
     source, problems = decoded(data, name)
     if problems:
         return None, problems
@@ -65,8 +65,7 @@ def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
 
 
 def format_text(text: str) -> str:
-    """The text of a configuration file in the standard layout; the file must have no mistakes. Formatting the result
-    again does not change it."""
+    """The text must have no mistakes. Formatting the result again does not change it."""
     return _formatted(text, tokenize(text))
 
 
@@ -82,7 +81,7 @@ def _formatted(text: str, tokens: list[Token]) -> str:
 
 
 def _pieces(text: str, tokens: list[Token]) -> Pieces:
-    """The whole text as simple tokens; the last token has the kind $END."""
+    """The whole text as simple tokens, ending with a token of kind $END."""
     pieces: Pieces = []
     done = 1 if text.startswith("\ufeff") else 0
     blanks = 0
@@ -108,7 +107,7 @@ def _pieces(text: str, tokens: list[Token]) -> Pieces:
     for token in tokens:
         kind, value, at = token
         if kind == NEWLINE:
-            continue  # the gap may contain comments and blank lines, which are found before the next token
+            continue  # comments and blank lines in the gap are handled at the next token
         if done < at:
             between = text[done:at]
             if between == " " or not between.strip(" \t"):
@@ -145,8 +144,7 @@ def _ends_line(piece: FormatToken) -> bool:
 
 
 def _renewed(pieces: Pieces) -> Iterator[FormatToken]:
-    """The tokens, with old notations replaced. The function traverses the bodies of the file; `blocks` are the blocks
-    that are open."""
+    """The tokens with old notations replaced. `blocks`: the types of the open blocks."""
     blocks: list[str] = []
     at = 0
     count = len(pieces)
@@ -195,7 +193,7 @@ def _end_of_value(pieces: Pieces, at: int) -> int:
 
 
 def _labels(header: Pieces) -> Iterator[FormatToken]:
-    """The labels of a block, all in quotes and with the usual escapes. Comments between labels are dropped."""
+    """All labels of a block in quotes, with the usual escapes. Comments between labels are dropped."""
     last = max((i for i, piece in enumerate(header) if piece.kind != COMMENT), default=-1)
     for piece in header[: last + 1]:
         if piece.kind == STRING:
@@ -229,8 +227,8 @@ def _escaped(text: str) -> str:
 
 
 def _type(value: Pieces) -> Pieces:
-    """A variable's type: collections get an element type, and quotes are removed. The element type of a bare `list` is
-    any; in quotes, which are older than the type any, it is string."""
+    """A variable's type: collections get an element type, and quotes are removed. A bare `list` becomes list(any), a
+    quoted one, which is older than the type any, list(string)."""
     kinds = [piece.kind for piece in value]
     if kinds == [NAME] and value[0].text in _ANY:
         return [*value, FormatToken("(", "("), FormatToken(NAME, "any"), FormatToken("RPAREN", ")")]
@@ -249,11 +247,8 @@ def _type(value: Pieces) -> Pieces:
 
 
 def _unwrapped(value: Pieces) -> Pieces:
-    """The expression in a string that consists of a single interpolation; other values are returned unchanged.
-
-    An expression of several lines gets parentheses, because outside a string the first line break would end the
-    expression.
-    """
+    """The expression in a string that consists of one interpolation; other values are returned unchanged. An expression
+    of several lines gets parentheses, because otherwise the first line break would end it."""
     while (
         len(value) >= 5
         and [value[i].kind for i in (0, 1, -2, -1)] == ["QUOTE_OPEN", "TEMPLATE_OPEN", "TEMPLATE_CLOSE", "QUOTE_CLOSE"]
@@ -271,7 +266,7 @@ def _unwrapped(value: Pieces) -> Pieces:
 
 
 def _is_single(inside: Pieces) -> bool:
-    """Whether the outermost quotes contain a single interpolation and no other text."""
+    """Whether the quotes contain one interpolation and no other text."""
     quotes = 0
     for piece in inside:
         if piece.kind == "QUOTE_OPEN":
@@ -296,13 +291,13 @@ def _in_parentheses(value: Pieces) -> bool:
 
 
 class _Line:
-    """A line in three cells: the text before, an assignment from its `=` on if it ends on the line, and a comment at
-    the end."""
+    """A line in three cells: the text before, an assignment from `=` (if it ends on this line), and a comment at the
+    end."""
 
     __slots__ = ("assign", "comment", "lead")
 
     def __init__(self, pieces: Pieces, equal: int) -> None:
-        """`equal`: the position of the first `=` that follows another token; 0 if there is none."""
+        """`equal`: the position of the first `=` after another token, 0 for none."""
         self.assign: Pieces = []
         self.comment: Pieces = []
         if len(pieces) > 1 and pieces[-1].kind == COMMENT:
@@ -314,7 +309,7 @@ class _Line:
 
 
 def _lay_out(pieces: Pieces) -> None:
-    """Choose the spaces before each token. Spaces at the end of the file are kept."""
+    """Set the spaces before each token. Spaces at the end of the file are kept."""
     lines: list[_Line] = []
     current: Pieces = []
     equal = 0
@@ -349,8 +344,8 @@ def _net(pieces: Pieces) -> int:
 
 
 def _indent(lines: list[_Line], has_heredocs: bool) -> None:
-    """Indent by two spaces for each open line, which is a line that opens more brackets than it closes."""
-    opened: list[int] = []  # for each open line, the number of brackets that it left open
+    """Indent by two spaces for each open line: a line that opens more brackets than it closes."""
+    opened: list[int] = []  # the number of open brackets of each open line
     for line in lines:
         first = line.lead[0]
         if first.kind == NEWLINE:
@@ -359,7 +354,7 @@ def _indent(lines: list[_Line], has_heredocs: bool) -> None:
         lead = line.lead
         if has_heredocs:
             lead = lead[: next((i for i, piece in enumerate(lead) if piece.kind == "HEREDOC_OPEN"), len(lead))]
-        net = _net(lead)  # an assignment that closes all brackets which it opens
+        net = _net(lead)  # an assignment cell closes all brackets that it opens
         closed = -net
         while closed > 0 and opened:
             if closed < opened[-1]:
@@ -371,8 +366,7 @@ def _indent(lines: list[_Line], has_heredocs: bool) -> None:
             opened.append(net)
 
 
-_GAPS: dict[tuple[str, str, str], int] = {}
-"""results of `_gap` by kinds of tokens; the name `in` is not in this table"""
+_GAPS: dict[tuple[str, str, str], int] = {}  # results of `_gap` by kinds of tokens, except for the name `in`
 
 
 def _space(cell: Pieces) -> None:
@@ -391,7 +385,7 @@ def _space(cell: Pieces) -> None:
 
 
 def _gap(before: str, subject: FormatToken, after: str) -> bool:
-    """Whether there is a space between a token and the next one; the first rule that applies decides."""
+    """Whether there is a space between a token and the next one. The first matching rule decides."""
     kind = NAME if subject.kind == "STEPS" else subject.kind
     if after == NEWLINE or (kind == NAME and after in ("(", "SCOPE")) or (kind == "SCOPE" and after == NAME):
         return False
@@ -419,7 +413,7 @@ def _gap(before: str, subject: FormatToken, after: str) -> bool:
 
 
 def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
-    """Align the second cells of neighbouring rows in one column, one space after the widest of the first cells."""
+    """Align the second cells of adjacent rows, one space after the widest first cell."""
     chain: list[tuple[int, FormatToken]] = []
     for left, right in [*rows, ([], [])]:
         if right:
@@ -437,7 +431,7 @@ def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
 
 
 def _columns(piece: FormatToken) -> int:
-    """The width of a token in grapheme clusters; quotes are separate tokens."""
+    """The width of a token in grapheme clusters; quotes are counted separately."""
     text = piece.text
     if text.isascii():
         return len(text) - text.count("\r\n") if "\r" in text else len(text)

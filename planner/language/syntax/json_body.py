@@ -1,8 +1,7 @@
-"""Bodies in JSON syntax: the schema determines which properties are arguments and which contain blocks.
+"""Bodies in JSON syntax: the schema determines which properties are arguments and which are blocks.
 
-The labels of a block are the names of nested objects; several blocks of one type are written as an array. An array of
-objects may be used in place of one object that has all their properties. Properties named `//` in a body are comments.
-"""
+Labels of a block are the names of nested objects; several blocks of one type are an array. An array of objects is
+equivalent to one object with all their properties. Properties named `//` are comments."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ _COMMENT = "//"
 
 
 class JsonAttribute(Attribute):
-    """An argument in JSON; its expression is created on first use."""
+    """An argument in JSON. Its expression is created on first use."""
 
     __slots__ = ("_expr", "_literal", "value")
     is_json = True
@@ -56,7 +55,7 @@ class JsonAttribute(Attribute):
 
 
 class JsonBlock(Block):
-    """A block in JSON; messages about it refer to the bracket or brace that opens it."""
+    """A block in JSON. Messages refer to its opening bracket or brace."""
 
     __slots__ = ("opening",)
 
@@ -74,7 +73,7 @@ class JsonBlock(Block):
 
 
 class JsonBody:
-    """A JSON value read as a body. `taken` names the properties that an earlier partial reading took."""
+    """A JSON value read as a body. `taken`: properties that an earlier partial reading has returned."""
 
     __slots__ = ("source", "taken", "value")
 
@@ -150,8 +149,8 @@ class JsonBody:
     def _members(
         self, value: JsonValue, label: str | None
     ) -> tuple[list[tuple[JsonText, JsonValue]], list[Diagnostic]]:
-        """The properties of an object, or of all objects in an array; none for null. `label`: the meaning of the
-        properties' names."""
+        """The properties of an object, or of all objects in an array; none for null. `label`: the meaning of their
+        names."""
         what = f"with the {label}" if label else "with arguments and blocks"
         if isinstance(value, JsonObject):
             return value.members, []
@@ -177,7 +176,7 @@ class JsonBody:
         blocks: list[Block],
         diagnostics: list[Diagnostic],
     ) -> None:
-        """Add the blocks in a property: the names of nested objects are labels until all `wanted` labels are found."""
+        """Add the blocks in a property: names of nested objects are labels until all `wanted` labels are found."""
         if wanted:
             members, more = self._members(value, wanted[0])
             diagnostics += more
@@ -213,8 +212,8 @@ class JsonBody:
 
 
 def parse_json(source: Source) -> tuple[JsonBody | None, list[Diagnostic]]:
-    """A configuration or variables file in JSON syntax; None if it is neither an object nor an array of objects. The
-    result for a malformed file may contain only a part of it."""
+    """A configuration or variables file in JSON syntax; None if it is neither an object nor an array of objects. Of a
+    malformed file, the result may contain only a part."""
     value, diagnostics = read_json(source)
     if value is None:
         return None, diagnostics
@@ -226,22 +225,22 @@ def parse_json(source: Source) -> tuple[JsonBody | None, list[Diagnostic]]:
 
 
 def _first_end(value: JsonValue) -> int:
-    """The end of a value's first token, to which messages refer."""
+    """The end of a value's first token, for messages."""
     return value.start + 1 if isinstance(value, JsonObject | JsonArray) else value.end
 
 
-# JSON values as expressions: strings are templates, or literals if templates are not allowed.
+# JSON values as expressions.
 
 
-# The slots of nodes that contain offsets, in addition to start and end.
+# Slots of nodes that contain offsets, besides start and end.
 OFFSETS = frozenset(
     ("root_end", "bracket", "marker_start", "marker_end", "name_end", "open", "close", "open_end", "close_start")
 )
 
 
 def to_expression(value: JsonValue, source: Source, templates: bool) -> Expression:
-    """The expression for a JSON value. With `templates`, strings are parsed as templates. A mistake in one raises
-    Failure; so do an object with a repeated name, and a number outside the supported range."""
+    """With `templates`, strings are parsed as templates. Raises Failure for a mistake in a template, a repeated name in
+    an object, and a number outside the supported range."""
     if value.__class__ is JsonText:
         return _string(value, source, templates)
     if value.__class__ is JsonAtom:
@@ -280,7 +279,7 @@ def _string(string: JsonText, source: Source, templates: bool) -> Expression:
 
 
 def _template(string: JsonText, source: Source, text: str) -> Expression:
-    # Positions inside a string are counted from the opening quote as if it contained no escapes, as in OpenTofu.
+    # as in OpenTofu, positions inside a string are counted from the opening quote as if there were no escapes
     inside = string.start + 1
     expression, diagnostics = parse_template(Source(source.filename, text))
     if expression is None:
@@ -295,7 +294,7 @@ def _template(string: JsonText, source: Source, text: str) -> Expression:
 
 
 def shift(node: SyntaxNode, by: int) -> None:
-    """Move a newly parsed tree: add a number to all its offsets."""
+    """Add a number to all offsets of a newly parsed tree."""
     stack: list[object] = [node]
     while stack:
         item = stack.pop()

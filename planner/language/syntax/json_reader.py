@@ -1,5 +1,5 @@
-"""Parses JSON text into values with their positions. As strict as RFC 8259, except that names may repeat (the meaning
-depends on where the object is used, see json_body)."""
+"""Parses JSON into values with positions. As strict as RFC 8259, except that names may repeat; json_body handles
+this."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _NotJsonError(Exception):
 
 
 def read_json(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    """The single value of a JSON text, and its problems; None if almost nothing can be read."""
+    """The value of a JSON text, and problems. None if almost nothing is readable."""
     text = source.text
     try:
         value, at = _value(text, _skip(text, 0), 0)
@@ -42,7 +42,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int, depth: int) -> tuple[JsonValue, int]:
-    """The value that begins at an offset, and the offset after it."""
+    """The value at an offset, and the offset after it."""
     char = text[at : at + 1]
     if char == '"':
         string = _string(text, at)
@@ -110,15 +110,11 @@ def _array(text: str, start: int, depth: int) -> tuple[JsonArray, int]:
         at = _skip(text, at + 1)
 
 
-# JSON values with their positions in the text.
-
-
-DEEPEST = 400
-"""the maximum nesting depth of values, which no real configuration reaches"""
+DEEPEST = 400  # the maximum nesting depth of values, more than any real configuration needs
 
 
 class JsonText:
-    """A string: its text, and its span including the quotes."""
+    """A string. The span includes the quotes."""
 
     __slots__ = ("end", "start", "text")
 
@@ -154,7 +150,7 @@ class JsonArray:
 
 
 class JsonObject:
-    """An object: names with their values, in order and including repetitions."""
+    """Pairs (name, value) in source order, including repetitions."""
 
     __slots__ = ("end", "members", "start")
 
@@ -168,28 +164,27 @@ class JsonObject:
 JsonValue: TypeAlias = JsonText | JsonAtom | JsonArray | JsonObject
 
 
-# Finds the mistakes in text that is not valid JSON, continuing after each one.
+# Finds all mistakes in invalid JSON.
 #
-# Text that the reader (json_reader) has rejected is read once more, token by token. A wrong word, number or string is
-# skipped, and reading continues after it; a wrong sign ends the object or array that contains it. The position of a
-# mistake is that of HCL's JSON parser, even if it is imprecise: behind the closing brace that the parser searches.
+# Text that the reader rejects is read again, token by token. After a wrong word, number or string, reading continues; a
+# wrong sign ends the object or array that contains it. Positions are those of HCL's JSON parser, even if they are
+# imprecise: it searches for the closing brace and reports the position after it.
 
 
 _quoted = re.compile(r'"(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*(?:"|\\(?=[\x00-\x1f]|\Z))?').match
 _valid_string = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*"').fullmatch
-# the readable part ends before the mistake
+# matches a mistake after a readable part
 _bad_escape = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}(?![0-9a-fA-F])|(?![u\"\\/bfnrt]))").search
 
 WORDS = {"true": True, "false": False, "null": None}
 END, NUMBER, STRING, WORD, OTHER = "end", "number", "string", "word", "other"
 
-Token = tuple[str, int, int]
-"""a token: its kind (for a sign, the sign itself), start and end"""
+Token = tuple[str, int, int]  # (kind, start, end); the kind of a sign is the sign itself
 
 
 def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    """The mistakes in a text that is not a single JSON value, in reading order, and the readable part: the object or
-    array, with `false` in place of wrong parts. The part is None if its end was not reached."""
+    """The mistakes in invalid JSON in reading order, and the readable part: an object or array with `false` in place of
+    wrong parts, None if its end was not found."""
     reader = _Mistakes(source)
     first = reader.peek()
     value = reader.value(0)
@@ -256,7 +251,6 @@ class _Mistakes:
     # ------------------------------------------------------------ values
 
     def value(self, depth: int) -> JsonValue:
-        """Read a value."""
         token = self.peek()
         kind, start, end = token
         wrong = JsonAtom(False, start, end)
@@ -312,7 +306,7 @@ class _Mistakes:
     # ------------------------------------------------------------ objects and arrays
 
     def object(self, depth: int) -> JsonObject | None:
-        """Read an object; None if it is incomplete."""
+        """None if the object is incomplete."""
         members: list[tuple[JsonText, JsonValue]] = []
         opened = self.read()
         while self.peek()[0] != "}":
@@ -353,7 +347,7 @@ class _Mistakes:
         return JsonObject(members, opened[1], self.read()[2])
 
     def array(self, depth: int) -> JsonArray | None:
-        """Read an array; None if it is incomplete."""
+        """None if the array is incomplete."""
         items: list[JsonValue] = []
         opened = self.read()
         while self.peek()[0] != "]":

@@ -1,9 +1,8 @@
-"""The tokens of the configuration language.
+"""The lexer of the configuration language.
 
-A stack of modes determines the meaning of newlines and braces at each place: the body of a file or block, the value of
-an argument, an object, the content of brackets, the content of `${...}`, and the three kinds of template text. There
-are two master expressions, one with and one without significant newlines; a sequence of tokens that often occurs
-together becomes one token (see grammar/config.lark).
+A stack of modes determines the meaning of newlines and braces: body of a file or block, value of an argument, object,
+brackets, `${...}`, and three kinds of template text. There are two master expressions, with and without significant
+newlines. Sequences of tokens that often occur together are one token (see grammar/config.lark).
 
 A token is a tuple (type, text, offset). The lexer never fails: invalid text becomes a token that no grammar rule
 accepts (INVALID, QUOTED_NEWLINE, DIRECTIVE_UNKNOWN), and the parser reports it."""
@@ -16,19 +15,19 @@ from typing import TypeAlias
 
 Token: TypeAlias = tuple[str, str, int]
 
-# The characters that Go's unicode.IsSpace accepts. Strip markers and heredoc markers use this definition.
+# Go's unicode.IsSpace, for strip markers and heredoc markers.
 SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 # Modes. Newlines are tokens in the first three modes.
 BODY, VALUE, OBJECT, BRACKETS, FOR_OBJECT, INTERPOLATION, QUOTED, HEREDOC, BARE = range(9)
 
-# Characters outside ASCII are checked one by one (`_name_end`), because `\w` differs from Unicode's identifiers. The
-# character classes are negated, because ranges up to U+10FFFF are slow to compile.
+# Characters outside ASCII are checked one by one (`_name_end`), because `\w` differs from Unicode's definition of
+# identifiers. The character classes are negated, because ranges up to U+10FFFF are slow to compile.
 _NAME_GOES_ON = r"[^\x00-,./:-@\[-^`{-\x7f]"
 _NAME = rf"[^\x00-@\[-^`{{-\x7f]{_NAME_GOES_ON}*"
-# Possessive quantifiers (`++`, `*+`): an unclosed quote must not backtrack. If the last repetition of a
-# group fails, Python before 3.11.5 does not return to the position at which that repetition began (a bug), unless the
-# last alternative of the group never matches.
+# Possessive quantifiers (`++`, `*+`) prevent backtracking after an unclosed quote. If the last repetition of a group
+# fails, Python before 3.11.5 has a bug: it does not return to the position where that repetition began, unless the last
+# alternative of the group never matches.
 _BACK = r"|(?!)"
 _DOLLARS = (
     # `$${` and `%%{` are literal text, and so is a `$` or `%` that is not followed by `{`
@@ -41,7 +40,7 @@ _HEREDOC = rf"<<-?{_NAME}\r?\n"
 _MARKS = rf"==|=>|!=|>=|<=|&&|\|\||::|~\}}|\.\.\.|[\[\](){{}},*%+\-=>!?:]|<(?!<-?{_NAME}\r?\n)"
 _NUMBER = r"[0-9](?:\.*(?:[0-9]|[eE][+-]?[0-9]))*"
 
-# The numbers of the groups in a master expression, by their names.
+# Numbers of the groups in a master expression.
 _G_NAME, _G_STRING, _G_MARK, _G_NEWLINE, _G_NUMBER, _G_STEPS, _G_HEREDOC, _G_QUOTE, _G_SLASH, _G_END = range(1, 11)
 
 _TYPES = {
@@ -64,15 +63,16 @@ _TYPES = {
     "}": "RBRACE",
     "~}": "TEMPLATE_CLOSE",
 }
-_BEFORE_SPLAT = tuple("*\r\n\t #/")  # tokens that may follow the bracket of a splat
+_BEFORE_SPLAT = tuple("*\r\n\t #/")  # what may follow the opening bracket of a splat
 _KEYWORDS = {"for": "FOR", "in": "IN", "if": "IF"}
 
 
 class _Patterns:
-    """The compiled expressions, one with and one without block comments.
+    """The master expressions, with or without block comments.
 
-    After a `/*` that is never closed, the lexer continues without block comments, so that the search for the end is not
-    repeated."""
+    After a `/*` that is never closed, the lexer continues without block comments, so that it does not search for the
+    end again.
+    """
 
     def __init__(self, comments: bool) -> None:
         comment = _COMMENT if comments else ""
@@ -91,7 +91,7 @@ class _Patterns:
         self.directive = re.compile(rf"%\{{~?{skip_lines}({keywords})(?!{_NAME_GOES_ON})", re.ASCII).match
 
 
-# compiled on first use, because a configuration from the cache does not need them
+# compiled on first use, because cached configurations do not need them
 _with_comments: _Patterns | None = None
 _without_comments: _Patterns | None = None
 _quoted_text = re.compile(rf"{_QUOTED}++").match
@@ -110,15 +110,14 @@ def _patterns(comments: bool) -> _Patterns:
 
 
 def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
-    """All tokens of a text from an offset on, the last of type `$END`.
-
-    `mode` is BODY for a file, BRACKETS for an expression alone, BARE for a template alone."""
+    """All tokens from an offset, ending with `$END`. `mode` is BODY for a file, BRACKETS for an expression, BARE for a
+    template."""
     tokens: list[Token] = []
     add = tokens.append
     pos = start
     stack = [mode]
-    markers: list[str] = []  # the markers of the open heredocs
-    line_start: list[bool] = []  # whether each open heredoc ends with a marker at the start of a line
+    markers: list[str] = []  # markers of the open heredocs
+    line_start: list[bool] = []  # whether the marker of each open heredoc must be at the start of a line
     patterns = _patterns(True)
     match = patterns.lines if mode < BRACKETS else patterns.no_lines
     types, keywords, ascii_only = _TYPES, _KEYWORDS, text.isascii()
@@ -127,7 +126,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
     while True:
         if mode < QUOTED:
             m = match(text, pos)
-            assert m is not None  # the last groups match any text, including empty text
+            assert m is not None  # the last groups match any text, even empty text
             group = m.lastindex
             at = m.start(group)  # type: ignore[arg-type]
             pos = m.end()
@@ -135,7 +134,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
             if group == _G_NAME:
                 if not ascii_only and not value.isascii():
                     end = _name_end(value)
-                    if end < len(value):  # an invalid character inside a name: the part before it stays a name
+                    if end < len(value):  # an invalid character inside a name: the part before it is a name
                         pos = at + max(end, 1)
                         value = value[: max(end, 1)]
                         if end == 0:
@@ -144,7 +143,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 if value in keywords:
                     add((keywords[value], value, at))
                 elif "." in value:
-                    # `[for.x` begins an incorrect for expression, not a path
+                    # `[for.x` is the beginning of an incorrect for expression, not a path
                     add(("PATH" if value[:4] != "for." else "FOR_PATH", value, at))
                 else:
                     add(("NAME", value, at))
@@ -166,7 +165,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 elif kind == "LBRACKET" or kind == "LPAREN":
                     if mode != BODY:
                         if mode < BRACKETS and kind == "LBRACKET" and text[pos : pos + 1] in _BEFORE_SPLAT:
-                            # `[*]` may not be split over lines, unlike everything else in brackets.
+                            # unlike other brackets, `[*]` must not contain line breaks
                             splat = patterns.splat(text, pos)
                             if splat and not patterns.splat_in_line(text, pos):
                                 add((kind, value, at))
@@ -182,7 +181,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                         stack.append(mode)
                         match = patterns.no_lines
                 elif kind == "RBRACE" or (kind == "TEMPLATE_CLOSE" and INTERPOLATION in stack):
-                    # the brackets that are not closed inside the braces
+                    # leave brackets that are not closed inside the braces
                     while len(stack) > 1 and stack[-1] == BRACKETS:
                         stack.pop()
                     if stack[-1] == INTERPOLATION:
@@ -255,7 +254,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 while text[end : end + 1] in ("\r", "\n"):
                     end += 1
                 add(("QUOTED_NEWLINE", text[pos:end], pos))
-                # The string most likely ends here: continue in the surrounding mode that permits newlines.
+                # the string most likely ends here: continue in the nearest mode that permits newlines
                 while len(stack) > 1 and stack[-1] not in (BODY, VALUE, OBJECT, HEREDOC, BARE):
                     stack.pop()
                 mode = stack[-1]
@@ -298,7 +297,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 pos = m.end()
                 continue
             char = text[pos : pos + 1]
-            if char == "\r":  # a carriage return without a line feed: OpenTofu treats the rest as text
+            if char == "\r":  # as in OpenTofu, everything after a carriage return without line feed is text
                 add(("TEXT", text[pos:], pos))
                 pos = len(text)
                 continue
@@ -325,7 +324,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
 
 
 def simple_tokens(token: Token) -> list[Token]:
-    """The simple tokens in a fused token, so that a mistake inside it is reported at its position."""
+    """Split a fused token, so that a mistake inside it is reported at its position."""
     kind, value, at = token
     if kind in ("PATH", "STEPS", "FOR_PATH"):
         parts: list[Token] = []
@@ -344,8 +343,8 @@ def simple_tokens(token: Token) -> list[Token]:
 
 
 def _name_end(text: str) -> int:
-    """The length of the longest prefix of a text that consists of names joined by dots, with Unicode's definition of
-    identifiers (ID_Start, ID_Continue, and `-`)."""
+    """The length of the longest prefix that consists of names joined by dots. Names are Unicode identifiers (ID_Start,
+    ID_Continue, and `-`)."""
     start = True
     for i, char in enumerate(text):
         if char == "." and not start:
@@ -369,11 +368,10 @@ def _in_name(char: str, start: bool) -> bool:
     )
 
 
-# Finds the end of a quoted string that is not closed on its line.
+# Unclosed strings.
 #
-# A string that is not closed on its line ends at the next quote in the file, so that from there on code is read as
-# strings and strings as code. Every line break within these strings is reported as a separate mistake, at the position
-# where OpenTofu reports it.
+# A string that is not closed on its line ends at the next quote in the file; after that, code is read as strings and
+# strings as code. As in OpenTofu, every line break in these strings is reported.
 
 
 _IN_STRING = re.compile(r'\\.|\$\$\{|%%\{|[$%]\{~?|"|(?:\r?\n)+', re.S)
@@ -383,9 +381,9 @@ _OUTSIDE = re.compile(
 
 
 def line_breaks(text: str, start: int) -> list[tuple[int, int]]:
-    """The line breaks within strings in [start, end), if a string is open at `start`."""
+    """The line breaks in strings within [start, end), if a string is open at `start`."""
     breaks: list[tuple[int, int]] = []
-    open_: list[str] = ['"']  # the quotes, sequences and braces that are open
+    open_: list[str] = ['"']  # open quotes, sequences and braces
     at = start
     while True:
         in_string = bool(open_) and open_[-1] == '"'

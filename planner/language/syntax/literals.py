@@ -1,4 +1,4 @@
-"""The content of literals: escapes, the normal form of strings, and numbers."""
+"""The content of literals: escapes, normalization of strings, and numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.foundation.values.value import UNKNOWN, number_from_text
 
-# a report: the kind of mistake (a key of mistakes.LITERAL), the text, start, end
+# reports a mistake: its kind (a key of mistakes.LITERAL), the text, start and end
 Complain = Callable[[str, str, int, int], None]
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}|.)|\$\$\{|%%\{", re.DOTALL)
@@ -17,7 +17,7 @@ _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 
 def quoted_text(raw: str, at: int, complain: Complain) -> str:
-    """The text between quotes, with its escapes resolved. `at` is the offset of the text, for reports of mistakes."""
+    """Resolve the escapes in the text between quotes. `at`: the offset of the text, for reports."""
 
     def resolve(match: re.Match[str]) -> str:
         sequence = match[0]
@@ -45,17 +45,17 @@ def quoted_text(raw: str, at: int, complain: Complain) -> str:
 
 
 def heredoc_text(raw: str) -> str:
-    """A line of a heredoc or template file, in which only `$${` and `%%{` are special."""
+    """Resolve `$${` and `%%{`, the only escapes in heredocs and template files."""
     return raw.replace("$${", "${").replace("%%{", "%{") if "{" in raw else raw
 
 
 def normal(text: str) -> str:
-    """The normal form of strings in the language (Unicode NFC)."""
+    """Normalize to NFC, the normal form of strings in the language."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def number(text: str, at: int, complain: Complain) -> Any:
-    """The value of a number literal; unknown, with a report, if its dots and exponents do not form a number."""
+    """A number literal; UNKNOWN if its dots and exponents are invalid (reported)."""
     try:
         return number_from_text(text)
     except ValueError:

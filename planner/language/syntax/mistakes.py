@@ -1,20 +1,20 @@
 """Messages for syntax mistakes: a table by the position in the grammar and the next token.
 
-Every entry has an example in which « and » enclose the text to which the message refers; the tests parse all examples.
-The entry for the token `*` applies to all tokens that have no entry of their own at this position. `echo` marks
-mistakes that may be consequences of another mistake; they are not reported until the parser has recovered."""
+In the example of each entry, « and » enclose the text to which the message refers; tests parse all examples. Entries
+for the token `*` apply to tokens without an entry of their own. `echo` marks mistakes that may be consequences of
+another one; they are not reported until the parser has recovered."""
 
 from __future__ import annotations
 
 from planner.language.syntax.lexer import Token
 
 # The text to which a message refers: `token`, the unexpected token; `next`, the token after it; `name`, the name before
-# it; `name_to_token`, both; `top`, the token before it; `opening`, the bracket that is still open; `closing`, the
-# bracket that closes it; `call`, a function's name and parenthesis; `text`, the beginning of a template.
+# it; `name_to_token`, from the name to the token; `top`, the token before it; `opening`, the open bracket; `closing`,
+# the bracket that closes it; `call`, a function's name and parenthesis; `text`, the beginning of a template.
 
 
 class Mistake:
-    """An entry in the table of mistakes: how a mistake is recognized, and its message."""
+    """An entry: how a mistake is recognized, and its message."""
 
     __slots__ = ("code", "detail", "echo", "example", "place", "subject", "summary", "tokens")
 
@@ -546,7 +546,6 @@ _TABLE = {(place, kind): m for m in MISTAKES for place in m.place.split() for ki
 
 
 def find(place: str, kind: str) -> Mistake:
-    """The entry for a place and the type of a token."""
     mistake = _TABLE.get((place, kind))
     if mistake is None:
         mistake = _TABLE.get(("anywhere", kind)) or _TABLE[place, "*"]
@@ -554,7 +553,7 @@ def find(place: str, kind: str) -> Mistake:
 
 
 def invalid(text: str) -> tuple[str, str, str]:
-    """Code, summary and detail of the message for a character that the language does not use."""
+    """Code, summary and detail for a character that the language does not use."""
     char = text[:1]
     if "\ud800" <= char <= "\udfff":
         return "syntax.encoding", "Not UTF-8", "The file is not valid UTF-8 here. Save it in UTF-8."
@@ -563,7 +562,7 @@ def invalid(text: str) -> tuple[str, str, str]:
 
 
 def in_literal(what: str, text: str) -> tuple[str, str, str]:
-    """Code, summary and detail of the message for a mistake inside a literal or template."""
+    """Code, summary and detail for a mistake in a literal or template."""
     code, summary, detail = _LITERAL[what]
     if text.startswith("DIRECTIVE_"):
         text = text.removeprefix("DIRECTIVE_").lower()
@@ -572,7 +571,6 @@ def in_literal(what: str, text: str) -> tuple[str, str, str]:
 
 
 def describe(token: Token) -> str:
-    """The description of a token in a message."""
     kind, text, _ = token
     if kind == "$END" or (kind == "NEWLINE" and not text):
         return "the end"

@@ -1,12 +1,12 @@
-"""Expressions for sets of vertices, as typed on a command line:
+"""Parses expressions for sets of vertices, as used on the command line:
 
     deps(module.net.*) & rdeps(terraform_data.a) - data.*
 
 A name is an address, a vertex (`module.net (close)`, or in quotes), or a pattern with `*` (any text) and `?` (one
-character). Inside brackets, `*` and `?` are literal. `+` is the union, `&` the intersection, `-` the difference; all
-have the same precedence, from left to right. A space is required before `-`, because names may contain it. Verbs take
-sets as arguments; `deps` and `rdeps` also take a depth: `deps(root, 2)`. If the caller allows it, a comma denotes the
-union, too: `deps(a, b)`."""
+character). Inside brackets, `*` and `?` are literal. `+` is the union, `&` the intersection and `-` the difference; all
+have the same precedence and are evaluated from left to right. Because names may contain `-`, the operator requires a
+space before it. Verbs take sets as arguments; `deps` and `rdeps` also take a depth: `deps(root, 2)`. If the caller
+allows it, a comma is a union, too: `deps(a, b)`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
 
-VERBS = {"deps": 1, "rdeps": 1, "somepath": 2, "allpaths": 2, "blast": 1}
-"""the number of arguments of each verb"""
+VERBS = {"deps": 1, "rdeps": 1, "somepath": 2, "allpaths": 2, "blast": 1}  # number of arguments of each verb
 WITH_DEPTH = ("deps", "rdeps")
 MOST_NESTED = 100
 
@@ -35,7 +34,7 @@ class SetName:
 
 @frozen
 class SetCall:
-    """A verb of sets. `depth` limits the distance; None: unlimited."""
+    """A verb. `depth` limits the distance; None: unlimited."""
 
     verb: str
     arguments: tuple[NodeSet, ...]
@@ -45,7 +44,7 @@ class SetCall:
 
 @frozen
 class Combination:
-    """The set `first`; each further set is added (+), intersected (&) or subtracted (-), in order."""
+    """The set `first`, to which the other sets are added (+), intersected (&) or subtracted (-) in order."""
 
     first: NodeSet
     others: tuple[tuple[str, NodeSet], ...]
@@ -69,8 +68,8 @@ _BLANK = re.compile(r"\s*")
 def parse_node_set(
     text: str, what: str = "vertices", verbs: Mapping[str, int] = VERBS, commas_unite: bool = False
 ) -> NodeSet:
-    """The expression that a text contains. `what`: the plural of the members of its sets, for messages; `verbs`: the
-    verbs that are allowed. Raises Failure with the position of the first mistake."""
+    """`what`: the plural of the sets' members, for messages. `verbs`: the allowed verbs. Raises Failure with the
+    position of the first mistake."""
     return _NodeSetReader(Source("<query>", text), what, verbs, commas_unite).read()
 
 
@@ -92,7 +91,6 @@ class _NodeSetReader:
         return nodes
 
     def advance(self) -> None:
-        """Go to the next token."""
         self.end = self.at
         self.start = _BLANK.match(self.text, self.at).end()  # type: ignore[union-attr]
         match = _TOKEN.match(self.text, self.start)

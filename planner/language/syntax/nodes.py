@@ -1,9 +1,8 @@
-"""The typed syntax of expressions: the output of `parse` and the input of every later stage. Attributes and blocks:
-body.
+"""Typed syntax of expressions. planner.language.syntax.body has attributes and blocks.
 
 Nodes are slotted, compared by identity and never changed after parsing. `start` and `end` are code point offsets into
-the text of the file (`Source`), end exclusive. An expression does not refer to its file; the `Attribute` or `Block`
-that contains it does (`source`)."""
+the text of the file (`Source`); the end is exclusive. An expression does not refer to its file; the `Attribute` or
+`Block` around it does (`source`)."""
 
 # ruff: noqa: RUF023 (slots are in the order of the constructor's arguments)
 
@@ -13,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 
 class SyntaxNode:
-    """The base of nodes: slots, construction by position in the order of the slots, and a compact pickled form for the
-    parse cache.
+    """The base class of nodes: slots, a constructor with the slots in order, and a compact pickled form for the parse
+    cache.
 
-    `compiled` belongs to the evaluator: it is not set until an expression is first evaluated, and is never pickled."""
+    `compiled` is set by the evaluator on first evaluation, and is never pickled.
+    """
 
     __slots__ = ("start", "end", "compiled")
     start: int
@@ -36,8 +36,8 @@ class SyntaxNode:
 
 
 def node_class(cls: type) -> type:
-    """Generate __init__(slots..., start, end) for a node class, and the __reduce__ that pickles its arguments: both are
-    ten times as fast as generic code."""
+    """Generate __init__(slots..., start, end), and a __reduce__ that pickles these arguments: ten times as fast as
+    generic code."""
     fields = (*cls.__slots__, "start", "end")  # type: ignore[attr-defined]
     body = "".join(f"    self.{f} = {f}\n" for f in fields)
     values = ", ".join(f"self.{f}" for f in fields)
@@ -57,8 +57,8 @@ def node_class(cls: type) -> type:
 
 @node_class
 class Literal(SyntaxNode):
-    """`true`, `false`, `null`, a number, or a quoted string without interpolation. `value` is a value of the language
-    (planner.foundation.values.value): bool, str, number, or NULL."""
+    """`true`, `false`, `null`, a number, or a quoted string without interpolation. `value`: bool, str, number or NULL
+    (planner.foundation.values.value)."""
 
     __slots__ = ("value",)
     value: Any
@@ -66,21 +66,21 @@ class Literal(SyntaxNode):
 
 @node_class
 class Variable(SyntaxNode):
-    """A root name without steps: `x`. Names with steps are Traversal nodes."""
+    """A root name without steps: `x`. A name with steps is a Traversal."""
 
     __slots__ = ("name",)
     name: str
 
 
 class GetAttr(SyntaxNode):
-    """A step `.name` of a traversal; it starts at the dot."""
+    """A step `.name` of a traversal, starting at the dot."""
 
     __slots__ = ("name",)
     name: str
 
 
 class GetIndex(SyntaxNode):
-    """A step `[key]` with a literal key (str or number), or the legacy form `.0`; it starts at the bracket or dot."""
+    """A step `[key]` with a literal key (str or number), or the legacy form `.0`, starting at the bracket or dot."""
 
     __slots__ = ("key",)
     key: Any
@@ -93,7 +93,7 @@ Step: TypeAlias = GetAttr | GetIndex
 
 @node_class
 class Traversal(SyntaxNode):
-    """`root.a.b[0]["k"]`: a root name and at least one constant step (a variable index is an Index node)."""
+    """`root.a.b[0]["k"]`: a root name and at least one constant step. An index with a variable is an Index."""
 
     __slots__ = ("root", "root_end", "steps")
     root: str
@@ -122,8 +122,8 @@ class Index(SyntaxNode):
 
 @node_class
 class Splat(SyntaxNode):
-    """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is the expression that is applied to every
-    element; inside it, an `Element` node represents the element. `marker` is the offset of the step with the star."""
+    """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is evaluated for every element, which
+    `Element` represents inside it. [marker_start, marker_end) is the step with the star."""
 
     __slots__ = ("source", "each", "kind", "marker_start", "marker_end")
     source: Expression
@@ -142,8 +142,8 @@ class Element(SyntaxNode):
 
 @node_class
 class Template(SyntaxNode):
-    """A quoted template or heredoc with at least one interpolation or directive (or with several literal parts).
-    In a heredoc, flush indentation and strip markers have already been applied."""
+    """A quoted template or heredoc with at least one interpolation or directive, or with several literal parts. In a
+    heredoc, indentation and strip markers are already processed."""
 
     __slots__ = ("parts",)
     parts: tuple[Expression, ...]  # Literal strings, and expressions whose values are converted to strings
@@ -151,7 +151,7 @@ class Template(SyntaxNode):
 
 @node_class
 class Wrap(SyntaxNode):
-    """`"${expr}"` without other text: the value of expr, whatever its type is."""
+    """`"${expr}"` without other text: the value of expr, of any type."""
 
     __slots__ = ("expr",)
     expr: Expression
@@ -180,7 +180,7 @@ class TemplateFor(SyntaxNode):
 
 @node_class
 class Parens(SyntaxNode):
-    """`(expr)`: kept because `{(k) = v}` and error ranges depend on it."""
+    """`(expr)`. Kept because `{(k) = v}` and error ranges depend on it."""
 
     __slots__ = ("expr",)
     expr: Expression
@@ -217,8 +217,8 @@ class Conditional(SyntaxNode):
 
 @node_class
 class Call(SyntaxNode):
-    """`name(args)`; for `provider::a::f(x)` it contains the whole name. `expand`: whether the last argument is followed
-    by `...`."""
+    """`name(args)`. In `provider::a::f(x)`, the name is `provider::a::f`. `expand`: whether `...` follows the last
+    argument."""
 
     __slots__ = ("name", "name_end", "arguments", "expand", "open", "close")
     name: str
@@ -238,7 +238,7 @@ class Tuple(SyntaxNode):
 
 
 class ObjectItem(SyntaxNode):
-    """`key = value` in an object constructor. A bare identifier as key is a Literal string with `bare` True."""
+    """`key = value` in an object. A bare identifier as key is a Literal string with `bare` True."""
 
     __slots__ = ("key", "bare", "value")
     key: Expression

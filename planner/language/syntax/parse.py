@@ -1,7 +1,5 @@
-"""Parses configuration files, expressions and templates in native syntax.
-
-Every function returns the readable part and the problems; it never raises.
-"""
+"""Parses configuration files, expressions and templates in native syntax. The functions return the readable part and
+the problems, and never raise."""
 
 from __future__ import annotations
 
@@ -23,14 +21,13 @@ from planner.language.syntax.tables import Row, Tables, load_tables, run
 
 STARTS = ("file", "expression", "template")
 FileBody = NativeBody
-_CONTEXTUAL = dict.fromkeys(("FOR", "IN", "IF"), "NAME")
-"""keywords that are treated as names where only a name is possible"""
+_CONTEXTUAL = dict.fromkeys(("FOR", "IN", "IF"), "NAME")  # keywords that are names where only a name is possible
 
 _tables: Tables | None = None
 
 
 def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[FileBody, list[Diagnostic]]:
-    """The body of a configuration file, or of the tokens of one. Reading continues after a mistake, so that several
+    """The body of a configuration file, optionally from its tokens. After a mistake, parsing continues, so that several
     mistakes are reported; the body contains all complete parts."""
     body, diagnostics = _parse(source, "file", 0, lexer.BODY, tokens)
     if body is None:
@@ -39,15 +36,14 @@ def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[Fil
 
 
 def parse_expression(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
-    """One expression, from an offset to the end of the text; newlines are allowed anywhere. None if the expression has
-    a mistake."""
+    """An expression from an offset to the end of the text. Newlines are allowed anywhere. None if there is a
+    mistake."""
     expression, diagnostics = _parse(source, "expression", start, lexer.BRACKETS)
     return (None if has_errors(diagnostics) else expression), diagnostics
 
 
 def parse_template(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
-    """A template without quotes around it, as in a template file or a JSON string. None if the template has a
-    mistake."""
+    """A template without quotes, as in a template file or a JSON string. None if there is a mistake."""
     expression, diagnostics = _parse(source, "template", start, lexer.BARE)
     return (None if has_errors(diagnostics) else expression), diagnostics
 
@@ -74,7 +70,7 @@ def _parse(
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """A context without garbage collection: a parse creates many objects and no garbage."""
+    """A context without garbage collection, because parsing creates many objects and no garbage."""
     paused = gc.isenabled()
     gc.disable()
     try:

@@ -1,8 +1,9 @@
-"""Recovery of the parser from a mistake: it determines the position of the mistake in the grammar, reports the mistake,
-and resumes. The parser's stack identifies the position. First, productions that only lack the following token are
-reduced. After these reductions, the symbol on top of the stack names the part that was read last, and the nearest open
-bracket below it names the part around that. Next, the rest of each open bracket is skipped, from the inside out, and
-after that the rest of the line; complete parts stay in the tree."""
+"""Recovery of the parser: after a mistake, it determines the position in the grammar, reports the mistake, and resumes.
+
+The stack of the parser identifies the position. First, productions that lack only the next token are reduced. The
+symbol on top of the stack then names the last part, and the nearest open bracket below it names the surrounding part.
+To resume, the rest of each open bracket is skipped, from the inside out, and then the rest of the line. Complete parts
+are kept in the tree."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from planner.language.syntax.nodes import Literal, Splat
 from planner.language.syntax.tables import SYMBOL, Row
 from planner.language.syntax.template import Sequence
 
-_MOST = 100  # the number of mistakes that are reported for one source
+_MOST = 100  # the maximum number of mistakes reported for one source
 _CLOSERS = {
     "LPAREN": "RPAREN",
     "LBRACKET": "RBRACKET",
@@ -31,8 +32,7 @@ _CLOSERS = {
 _CLOSING = frozenset(_CLOSERS.values())
 _BRACKETS = ("LPAREN", "LBRACKET", "LBRACE")
 
-# The position in the grammar, by the symbol on top of the stack. If the symbol does not suffice, _place() distinguishes
-# the cases.
+# The position in the grammar by the symbol on top of the stack; _place() distinguishes further cases.
 _PLACES = {
     "": "body",
     "items": "body",
@@ -80,40 +80,40 @@ _AFTER_EXPRESSION = {
     "INTERPOLATE": "interpolation_end",
     "DIRECTIVE_IF": "directive_end",
 }
-# Symbols that are not reduced, whatever the next token is: the end of the input, and the name of an item that may not
-# be a block's type.
+# (left side, size) of productions that are not reduced before recovery: ends of the input, and the name of an item that
+# may not be a block type.
 _NOT_FORCED = {("file", 1), ("file", 2), ("template", 1), ("header", 1)}
 
 
 class ParseRecovery:
-    """Handles the mistakes of one run of the parser; states, values and tokens are the lists of that run."""
+    """Handles the mistakes of one run of the parser, with the stacks and tokens of that run."""
 
     def __init__(self, builder: Builder, tokens: list[Token], states: list[Row], values: list[Any]) -> None:
         self.builder = builder
         self.tokens = tokens
         self.states = states
         self.values = values
-        self.silent = False  # whether it is uncertain that further errors are real
+        self.silent = False  # whether further errors may not be real
         self.count = 0
-        self.reported = -1  # the offset of the token that was reported last
+        self.reported = -1  # offset of the last reported token
         self.last = (-1, -1)
         self.told_semicolon = False
-        self.is_lost = False  # whether a mistake may be the cause of later ones
-        self.breaks: list[tuple[int, int]] = []  # the lines whose end is inside a quoted string
+        self.is_lost = False  # whether a mistake may cause later ones
+        self.breaks: list[tuple[int, int]] = []  # line breaks inside quoted strings
 
     def at(self, index: int) -> int:
-        """Handle the token at an index, which the state on top of the stack does not accept. Returns the index of the
-        token at which to continue, or -1 to stop."""
+        """Handle the token at an index, which the current state does not accept. Returns the index of the next token,
+        or -1 to stop."""
         token = self.tokens[index]
         parts = simple_tokens(token)
-        if len(parts) > 1 or parts[0][0] != token[0]:  # search for the mistake inside the label
+        if len(parts) > 1 or parts[0][0] != token[0]:  # look for the mistake inside the label
             self.tokens[index : index + 1] = parts
             return index
         self._reduce()
         if self._symbol() == "NAME" and token[0] == "QUOTE_OPEN" and "header" in self.states[-2]:
             self._push("header", self.builder.header([self._pop()]))
         here = (index, len(self.states))
-        if self.last == here:  # no progress, which is only possible if this module has a defect
+        if self.last == here:  # no progress: only possible if this module has a defect
             return index + 1 if index + 1 < len(self.tokens) else -1
         self.last = here
         place = self._place()
@@ -125,12 +125,11 @@ class ParseRecovery:
     # ------------------------------------------------------------ where
 
     def _symbol(self, depth: int = 0) -> str:
-        """The symbol that is `depth` below the top of the stack."""
         position = len(self.states) - 1 - depth
         return self.states[position][SYMBOL] if position >= 0 else ""
 
     def _reduce(self) -> None:
-        """Reduce all productions that are complete for any following token."""
+        """Reduce all productions that are complete for any next token."""
         while True:
             row = self.states[-1]
             counts: dict[int, int] = {}
@@ -178,7 +177,7 @@ class ParseRecovery:
         return _PLACES[top]
 
     def _opening(self) -> tuple[str, int]:
-        """The nearest open bracket and its position in the stack; ("", 0) if there is none."""
+        """The nearest open bracket and its stack position, or ("", 0)."""
         for position in range(len(self.states) - 1, 0, -1):
             symbol = self.states[position][SYMBOL]
             if symbol in _CLOSERS:
@@ -186,7 +185,6 @@ class ParseRecovery:
         return "", 0
 
     def _in_quotes(self) -> bool:
-        """Whether the innermost template is between quotes."""
         templates = ("QUOTE_OPEN", "HEREDOC_OPEN")
         symbols = [row[SYMBOL] for row in self.states if row[SYMBOL] in templates]
         return bool(symbols) and symbols[-1] == "QUOTE_OPEN"
@@ -201,8 +199,8 @@ class ParseRecovery:
         elif kind in ("FOR", "IN", "IF"):
             kind = "NAME"
         elif kind == "QUOTE_OPEN" and place == "interpolation_end" and not self._in_quotes():
-            kind = "STRING"  # no template can end at this place
-        if place == "header" and kind == "QUOTE_OPEN":  # search for the mistake in the label
+            kind = "STRING"  # no template can end here
+        if place == "header" and kind == "QUOTE_OPEN":  # look for the mistake in the label
             while self.tokens[index + 1][0] == "TEXT":
                 index += 1
             token = self.tokens[index + 1]
@@ -216,18 +214,17 @@ class ParseRecovery:
         if self.silent or token[2] == self.reported:
             return
         if self.breaks and token[2] >= self.breaks[0][0]:
-            self.silent = True  # from here on, it is uncertain whether text is inside a string
+            self.silent = True  # after this, it is uncertain whether text is inside a string
         if kind == "INVALID":  # tokens that are invalid at any position
             self.reported = token[2]
             if text != ";" or not self.told_semicolon:
                 self.builder.report(*mistakes.invalid(text), *_extent(token))
             self.told_semicolon = self.told_semicolon or text == ";"
-            if text == "*":  # the brackets and star of a splat on several lines
+            if text == "*":  # a splat on several lines
                 self.count += 1
                 return
-        # A line that does not begin with a name, a missing brace or an incomplete directive is most likely a
-        # consequence of an earlier mistake. After a complete expression, an earlier missing colon does not explain the
-        # problem.
+        # a line that does not begin with a name, a missing brace or an incomplete directive is most likely a
+        # consequence of an earlier mistake; after a complete expression, an earlier missing colon is not the cause
         if entry.echo and (self.is_lost if place == "expression_end" else self.count):
             return
         self.count += 1
@@ -242,8 +239,7 @@ class ParseRecovery:
         self.builder.report(entry.code, entry.summary, detail, start, end)
 
     def _broken_strings(self, index: int) -> None:
-        """Report a string that continues after the end of its line. The error is reported for every line that this
-        string, or a string that results from it, reaches."""
+        """Report each line break in a string that is not closed on its line, and in the strings that result from it."""
         token = next((t for t in self.tokens[index:] if t[0] == "QUOTED_NEWLINE"), None)
         if token is None:
             return
@@ -259,7 +255,7 @@ class ParseRecovery:
                 if splat.kind == "attr":  # OpenTofu reports the place of the star in this case
                     return splat.marker_end - 1, splat.marker_end
             return _extent(token)
-        if subject == "closing":  # OpenTofu reports the place of the continuation
+        if subject == "closing":  # OpenTofu reports the position of the continuation
             index, is_closed = self._skip(index, "LBRACKET")
             return _extent(self.tokens[index - 1 if is_closed else index])
         if subject == "next":
@@ -275,7 +271,7 @@ class ParseRecovery:
             return self.values[position - 2][1], opening[2] + 1
         if subject == "opening":
             return opening[2], opening[2] + 1
-        # for the key "text": the first token of the template that contains the interpolation
+        # "text": the first token of the template around the interpolation
         while self.states[position][SYMBOL] not in ("QUOTE_OPEN", "HEREDOC_OPEN", ""):
             position -= 1
         after = self.values[position - 1][2] + len(self.values[position - 1][1]) if position else 0
@@ -319,8 +315,7 @@ class ParseRecovery:
         return -1
 
     def _closes(self, index: int) -> bool:
-        """Whether a brace after an argument probably closes the block: this is so if the following text is not indented
-        further."""
+        """Whether a brace after an argument probably closes the block: the text after it is not indented further."""
         symbol, position = self._opening()
         if symbol != "LBODY" or self.tokens[index + 1][0] not in ("NEWLINE", "$END"):
             return False
@@ -332,12 +327,11 @@ class ParseRecovery:
         return offset - self.builder.source.text.rfind("\n", 0, offset)
 
     def _cut(self, position: int) -> None:
-        """Drop everything on the stack from a position on."""
         del self.states[position:], self.values[position - 1 :]
 
     def _end_string(self, index: int) -> int:
-        """Handle a string that is not closed on its line: drop the string and everything around it on that line. The
-        lexer has gone back to the object or body around it."""
+        """Drop a string that is not closed on its line, and everything around it on that line. The lexer has already
+        returned to the object or body around the string."""
         while True:
             symbol, position = self._opening()
             if symbol in ("", "LBODY", "LBRACE", "HEREDOC_OPEN"):
@@ -355,9 +349,9 @@ class ParseRecovery:
         return self._end_item("", index + 1) if "items" in self.states[0] else -1
 
     def _end_sequence(self, symbol: str, position: int, index: int) -> int:
-        """Continue in the template, after the sequence that contains the mistake."""
+        """Continue in the template after the sequence with the mistake."""
         opening = self.values[position - 1]
-        closing = self.tokens[index]  # messages about the sequence end at its brace
+        closing = self.tokens[index]  # the span of messages about the sequence ends at its brace
         index = self._after(index, "TEMPLATE_CLOSE")
         named = symbol != "DIRECTIVE_FOR" or self._has_above(position, "IN")
         self._cut(position)
@@ -374,12 +368,12 @@ class ParseRecovery:
         return any(row[SYMBOL] == symbol for row in self.states[position:])
 
     def _end_item(self, place: str, index: int) -> int:
-        """Complete the readable part of an item of a body, and go to the end of its line."""
+        """Complete the readable part of an item of a body, and skip to the end of its line."""
         symbols = [row[SYMBOL] for row in self.states]
         base = max((i for i, s in enumerate(symbols) if s in ("items", "NEWLINE", "LBODY")), default=0)
         above = symbols[base + 1 :]
         if symbols[base] == "LBODY" and (above or place == "line_block"):
-            self.silent = self.silent or place != "line_end"  # OpenTofu continues after a later closing brace
+            self.silent = self.silent or place != "line_end"  # OpenTofu resumes only after a later closing brace
             return self._end_line_block(base, index)
         if place == "body":
             return self._bad_item(index)
@@ -402,12 +396,12 @@ class ParseRecovery:
         return index
 
     def _unknown_attribute(self, name: str, at: int) -> Attribute:
-        """Keep an argument whose value contains the mistake."""
+        """An argument whose value contains the mistake."""
         value = _unknown(at + len(name))
         return Attribute(name, at + len(name), value, self.builder.source, at, value.end)
 
     def _end_line_block(self, base: int, index: int) -> int:
-        """A block on one line that does not contain exactly one argument: skip to its closing brace."""
+        """Skip to the end of a block on one line that does not contain exactly one argument."""
         opening = self.values[base - 1]
         items = [v for v in self.values[base:] if v.__class__ is Attribute]
         if [row[SYMBOL] for row in self.states[base + 1 : base + 3]] == ["NAME", "EQUAL"]:
@@ -424,7 +418,7 @@ class ParseRecovery:
         return index
 
     def _bad_item(self, index: int) -> int:
-        """Handle a token that cannot begin an item: skip the rest of the block or, outside of blocks, of the line; at
+        """Handle a token that cannot begin an item: skip the rest of the block or, outside of blocks, of the line. At
         the end of the file, close the open blocks."""
         if self._symbol() != "items":
             self._push("items", [])
@@ -442,8 +436,7 @@ class ParseRecovery:
         return index + 1 if self.tokens[index][0] == "NEWLINE" else index
 
     def _line_end(self, index: int) -> int:
-        """The index of the token that ends the line; brackets that are opened on the way are skipped with their
-        content."""
+        """The index of the token that ends the line. Brackets opened on this line are skipped with their content."""
         expected: list[str] = []
         while True:
             kind = self.tokens[index][0]
@@ -457,7 +450,7 @@ class ParseRecovery:
             index += 1
 
     def _skip(self, index: int, opening: str) -> tuple[int, bool]:
-        """The index after the bracket that closes an open one (or of the end), and whether such a bracket exists."""
+        """The index after the bracket that closes `opening` (or of the end), and whether there is one."""
         closing, nested = _CLOSERS[opening], 0
         while True:
             kind = self.tokens[index][0]
@@ -488,12 +481,12 @@ class ParseRecovery:
 
 
 def _unknown(at: int) -> Literal:
-    """The node for an expression that could not be read."""
+    """The node for an unreadable expression."""
     return Literal(UNKNOWN, at, at)
 
 
 def _extent(token: Token) -> tuple[int, int]:
-    """Where a token begins and ends; for a run of line ends, only the first one."""
+    """Start and end of a token; of several line breaks, only the first one."""
     kind, text, at = token
     if kind == "NEWLINE":
         newline = text.find("\n")

@@ -1,9 +1,9 @@
-"""The standard layout of rule files and files of cases.
+"""The standard format of rule files and files of cases.
 
-The author decides where to break a line, as long as it fits. Spaces and indentation are fixed: one space between
-literals and around operators, none inside parentheses, four before the continuation of a statement. A rule that does
-not fit into 120 columns is broken after `:-`, then between literals. Comments are kept unchanged. The result has the
-same tokens as the text, and formatting it again changes nothing."""
+The author decides where lines break, as long as they fit. Spaces and indentation are fixed: one space between literals
+and around operators, none inside parentheses, four before the continuation of a statement. A rule that exceeds 120
+columns is broken after `:-`, then between literals. Comments are not changed. The result has the same tokens as the
+text, and formatting it again does not change it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BINARY = frozenset(("=", "!=", "<", "<=", ">", ">=", "++", "+", "-", "*", "/", 
 
 @define
 class _Piece:
-    """A token or comment: its kind, its text, and the line breaks and spaces before it."""
+    """A token or comment, and the line breaks and spaces before it."""
 
     kind: str
     text: str
@@ -37,7 +37,7 @@ class _Piece:
 
 
 def format_rules(text: str) -> str:
-    """The text in the standard layout. The text must have no syntax errors."""
+    """The text must have no syntax errors."""
     return "".join(f"{line}\n" for line in _lines(list(_pieces(text))))
 
 
@@ -72,8 +72,8 @@ def _lines(pieces: list[_Piece]) -> Iterator[str]:
 
 @define
 class _State:
-    """The state at the beginning of a line: whether it is inside a statement, and whether that statement has no final
-    full stop; the number of open brackets; and whether it is the first line."""
+    """The state at the beginning of a line. `is_inside`: inside a statement. `is_directive`: that statement has no
+    final full stop. `depth`: the number of open brackets. `is_begun`: not the first line."""
 
     is_inside: bool = False
     is_directive: bool = False
@@ -81,7 +81,6 @@ class _State:
     is_begun: bool = False
 
     def follow(self, line: list[_Piece]) -> None:
-        """Update the state after a line."""
         code = [piece for piece in line if not piece.is_comment]
         for number, piece in enumerate(code):
             if not self.is_inside:
@@ -124,8 +123,7 @@ def _laid_out(line: list[_Piece], state: _State) -> Iterator[str]:
 
 
 def _outdented(line: list[_Piece], depth: int) -> int:
-    """The number of brackets that are open around the line; those that the line closes at its beginning are not
-    counted."""
+    """`depth` minus the brackets that the line closes at its beginning."""
     for piece in line:
         if piece.text not in (")", "]", "}"):
             break
@@ -134,8 +132,7 @@ def _outdented(line: list[_Piece], depth: int) -> int:
 
 
 def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
-    """A line that is too long, broken after `:-` and between literals, or between the expected rows of a case; parts
-    that cannot be broken are unchanged."""
+    """Break a line that is too long: after `:-` and between literals, or between the expected rows of a case."""
     arrow = next((n for n, piece in enumerate(line) if piece.text == ":-"), None)
     body = line
     if arrow is not None:
@@ -155,7 +152,7 @@ def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
 
 
 def _parts(body: list[_Piece]) -> Iterator[list[_Piece]]:
-    """The literals, each with the comma that follows it."""
+    """The literals, each with the comma after it."""
     depth, part = 0, []
     for piece in body:
         depth += (piece.text in "([{") - (piece.text in ")]}")
@@ -180,7 +177,7 @@ def _join_pieces(line: list[_Piece]) -> str:
 def _space(line: list[_Piece], number: int) -> str:
     before, piece = line[number - 1], line[number]
     if piece.is_comment:
-        return " " * max(piece.blanks, 1)  # the comments of several lines may be aligned
+        return " " * max(piece.blanks, 1)  # comments of several lines may be aligned
     if before.is_comment:
         return " "
     if _is_tight(line, number, before, piece):
@@ -189,7 +186,7 @@ def _space(line: list[_Piece], number: int) -> str:
 
 
 def _is_tight(line: list[_Piece], number: int, before: _Piece, piece: _Piece) -> bool:
-    """Whether two tokens are written without a space between them."""
+    """Whether there is no space between two tokens."""
     if before.text in _OPENING or before.text == "@" or piece.text in _CLOSING or piece.text in (",", "."):
         return True
     if before.text == "." and _is_dotted(line, number - 1):
@@ -199,7 +196,7 @@ def _is_tight(line: list[_Piece], number: int, before: _Piece, piece: _Piece) ->
     if piece.text == ":":
         follows = line[number + 1].text if number + 1 < len(line) else ""
         return follows != "{"
-    if before.text == "-" and piece.kind == "NUMBER":  # the minus sign of a number, or a subtraction
+    if before.text == "-" and piece.kind == "NUMBER":  # a sign, or a subtraction
         earlier = line[number - 2] if number > 1 else None
         return earlier is None or earlier.text in _BINARY or earlier.text in _OPENING or earlier.text == ","
     return False

@@ -1,8 +1,8 @@
 """Parses rule files into typed syntax.
 
-Lark compiles `grammar/datalog.lark` once (tables.py). A file is read by one regular expression, built from the
-grammar's terminals, and the loop of tables.py. Reading continues after a mistake, so that several mistakes are reported
-at a time."""
+Lark compiles `grammar/datalog.lark` once (tables.py). Files are read by one regular expression, built from the
+grammar's terminals, and by the loop of tables.py. After a mistake, parsing continues, so that several mistakes are
+reported."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ from planner.language.syntax.tables import END, Row, Tables, load_tables, run
 
 
 def parse_rules(name: str, text: str) -> tuple[RuleFile, list[Diagnostic]]:
-    """The statements of a rule file, or of a file of cases. Statements with a syntax error are left out and
-    reported."""
+    """Statements of a rule file or a file of cases. Statements with a syntax error are left out and reported."""
     reader = _RuleReader(Source(name, text))
     return RuleFile(reader.source, reader.statements()), reader.diagnostics
 
 
 def parse_query(text: str) -> tuple[list[Written], Source, list[Diagnostic]]:
-    """The literals of a question: `edge(A, "b"), not pruned(A)`, optionally with `?-` before and `.` after them."""
+    """The literals of a question: `edge(A, "b"), not pruned(A)`, optionally between `?-` and `.`."""
     reader = _RuleReader(Source("<query>", text))
     literals = reader.query()
     return literals, reader.source, [_about_question(problem) for problem in reader.diagnostics]
 
 
 def _about_question(problem: Diagnostic) -> Diagnostic:
-    """A diagnostic about a rule file, reworded for a question."""
+    """Reword a diagnostic about a rule file for a question."""
     return evolve(problem, summary=problem.summary.replace("a rule file", "a question"))
 
 
@@ -42,7 +41,7 @@ Token = tuple[str, str, int, int]  # terminal, text, start, end
 
 
 def tokens_of(text: str) -> list[Token]:
-    """All tokens of a rule file, including comments (terminal COMMENT), but without spaces and unreadable text."""
+    """Tokens of a rule file including comments (COMMENT), without spaces and unreadable text."""
     terminals = tables().terminals
     results: list[Token] = []
     for match in _lexer().finditer(text):
@@ -53,7 +52,7 @@ def tokens_of(text: str) -> list[Token]:
     return results
 
 
-_MOST_PROBLEMS = 25  # the maximum number of mistakes per file: further ones are probably consequences of these
+_MOST_PROBLEMS = 25  # the maximum number of reported mistakes per file; further ones are probably consequences
 
 
 @cache
@@ -63,7 +62,7 @@ def tables() -> Tables:
 
 @cache
 def _lexer() -> re.Pattern[str]:
-    """One expression that matches any terminal; `lastgroup` is the terminal's name."""
+    """One expression that matches any terminal; `lastgroup` is its name."""
     return re.compile(tables().terminals.pattern)
 
 
@@ -71,17 +70,17 @@ class _RuleReader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
-        self.docs: dict[int, tuple[str, int, int]] = {}  # start of the token after it -> text, start, end
-        self.unread: list[int] = []  # the positions of characters with which no token can begin
+        self.docs: dict[int, tuple[str, int, int]] = {}  # start of the next token -> (text, start, end)
+        self.unread: list[int] = []  # positions of characters with which no token can begin
         self.found: list[Statement] = []
-        self.done = 0  # the offset where the last complete statement ends, or where reading resumed
+        self.done = 0  # the end of the last complete statement, or where parsing resumed
         self.tokens = self._scan()
-        self.begun = self.failed = 0  # the first token of the incomplete statement, and the wrong token
+        self.begun = self.failed = 0  # indexes of the first token of the incomplete statement, and of the wrong token
 
     # -------- tokens
 
     def _scan(self) -> list[Token]:
-        """The tokens, `$END` last. A character that is not part of a token is reported and skipped."""
+        """The tokens, ending with `$END`. Characters that are not part of a token are reported and skipped."""
         text, terminals = self.source.text, tables().terminals
         keywords, ignored = terminals.keywords, set(terminals.ignored)
         tokens: list[Token] = []
@@ -153,7 +152,6 @@ class _RuleReader:
         return self.found
 
     def add(self, statement: Statement) -> None:
-        """Add a complete statement."""
         self.found.append(statement)
         self.done = statement.end
 
@@ -169,12 +167,12 @@ class _RuleReader:
         """Report a wrong token, and continue with the next statement."""
         self.begun, self.failed = bisect_left(self.tokens, self.done, key=lambda token: token[2]), number
         begin, failed = self.tokens[self.begun][2], self.tokens[number][2]
-        # A character in the same statement that could not be read is the cause.
+        # an unreadable character in the same statement is the cause, and is already reported
         if not any(begin <= place <= failed for place in self.unread):
             self.diagnostics.append(self._unexpected(number, states[-1]))
         at = self._resume()
         for token in self.tokens[self.begun : at]:
-            self.docs.pop(token[2], None)  # the offset of a declaration that has already been reported
+            self.docs.pop(token[2], None)  # a declaration that is already reported
         if at >= len(self.tokens) or len(self.diagnostics) >= _MOST_PROBLEMS:
             return -1
         del states[1:], values[:]
@@ -182,7 +180,7 @@ class _RuleReader:
         return at
 
     def _resume(self) -> int:
-        """The token at which the next statement begins: after a full stop, or at a directive or annotation."""
+        """The first token of the next statement: after a full stop, or a directive or annotation."""
         at = self.failed + 2 if self._begins_directive(self.failed) else max(self.failed, self.begun + 1)
         while self.tokens[at][0] != "$END":
             kind, word, start, _ = self.tokens[at]
@@ -190,14 +188,14 @@ class _RuleReader:
                 return at
             if word == ".":
                 return at + 1
-            # A name at the left margin also begins a statement, because the full stop before it may be missing.
+            # a name at the left margin also begins a statement, because the full stop before it may be missing
             if kind in ("NAME", "QUALIFIED", "IMPORT") and start and self.source.text[start - 1] == "\n":
                 return at
             at += 1
         return len(self.tokens)
 
     def _begins_directive(self, number: int) -> bool:
-        """Whether a full stop is the first character of a line and a name follows it directly, as in `.inputs edge`."""
+        """Whether a full stop is the first character of its line and a name follows immediately (`.inputs edge`)."""
         _, word, start, end = self.tokens[number]
         if word != "." or self.tokens[number + 1][0] != "NAME" or self.tokens[number + 1][2] != end:
             return False
@@ -278,7 +276,7 @@ _OTHERWISE = {
     "~": ' To match a pattern use matches(X, "^a").',
     "==": " To compare two values use a single =.",
 }
-"""hints for notations that come from other languages"""
+"""hints for notations of other languages"""
 
 
 def _quoted(word: str) -> str:

@@ -1,5 +1,4 @@
-"""The functions that the alternatives of `grammar/datalog.lark` name: each converts the values of a production's right
-side to a node."""
+"""Actions of `grammar/datalog.lark`: each converts the values of a production's right side to a node."""
 
 from __future__ import annotations
 
@@ -15,17 +14,17 @@ Token = tuple[str, str, int, int]  # terminal, text, start, end
 
 
 class ProductionReader(Protocol):
-    """The functions of the reader that productions use."""
+    """The methods of the reader that actions use."""
 
     source: Source
 
     def doc(self, start: int) -> str | None:
-        """The doc comment before the token at `start`, which is then marked as attached."""
+        """The doc comment before the token at `start`; marks the comment as attached."""
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None: ...
 
     def add(self, statement: syntax.Statement) -> None:
-        """Add a complete statement of the file."""
+        """Add a complete statement."""
 
 
 def _as_name(value: Any) -> Any:
@@ -176,7 +175,7 @@ def _either(alternatives: list[list[syntax.Written]], start: int, end: int) -> s
 
 
 def _body(alternatives: list[list[syntax.Written]]) -> list[syntax.Written]:
-    """The literals of one body, or an Either of several bodies."""
+    """The literals of one body; an Either for several bodies."""
     if len(alternatives) == 1:
         return alternatives[0]
     return [_either(alternatives, alternatives[0][0].start, alternatives[-1][-1].end)]
@@ -281,11 +280,11 @@ PRODUCTIONS: dict[str, Callable[[ProductionReader, list[Any]], Any]] = {
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _MOST_DIGITS = 1000  # Python does not read numbers with more than 4,300 digits
-_DEEPEST = 50  # later stages traverse expressions recursively
+_DEEPEST = 50  # later stages are recursive
 
 
 def _bounded(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
-    """A call. If the call is nested too deeply, this is reported, and a constant is returned instead."""
+    """The call; if it is nested too deeply, a constant (reported)."""
     if made.depth <= _DEEPEST:
         return made
     detail = (
@@ -313,7 +312,6 @@ def _numeral(r: ProductionReader, token: Token) -> int | Decimal:
 
 
 def _text(r: ProductionReader, token: Token) -> str:
-    """The value of a string token."""
     body = token[1][1:-1]
     if "\\" not in body:
         return body

@@ -1,8 +1,7 @@
-"""The typed syntax of the rule language: the output of `rule_parse` and the input of the rule engine.
+"""Typed syntax of the rule language, created by `rule_parse`.
 
 Nodes are slotted, compared by identity and never changed after parsing. `start` and `end` are code point offsets into
-the text of the file, end exclusive. `str(node)` is the node as rule text.
-"""
+the text of the file; the end is exclusive. `str(node)` is the node as rule text."""
 
 from __future__ import annotations
 
@@ -16,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def quote(text: str) -> str:
-    """A string as rule text: in double quotes, with escapes."""
+    """Quote a string in the rule language."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r") + '"'
 
 
 class RuleNode:
-    """The base class of nodes: contains the node's position."""
+    """The base class of nodes: the position of the node."""
 
     __slots__ = ("end", "start")
     start: int
@@ -37,14 +36,13 @@ class RuleNode:
 
 
 class RulePart(RuleNode):
-    """Base of terms and literals. `fields` are the arguments of the constructor, in order, that come before `start` and
-    `end`."""
+    """The base class of terms and literals. `fields` are the constructor's arguments before `start` and `end`."""
 
     __slots__ = ()
     fields: ClassVar[tuple[str, ...]] = ()
 
     def children(self) -> list[Any]:
-        """The terms and literals directly within this one, in textual order."""
+        """The terms and literals directly within this one, in source order."""
         nodes: list[Any] = []
         for name in self.fields:
             value = getattr(self, name)
@@ -55,7 +53,7 @@ class RulePart(RuleNode):
         return nodes
 
     def mapped(self, change: Callable[[Any], Any]) -> Self:
-        """A copy in which each child is replaced by the result of `change`."""
+        """A copy in which `change` replaces each child."""
         values = (_mapped(getattr(self, name), change) for name in self.fields)
         return type(self)(*values, self.start, self.end)
 
@@ -70,7 +68,7 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 class RuleVariable(RulePart):
-    """A variable, `A`. The wildcard `_` is a Wildcard."""
+    """A variable, `A`."""
 
     __slots__ = ("name",)
     fields = ("name",)
@@ -84,7 +82,7 @@ class RuleVariable(RulePart):
 
 
 class Wildcard(RulePart):
-    """`_`: matches any value. Each `_` is a variable of its own."""
+    """`_` matches any value. Each `_` is a variable of its own."""
 
     __slots__ = ()
 
@@ -93,8 +91,7 @@ class Wildcard(RulePart):
 
 
 class Constant(RulePart):
-    """A constant: a string, a whole number, a number with a decimal point (Decimal) or a bool, as a plain Python
-    value."""
+    """A string, a whole number, a number with a decimal point (Decimal) or a bool, as a plain Python value."""
 
     __slots__ = ("value",)
     fields = ("value",)
@@ -108,7 +105,7 @@ class Constant(RulePart):
             return quote(self.value)
         if isinstance(self.value, int):
             return str(self.value).lower()
-        text = format(self.value, "f")  # the language writes no exponents
+        text = format(self.value, "f")  # the language has no exponents
         return text if "." in text else text + ".0"
 
 
@@ -116,8 +113,8 @@ _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 
 
 class RuleCall(RulePart):
-    """A function of values: `length(S)`, or an operator with two operands (`+`, `-`, `*`, `/`, `%`, `++`). `depth` is
-    the nesting depth of the calls in it."""
+    """A function of values: `length(S)`, or a binary operator (`+`, `-`, `*`, `/`, `%`, `++`). `depth`: the nesting
+    depth of calls in it."""
 
     __slots__ = ("arguments", "depth", "function")
     fields = ("function", "arguments")
@@ -175,7 +172,7 @@ class Negation(RulePart):
 
 
 class Comparison(RulePart):
-    """`A != B`. With `=`, a variable that no other literal binds gets the value of the other side."""
+    """`A != B`. With `=`, a variable that no other literal binds is bound to the value of the other side."""
 
     __slots__ = ("left", "operator", "right")
     fields = ("operator", "left", "right")
@@ -188,7 +185,7 @@ class Comparison(RulePart):
 
     @property
     def sides(self) -> tuple[tuple[Term, Term], tuple[Term, Term]]:
-        """Yields both orders of the two sides."""
+        """Both orders of the two sides."""
         return (self.left, self.right), (self.right, self.left)
 
     def __str__(self) -> str:
@@ -214,9 +211,9 @@ class Test(RulePart):
 class Aggregate(RulePart):
     """`N = count : { edge(M, _) }`, `S = sum X : { size(M, X) }`, `min`, `max`.
 
-    An aggregate ranges over the distinct assignments to all variables and wildcards of `body`; variables that also
-    occur outside the aggregate are fixed. `expression` is None for `count`. Without any assignment, `min` and `max` are
-    false."""
+    Aggregates range over the distinct assignments to all variables and wildcards of `body`; variables that also occur
+    outside are fixed. `expression` is None for `count`. Without an assignment, `min` and `max` are false.
+    """
 
     __slots__ = ("body", "expression", "function", "result")
     fields = ("result", "function", "expression", "body")
@@ -233,7 +230,6 @@ class Aggregate(RulePart):
 
     @property
     def formula(self) -> str:
-        """The text after `=`."""
         of = "" if self.expression is None else f" {self.expression}"
         return f"{self.function}{of} : {{ {', '.join(map(str, self.body))} }}"
 
@@ -242,9 +238,8 @@ class Aggregate(RulePart):
 
 
 class Builtin(RulePart):
-    """`json(Text, Path, Value)`: a built-in relation, optionally after `not`. The first columns of the relation
-    (`inputs`) must have values, and determine the others (`outputs`). `X in ["a", "b"]` is such a relation: its name is
-    `in`, and its inputs are the list."""
+    """`json(Text, Path, Value)`: a built-in relation, optionally negated. Its first columns (`inputs`) must be bound
+    and determine the others (`outputs`). `X in ["a", "b"]` is the relation `in` with the list as inputs."""
 
     __slots__ = ("inputs", "negated", "outputs", "relation")
     fields = ("relation", "inputs", "outputs", "negated")
@@ -268,13 +263,11 @@ class Builtin(RulePart):
         return f"{'not ' if self.negated else ''}{self.relation}({', '.join(map(str, self.children()))})"
 
 
-MEMBER = "in"
-"""the name of the built-in relation for the values in a list"""
+MEMBER = "in"  # the built-in relation of the values in a list
 
 
 class Either(RulePart):
-    """`(p(X), q(X) ; r(X))`: at least one of several bodies holds. Rules in source files may contain this node; linking
-    replaces it."""
+    """`(p(X), q(X) ; r(X))`: at least one of several bodies holds. Linking removes this node."""
 
     __slots__ = ("alternatives",)
     fields = ("alternatives",)
@@ -288,15 +281,14 @@ class Either(RulePart):
 
 
 Literal: TypeAlias = Atom | Negation | Comparison | Test | Aggregate | Builtin
-Written: TypeAlias = Literal | Either
-"""a literal as written in rule files"""
+Written: TypeAlias = Literal | Either  # a literal in a rule file
 
 
 # ---------------------------------------------------------------- statements
 
 
 class Statement(RuleNode):
-    """The base of statements at the top level of a file; each contains its file."""
+    """The base class of top-level statements."""
 
     __slots__ = ("source",)
     source: Source
@@ -306,7 +298,6 @@ class Statement(RuleNode):
         return Span(self.source, self.start, self.end)
 
     def within(self, node: RuleNode) -> Span:
-        """The span of a node in this statement."""
         return Span(self.source, node.start, node.end)
 
 
@@ -358,7 +349,7 @@ class Declaration(Statement):
 
 
 class Directive(Statement):
-    """`.input a, b`, `.output a`, `.open a`, `.export a`: `kind` is the word without the dot."""
+    """`.input a, b`, `.output a`, `.open a`, `.export a`. `kind` is the word without the dot."""
 
     __slots__ = ("kind", "names")
 
@@ -367,7 +358,7 @@ class Directive(Statement):
 
 
 class ImportSyntax(Statement):
-    """`import acme.tags as t`: in this file, exports of the name space are named `t.NAME`."""
+    """`import acme.tags as t`: in this file, `t.NAME` is an export of that name space."""
 
     __slots__ = ("alias", "space")
 
@@ -376,8 +367,8 @@ class ImportSyntax(Statement):
 
 
 class RuleSyntax(Statement):
-    """`@name("n") @reason("r") head :- body.`; a fact has no body. If the whole body consists of alternatives, it is
-    one Either."""
+    """`@name("n") @reason("r") head :- body.` A fact has no body. A body that consists only of alternatives is one
+    Either."""
 
     __slots__ = ("annotations", "body", "head")
 
@@ -395,7 +386,7 @@ class RuleSyntax(Statement):
 
 
 class CaseSyntax(Statement):
-    """`.case "name"`: the beginning of a case."""
+    """`.case "name"`: begins a case."""
 
     __slots__ = ("name",)
 
@@ -404,7 +395,7 @@ class CaseSyntax(Statement):
 
 
 class GivenSyntax(Statement):
-    """`.given "plan.json"`: a case uses the facts of a file or directory."""
+    """`.given "plan.json"`: the case uses the facts of this file or directory."""
 
     __slots__ = ("path",)
 
@@ -413,8 +404,8 @@ class GivenSyntax(Statement):
 
 
 class Want(Statement):
-    """`.want edge("a", "b").` (some of the expected tuples), or `.want none edge.` (`atoms` is empty, `none` has the
-    names)."""
+    """`.want edge("a", "b").` lists expected tuples, not necessarily all; `.want none edge.` expects none (`atoms` is
+    empty, `none` has the names)."""
 
     __slots__ = ("atoms", "none")
 
@@ -423,8 +414,8 @@ class Want(Statement):
 
 
 class RuleFile:
-    """One parsed file: its statements in order. `is_whole`: the names in the file include their name space, for example
-    `acme.tags.kept`."""
+    """The statements of one file in order. `is_whole`: names in the file include their name space
+    (`acme.tags.kept`)."""
 
     __slots__ = ("is_whole", "source", "statements")
 

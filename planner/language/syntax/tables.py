@@ -1,6 +1,6 @@
-"""LALR(1) tables of a grammar: Lark builds them, they are stored in the user's cache, and they are linked to the
-actions that build nodes. planner's own loop runs them, because it is several times faster than Lark's, and keeps its
-stack when there is a mistake."""
+"""LALR(1) tables of grammars. Lark builds them; they are stored in the user's cache and linked to the actions that
+build nodes. planner's own loop runs them: it is several times faster than Lark's, and keeps its stack after a
+mistake."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from planner.foundation.support.assets import grammar_path
 from planner.foundation.support.store import Shelf
 
 Action: TypeAlias = Callable[[Any, list[Any]], Any]
-# Maps a symbol to the next state or to a reduction (size of the right side, action or None for `same`, left side).
+# symbol -> next state, or reduction (size of the right side, action or None for `same`, left side)
 Row: TypeAlias = dict[str, Any]
 
-SYMBOL = "$symbol"  # the key for the symbol that leads to the row's state
+SYMBOL = "$symbol"  # the key for the symbol that leads to this state
 END = "$END"
 _SAME = "same"  # the action that returns the first child unchanged
 
 
 class Terminals(NamedTuple):
-    """The tokens that the grammar declares. `pattern` has a group for each terminal; `keywords` maps a string to its
-    terminal, `words` maps a terminal to its string."""
+    """The tokens of a grammar. `pattern` has a group for each terminal; `keywords` maps strings to terminals, `words`
+    maps terminals to strings."""
 
     pattern: str
     ignored: list[str]
@@ -31,9 +31,9 @@ class Terminals(NamedTuple):
 
 
 class PlainTables(NamedTuple):
-    """Tables in their stored form. `starts`: from start symbol to state. `rules`: left side, size, and name of the
-    action. `symbols`: the symbol of each state. `states`: from symbol to next state, or ~rule. `terminals` is None for
-    a grammar that only declares its terminals."""
+    """Tables in their stored form. `starts`: start symbol -> state. `rules`: left side, size, name of the action.
+    `symbols`: the symbol of each state. `states`: symbol -> next state, or ~rule. `terminals` is None for a grammar
+    that only declares its terminals."""
 
     starts: dict[str, int]
     rules: list[tuple[str, int, str]]
@@ -43,7 +43,7 @@ class PlainTables(NamedTuple):
 
 
 class Tables:
-    """The first state for each start symbol. The end of the input shifts `$END`."""
+    """The first state for each start symbol. At the end of the input, `$END` is shifted."""
 
     def __init__(self, starts: dict[str, Row], terminals: Terminals | None) -> None:
         self.starts, self._terminals = starts, terminals
@@ -55,7 +55,7 @@ class Tables:
 
 
 def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], Action]) -> Tables:
-    """The tables of a grammar file; `action` returns the action for an alias in the grammar."""
+    """`action` returns the action for an alias in the grammar."""
     shelf = Shelf("grammars", 16, made_by=("language/syntax", grammar))
     text = grammar_path(grammar).read_text(encoding="utf-8")
     name = shelf.name(text, *starts)
@@ -67,8 +67,8 @@ def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], A
 
 
 def construct(text: str, starts: tuple[str, ...]) -> PlainTables:
-    """Lark's tables as plain data. Lark's order depends on sets, so states and rules are numbered in the order in which
-    they are reached, and symbols by name."""
+    """Lark's tables as plain data. Because Lark's order depends on sets, states and rules are numbered in the order in
+    which they are reached, and symbols by name."""
     import lark
     from lark.parsers.lalr_analysis import Shift
 
@@ -96,7 +96,7 @@ def construct(text: str, starts: tuple[str, ...]) -> PlainTables:
     for symbol, state in table.end_states.items():
         symbols[numbers[state]] = str(symbol)
         states[numbers[state]][END] = len(states)
-    states.append({})  # the state to which the end of the input leads
+    states.append({})  # the state after the end of the input
     symbols.append(END)
     return PlainTables(
         {str(symbol): numbers[state] for symbol, state in table.start_states.items()},
@@ -116,11 +116,11 @@ def _terminals(made: Any) -> Terminals | None:
     words = {str(t.name): str(t.pattern.value) for t in made.terminals if not isinstance(t.pattern, PatternRE)}
     keywords = {w: n for n, w in words.items() if any(re.fullmatch(t.pattern.to_regexp(), w) for t in patterns)}
     signs = sorted((n for n, w in words.items() if w not in keywords), key=lambda n: (-len(words[n]), n))
-    # Ignored tokens are tried before signs, so that `//` is not read as two divisions.
+    # ignored tokens are tried before signs, so that `//` is not read as two divisions
     ignored = [t for t in patterns if t.name in made.ignore_tokens]
     others = [t for t in patterns if t.name not in made.ignore_tokens]
     parts = [f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in (*ignored, *others)]
-    boundary = r"\b"  # after a word, because `.inputs` is not `.input` and `s`
+    boundary = r"\b"  # after a word: `.inputs` is not `.input` and `s`
     parts += [f"(?P<{n}>{re.escape(words[n])}{boundary if words[n][-1].isalpha() else ''})" for n in signs]
     return Terminals("|".join(parts), [str(t.name) for t in ignored], keywords, words)
 
@@ -152,9 +152,6 @@ def _no_lexer() -> Any:
     return NoLexer
 
 
-# The loop that runs LALR tables over tokens, for both languages: configuration and rules.
-
-
 NOTHING: Mapping[str, str] = {}
 
 
@@ -165,12 +162,13 @@ def run(
     mistake: Callable[[int, list[Row], list[Any]], int],
     instead: Mapping[str, str] = NOTHING,
 ) -> Any:
-    """Parse tokens (tuples that begin with the token's kind), and return the result of the last production. Returns
-    None if nothing could be read.
+    """Parse tokens, which are tuples that begin with the token's kind. Returns the result of the last production; None
+    if nothing was readable.
 
-    `mistake` receives the index of a wrong token, the stack of states and the stack of values. `mistake` changes the
-    stacks so that reading can continue, and returns the index of the next token to read, or -1. `instead` maps a kind
-    of token to another kind, which is tried if the first one is not accepted."""
+    `mistake` receives the index of a wrong token, the stack of states and the stack of values. It changes the stacks so
+    that parsing can continue, and returns the index of the next token, or -1. `instead` maps a kind of token to another
+    one, which is tried if the first one is not accepted.
+    """
     row = start
     states: list[Row] = [row]
     values: list[Any] = []

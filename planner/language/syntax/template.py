@@ -1,8 +1,8 @@
-"""Converts the flat list of parts of a quoted template, heredoc or template file to one expression: it applies strip
-markers and the indentation of `<<-` heredocs, and nests directives.
+"""Assembles the parts of a quoted template, heredoc or template file into one expression: it applies strip markers and
+the indentation of `<<-` heredocs, and nests directives.
 
-The order is the same as in OpenTofu, because it affects results: first strip markers, on the text token next to them
-(in a heredoc a token is at most one line); then the indentation of lines; then consecutive texts become one."""
+The order affects results and is that of OpenTofu: first strip markers, which affect the adjacent text token (in a
+heredoc, a token is at most one line); then indentation; then consecutive texts are joined."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.language.syntax.nodes import Expression, Literal, Template, Templat
 
 
 class Sequence:
-    """`${...}` or `%{...}`: `kind` is the type of its first token; then its strip markers and its content (`value`)."""
+    """`${...}` or `%{...}`. `kind` is the type of its first token, `value` its content."""
 
     __slots__ = ("end", "kind", "start", "strip_after", "strip_before", "value")
 
@@ -41,8 +41,8 @@ _Flat: TypeAlias = "_Text | Sequence"
 def assemble(
     parts: list[Part], start: int, end: int, inside: int, closing: tuple[int, int], complain: Complain, style: str
 ) -> Expression:
-    """The expression for these parts. `start` and `end` enclose the quotes or markers; `inside` is after the opening
-    one, and `closing` is the span of the closing one; style is "quoted", "heredoc", "flush" or "bare"."""
+    """[start, end) includes the quotes or markers; `inside` is the offset after the opening one, `closing` the span of
+    the closing one. `style` is "quoted", "heredoc", "flush" or "bare"."""
     flat = _strip(parts, complain, style == "quoted")
     if style == "flush":
         _unindent(flat)
@@ -59,7 +59,7 @@ def assemble(
 
 
 def _strip(parts: list[Part], complain: Complain, quoted: bool) -> list[_Flat]:
-    """Resolve escapes, and remove the space that strip markers strip."""
+    """Resolve escapes, and remove the space at strip markers."""
     flat: list[_Flat] = []
     strip = False
     for part in parts:
@@ -80,7 +80,7 @@ def _strip(parts: list[Part], complain: Complain, quoted: bool) -> list[_Flat]:
 
 
 def _unindent(flat: list[_Flat]) -> None:
-    """Remove the smallest indentation of all lines from each line; lines that only contain spaces are ignored."""
+    """Remove the smallest indentation from all lines. Lines that contain only spaces are ignored."""
     least: int | None = None
     starts: list[_Text] = []
     at_start = True
@@ -108,7 +108,7 @@ def _unindent(flat: list[_Flat]) -> None:
 
 
 def _join(flat: list[_Flat]) -> list[_Flat]:
-    """Combine consecutive texts into one."""
+    """Join consecutive texts."""
     joined: list[_Flat] = []
     run: list[_Text] = []
     for part in [*flat, None]:
@@ -124,7 +124,7 @@ def _join(flat: list[_Flat]) -> list[_Flat]:
 
 
 class _Open:
-    """A directive that is not closed yet, and the list to which its parts are added."""
+    """A directive that is not closed yet, and its parts so far."""
 
     __slots__ = ("directive", "other", "otherwise", "parts")
 
@@ -132,7 +132,7 @@ class _Open:
         self.directive = directive
         self.parts: list[Expression] = []
         self.otherwise: list[Expression] = []
-        self.other = False  # behind `else`
+        self.other = False  # after `else`
 
     @property
     def target(self) -> list[Expression]:
@@ -140,7 +140,8 @@ class _Open:
 
 
 def _nest(flat: list[_Flat], inside: int, closing: tuple[int, int], complain: Complain) -> list[Expression]:
-    """Move the parts between directives into the directives. Incorrectly closed ones are left out and reported."""
+    """Move the parts between directives into the directives. Directives that are not closed correctly are left out and
+    reported."""
     stack = [_Open(None)]
     for part in flat:
         top = stack[-1]

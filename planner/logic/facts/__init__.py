@@ -1,2 +1,2 @@
-"""Converts configuration, state, changes and command line to facts with sources, with one function for each
+"""Converts configuration, state, changes and command line to facts with sources; mostly one function for each
 predicate."""

@@ -1,4 +1,5 @@
-"""Converts the configuration to facts, with one function for each predicate of rules/inputs/config.dl."""
+"""Converts configurations and command lines to facts; mostly one function for each predicate of
+rules/inputs/config.dl."""
 
 from __future__ import annotations
 
@@ -20,24 +21,23 @@ from planner.logic.model.graph import CommandLine
 
 
 class ArgumentSchemas(Protocol):
-    """The parts of provider schemas on which facts depend: the schemas distinguish arguments from blocks."""
+    """The provider schemas on which facts depend, because they distinguish arguments from blocks."""
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
     def provider_functions(self, provider: str) -> tuple[Collection[str], bool] | None:
-        """The functions in the schema of the provider, and whether the list is complete; None if the schema is not
-        available."""
+        """The provider's functions, and whether the list is complete; None if the schema is not available."""
 
     def provisioner_schema(self, type: str) -> BlockSchema | None: ...
 
 
 def module_address(module: ModuleConfig) -> str:
-    """The address of a module, `module.a.module.b`; "" for the root module."""
+    """`module.a.module.b`; "" for the root module."""
     return ".".join(f"module.{name}" for name in module.path)
 
 
 def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, imports: bool = True) -> None:
-    """Add the declarations and mentions in the configuration, each with its span. `imports`: whether import blocks are
+    """Add declarations and references of the configuration with their spans. `imports`: whether import blocks are
     included."""
     for module in config.root.walk():
         address = module_address(module)
@@ -63,7 +63,7 @@ def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, im
 def _references(
     facts: FactBuilder, predicate: str, object: str, module: str, found: Iterable[Mention], within: ModuleConfig
 ) -> None:
-    """Add the mentions in an object's configuration. `within`: the module that contains them, whose address is
+    """Add references in an object's configuration. `within`: the module that contains them, with the address
     `module`."""
     add = facts.add
     for node, source, path in found:
@@ -239,16 +239,15 @@ def _provider(module: ModuleConfig, reference: ProviderRef) -> str:
 
 
 def removed_statements(facts: FactBuilder, config: Config) -> None:
-    """Add the facts of removed blocks."""
     for position, (address, block) in enumerate(removed_blocks(config)):
         facts.add("removed_statement", position, address, "destroy" if block.destroy else "keep", source=block.span)
 
 
-# The target of a traversal: its key in the graph's rules (see `key` in rules/atoms.dl).
+# Targets of traversals, as keys of the graph rules (see `key` in rules/atoms.dl).
 
 
 Subject: TypeAlias = tuple[str, str | None]
-"""the key of the target; if that includes an instance key, also the key without it"""
+"""the key of a target, and the key without its instance key if it has one"""
 
 NO_VERTEX = frozenset(("count", "each", "self", "path", "terraform", "tofu", "template", "lazy", "arg"))
 
@@ -295,11 +294,11 @@ def _key(step: GetIndex) -> str:
     return format_key(key if isinstance(key, (int, str)) else str(key))
 
 
-# Facts from the command line: the predicates of rules/inputs/command.dl.
+# Facts of the command line: the predicates of rules/inputs/command.dl.
 
 
 def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> None:
-    """Add the kind of walk, the limits of the command line, and the objects that -replace names."""
+    """Add the kind of walk, the limits of the command line, and the objects of -replace and -invoke."""
     facts.add("walk", walk, source=CommandLine(walk))
     for option, address in limits.options():
         predicate = {"replace": "asked_replacement", "invoke": "asked_invocation"}.get(option, option)
@@ -308,7 +307,7 @@ def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> N
 
 
 def _form(address: Address) -> str:
-    """The form of an address: whether it denotes a whole module or resource of the configuration, or only instances."""
+    """Whether an address denotes a whole module or resource of the configuration, or only instances."""
     keyed = any(key is not None for _, key in address.module.steps)
     if isinstance(address, ModuleAddress):
         return "module_instance" if keyed else "module"

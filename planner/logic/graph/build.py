@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 # The vertices that names and addresses denote, according to the rules.
 
 
-SPOKEN = ("address_means", "may_mean_vertex")
-"""the relations that map names and addresses to vertices of the graph"""
-SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")
-"""like SPOKEN, but including vertices that are left out of the graph"""
+SPOKEN = ("address_means", "may_mean_vertex")  # the relations that map names and addresses to vertices of the graph
+SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")  # like SPOKEN, but including vertices that are left out of the graph
 
 
 @frozen(eq=False)
@@ -122,8 +120,7 @@ def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
     return sorted(Path(folder).glob("*.dl"))
 
 
-ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")
-"""the relations that only queries need"""
+ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")  # the relations that only queries need
 
 
 @as_step("derive graph")

@@ -64,8 +64,7 @@ class Knot:
         return tuple(edge.dependent for edge in self.edges)
 
 
-_EXPAND = " (expand)"
-"""the suffix in the name of the vertex to which a reference to a whole object leads"""
+_EXPAND = " (expand)"  # the suffix in the name of the vertex to which a reference to a whole object leads
 
 
 IsEdited: TypeAlias = Callable[[dict[str, Any]], bool]
@@ -255,12 +254,9 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
 # owned statements of a short cycle. Large knots are solved greedily.
 
 
-MOST_ALTERNATIVES = 6
-"""the maximum number of single removals that are listed"""
-MOST_STEPS = 20_000
-"""the number of steps after which the exact search gives up"""
-LARGE = 400
-"""the number of vertices in a knot above which any cycle is used, if the shortest one is not needed"""
+MOST_ALTERNATIVES = 6  # the maximum number of single removals that are listed
+MOST_STEPS = 20_000  # the number of steps after which the exact search gives up
+LARGE = 400  # the number of vertices in a knot above which any cycle is used, if the shortest one is not needed
 
 Edge: TypeAlias = tuple[str, str]
 Statement: TypeAlias = tuple[str, tuple[str, ...]]

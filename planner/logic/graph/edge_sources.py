@@ -19,12 +19,9 @@ from planner.logic.model.graph import Graph
 
 LAYERS = ("reference", "order", "provider", "module", "destroy")
 """the kinds of edges that rules/shared/order.dl distinguishes"""
-RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")
-"""the relations that a graph must include"""
-MOST_EDGES = 20_000
-"""the number of edges above which pages omit implied edges"""
-MOST_PLACES = 3
-"""the maximum number of lines that are shown for one edge"""
+RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")  # the relations that a graph must include
+MOST_EDGES = 20_000  # the number of edges above which pages omit implied edges
+MOST_PLACES = 3  # the maximum number of lines that are shown for one edge
 _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
 _ORDERS = ("ordered", "order_before")
 

@@ -184,11 +184,9 @@ class _Removals:
 
 
 MOST_SETS = 10
-MOST_PROOFS = 200
-"""the number of derivations after which the search gives up"""
+MOST_PROOFS = 200  # the number of derivations after which the search gives up
 
-_MOST_FACTS = 1_000_000
-"""the maximum total number of facts in all derivations of a search"""
+_MOST_FACTS = 1_000_000  # the maximum total number of facts in all derivations of a search
 
 K = TypeVar("K", bound=Hashable)
 

@@ -15,10 +15,8 @@ from planner.logic.graph.cycles import ORDER, REFERENCES, place
 from planner.logic.graph.verbs import Waiting, shortest_path
 from planner.logic.model.graph import Graph, source_json
 
-_FEW = 6
-"""the maximum number of mentions that are listed"""
-_LONG = 6
-"""the maximum number of vertices on a path that are named"""
+_FEW = 6  # the maximum number of mentions that are listed
+_LONG = 6  # the maximum number of vertices on a path that are named
 
 
 @frozen

@@ -22,10 +22,8 @@ from planner.logic.graph.build import Names, told_instead
 
 _OF_OBJECTS = frozenset(("instance", "object"))
 """types whose values are checked even if the answer is not empty: these may be other things than names of vertices"""
-_FEW = 12
-"""the maximum number of values that are listed"""
-_SEVERAL = 10_000
-"""the maximum number of values among which a similar value is searched for"""
+_FEW = 12  # the maximum number of values that are listed
+_SEVERAL = 10_000  # the maximum number of values among which a similar value is searched for
 _WORD = re.compile(r"[\w-]+")
 
 
@@ -137,8 +135,7 @@ def _is_address(column: Column) -> bool:
 
 # Replaces addresses in queries: in a column of vertices, an address denotes its vertex.
 
-VERTEX = "node"
-"""the type of columns of vertices"""
+VERTEX = "node"  # the type of columns of vertices
 
 
 def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:

@@ -23,8 +23,7 @@ class Node:
     kind: str
     module: str
     object: str
-    extra: str = ""
-    """the deposed key, if the node belongs to a deposed object"""
+    extra: str = ""  # the deposed key, if the node belongs to a deposed object
 
 
 @frozen(eq=False)
@@ -33,14 +32,11 @@ class Graph:
     `reduced[a]` contains every b that must be done before a, without dependencies that others imply."""
 
     nodes: dict[str, Node]
-    edge_rows: Collection[tuple[str, str]]
-    """pairs (a, b), in any order: b must be done before a"""
+    edge_rows: Collection[tuple[str, str]]  # pairs (a, b), in any order: b must be done before a
     reduced: dict[str, tuple[str, ...]]
     diagnostics: tuple[Diagnostic, ...] = ()
-    database: Any = field(default=None, repr=False)
-    """the Database from which the graph was read, for `why` and `query`"""
-    program: Any = field(default=None, repr=False)
-    """the program whose rules derived the graph"""
+    database: Any = field(default=None, repr=False)  # the Database from which the graph was read, for `why` and `query`
+    program: Any = field(default=None, repr=False)  # the program whose rules derived the graph
 
     @cached_property
     def edges(self) -> dict[str, tuple[str, ...]]:

@@ -29,18 +29,14 @@ class ResourceChange:
     `after` has unknown values and marks. `reason` is the `action_reason` in plan JSON, or ""."""
 
     address: str
-    previous_address: str
-    """the former address, which differs from `address` if the object was moved"""
-    module: str
-    """module instance address, "" for the root"""
+    previous_address: str  # the former address, which differs from `address` if the object was moved
+    module: str  # module instance address, "" for the root
     mode: str
     type: str
     name: str
     key: InstanceKey
-    deposed: str
-    """the deposed key; "" for the current object"""
-    provider: str
-    """the address of the provider configuration, as in the state"""
+    deposed: str  # the deposed key; "" for the current object
+    provider: str  # the address of the provider configuration, as in the state
     action: Action
     reason: str
     before: Value
@@ -50,10 +46,8 @@ class ResourceChange:
     generated_config: str | None = None
     private: str | None = None
     provider_key: InstanceKey = None
-    facts: tuple[tuple[str, ...], ...] = ()
-    """the facts of the decision, as (predicate, columns...); kept for `why`"""
-    before_identity: Value = None
-    """the identity by which the provider knows the object; None if there is none"""
+    facts: tuple[tuple[str, ...], ...] = ()  # the facts of the decision, as (predicate, columns...); kept for `why`
+    before_identity: Value = None  # the identity by which the provider knows the object; None if there is none
     after_identity: Value = None
     undecided: tuple[str, ...] = ()
     """the decisions that only the provider can make: object, replacement, values or import"""
@@ -88,13 +82,11 @@ class Invocation:
     position of the trigger among the triggers of the resource, `index` the position of the action in the trigger."""
 
     address: str
-    module: str
-    """module instance address, "" for the root"""
+    module: str  # module instance address, "" for the root
     type: str
     name: str
     key: InstanceKey
-    provider: str
-    """provider configuration address"""
+    provider: str  # provider configuration address
     config: Value
     caller: str = ""
     event: str = ""
@@ -117,8 +109,7 @@ class OutputChange:
     before: Value
     after: Value
     sensitive: bool
-    facts: tuple[tuple[str, ...], ...] = ()
-    """the facts of the decision, as in ResourceChange"""
+    facts: tuple[tuple[str, ...], ...] = ()  # the facts of the decision, as in ResourceChange
 
 
 @frozen(eq=False)
@@ -126,8 +117,7 @@ class CheckResult:
     """The status of one checkable object: "pass", "fail", "error" or "unknown", with the messages of failed
     conditions."""
 
-    kind: str
-    """resource, output_value, check, input_variable"""
+    kind: str  # resource, output_value, check, input_variable
     config_address: str
     address: str
     status: str
@@ -176,8 +166,7 @@ class Plan:
     policy: PolicyRecord | None = None
     offline: bool = False
     """whether the plan was made without calling providers; such a plan shows possible changes and cannot be applied"""
-    files: tuple[str, ...] = ()
-    """the files that functions read"""
+    files: tuple[str, ...] = ()  # the files that functions read
     origins: tuple[tuple[str, str], ...] = ()
     """the origins of root variables whose values are not from a file, as (name, origin); an origin is command line,
     environment, input or default"""
@@ -185,8 +174,7 @@ class Plan:
     """(block, argument, position) of the blocks whose instances are not known yet. These blocks are deferred with
     everything that depends on them, and are among `excludes`. For a block that a provider deferred, the argument is the
     provider's reason."""
-    deferred_changes: tuple[DeferredChange, ...] = ()
-    """the objects that a provider deferred after planning them"""
+    deferred_changes: tuple[DeferredChange, ...] = ()  # the objects that a provider deferred after planning them
     deferred_dependents: tuple[str, ...] = ()
     """the resources that are deferred because they depend on blocks in `deferred`"""
     deferred_settings: tuple[tuple[str, str], ...] = ()

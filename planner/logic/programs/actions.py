@@ -1,8 +1,7 @@
 """Planned actions: the steps and the classes of each action, as rules/shared/action_classes.dl derives them.
 
 steps("create-then-delete")              ("create", "delete")
-does("create-then-delete", "replaces")   True
-"""
+does("create-then-delete", "replaces")   True"""
 
 from __future__ import annotations
 
@@ -22,10 +21,8 @@ NO_OP = "no-op"
 
 @frozen
 class _ActionTable:
-    steps: Mapping[str, tuple[str, ...]]
-    """the steps of each action; actions with one step come first"""
-    classes: Mapping[str, frozenset[str]]
-    """the actions in each class"""
+    steps: Mapping[str, tuple[str, ...]]  # the steps of each action; actions with one step come first
+    classes: Mapping[str, frozenset[str]]  # the actions in each class
 
 
 def does(action: str, kind: str) -> bool:
@@ -103,8 +100,7 @@ def _event_table() -> tuple[dict[str, EventPlace], dict[tuple[str, str], frozens
     return places, {key: frozenset(kinds) for key, kinds in effects.items()}
 
 
-UNKNOWN = "unknown"
-"""the argument with which `why` explains unknown values"""
+UNKNOWN = "unknown"  # the argument with which `why` explains unknown values
 
 
 def is_word(text: str) -> bool:

@@ -42,8 +42,7 @@ def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, lis
 # compiling a program fails if two files of the product declare the same name.
 
 
-Files = tuple[tuple[str, str], ...]
-"""(name, text) of rule files"""
+Files = tuple[tuple[str, str], ...]  # (name, text) of rule files
 
 _CLASSES = ("shared/action_classes", "shared/action_events")
 _DECISION = (

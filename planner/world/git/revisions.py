@@ -78,11 +78,9 @@ class Head(NamedTuple):
     commit."""
 
     path: str
-    branch: str
-    """the name of the branch; "" if a commit is checked out"""
+    branch: str  # the name of the branch; "" if a commit is checked out
     commit: str
-    is_edited: bool
-    """whether tracked files differ from the commit"""
+    is_edited: bool  # whether tracked files differ from the commit
 
 
 def head_of(directory: str) -> Head | None:

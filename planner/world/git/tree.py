@@ -35,8 +35,7 @@ class _Object:
     """A file, link or directory of a commit; objects of a submodule are in another repository."""
 
     mode: str
-    name: str
-    """the hash of the object"""
+    name: str  # the hash of the object
     objects: _Objects
 
 

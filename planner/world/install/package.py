@@ -64,8 +64,7 @@ class PackageProof:
     signed: frozenset[str] = frozenset()
     key_ids: tuple[str, ...] = ()
     expired: bool = False
-    own: frozenset[str] = frozenset()
-    """the checksums that are known to match the package of this platform"""
+    own: frozenset[str] = frozenset()  # the checksums that are known to match the package of this platform
 
     @property
     def summary(self) -> str:

@@ -158,8 +158,7 @@ class Mirroring:
     source: PackageSource
     placer: Placer
     say: Callable[[str], None]
-    known: dict[str, frozenset[str]] = field(factory=dict)
-    """the known checksums, by path of the archive"""
+    known: dict[str, frozenset[str]] = field(factory=dict)  # the known checksums, by path of the archive
 
     def copy(self, address: str, wanted: VersionSet, locks: Locks, platforms: tuple[str, ...]) -> None:
         """One provider for all platforms: the version that the lock file selects, or else the newest allowed version.

@@ -20,8 +20,7 @@ from planner.world.provider.package_hashes import computable_hashes, content_has
 from planner.world.provider.registry import versions_of_builtin
 from planner.world.provider.selections import VersionSet
 
-WORKERS = 4
-"""the number of concurrent downloads"""
+WORKERS = 4  # the number of concurrent downloads
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 

@@ -28,18 +28,14 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.config.sources import without_secrets
 
-LONGEST_PAUSE = 30.0
-"""the longest pause before a retry, in seconds"""
-LARGEST_DOCUMENT = 64 << 20
-"""the maximum size in bytes of a response in memory"""
-LARGEST_FILE = 16 << 30
-"""the maximum number of bytes that may be downloaded"""
+LONGEST_PAUSE = 30.0  # the longest pause before a retry, in seconds
+LARGEST_DOCUMENT = 64 << 20  # the maximum size in bytes of a response in memory
+LARGEST_FILE = 16 << 30  # the maximum number of bytes that may be downloaded
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 10
 _USER_AGENT = f"OpenTofu/{COMPATIBLE_VERSION} (+planner)"
 
-Progress = Callable[[int, int], None]
-"""Called with the number of received bytes and the total (0 when unknown)."""
+Progress = Callable[[int, int], None]  # Called with the number of received bytes and the total (0 when unknown).
 
 
 @frozen

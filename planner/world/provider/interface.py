@@ -21,8 +21,7 @@ class AttributeDiagnostic:
     summary: str
     detail: str = ""
     path: tuple[Any, ...] | None = ()
-    ending: str = ""
-    """for a failed command: a description of its exit status, without its output"""
+    ending: str = ""  # for a failed command: a description of its exit status, without its output
     deferred: str = ""
     """the reason for which a provider defers the object, such as "provider_config_unknown"; "" if it does not"""
 
@@ -33,8 +32,7 @@ class ResourceSchema:
 
     block: BlockSchema
     version: int = 0
-    identity: BlockSchema | None = None
-    """the identity schema of objects of this type; None if they have only an id"""
+    identity: BlockSchema | None = None  # the identity schema of objects of this type; None if they have only an id
     identity_version: int = 0
 
 
@@ -47,19 +45,15 @@ class ProviderSchema:
     data_sources: Mapping[str, ResourceSchema]
     ephemeral: Mapping[str, ResourceSchema] = field(factory=dict)
     functions: Mapping[str, Any] = field(factory=dict)
-    meta: BlockSchema | None = None
-    """the schema of provider_meta blocks in modules"""
+    meta: BlockSchema | None = None  # the schema of provider_meta blocks in modules
     version: int = 0
-    is_configurable: bool = True
-    """whether the provider has a schema for its provider blocks"""
+    is_configurable: bool = True  # whether the provider has a schema for its provider blocks
     functions_are_all: bool = False
     """whether `functions` is complete; a plugin may register further functions when it is configured"""
-    actions: Mapping[str, ResourceSchema] = field(factory=dict)
-    """the schemas of the configurations of actions, by type"""
+    actions: Mapping[str, ResourceSchema] = field(factory=dict)  # the schemas of the configurations of actions, by type
     list_resources: Mapping[str, ResourceSchema] = field(factory=dict)
     """the schemas of search configurations, by the managed type whose objects they search for"""
-    generates_config: bool = False
-    """whether the provider can generate configuration for existing objects"""
+    generates_config: bool = False  # whether the provider can generate configuration for existing objects
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
         """The schema with a name, None if there is none. Only managed objects have versions."""
@@ -207,15 +201,13 @@ class FoundObject:
     value: Value
 
 
-Finding: TypeAlias = "FoundObject | AttributeDiagnostic"
-"""an object found by a search, or a problem of the search"""
+Finding: TypeAlias = "FoundObject | AttributeDiagnostic"  # an object found by a search, or a problem of the search
 
 
 class Provider(Protocol):
     """The interface of providers, as walks use it. Several threads may make calls at once."""
 
-    is_inline: bool
-    """whether calls only compute; the walk then makes them without a thread"""
+    is_inline: bool  # whether calls only compute; the walk then makes them without a thread
 
     def schema(self) -> ProviderSchema: ...
     def validate_provider(self, config: Value) -> list[AttributeDiagnostic]: ...

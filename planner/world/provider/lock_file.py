@@ -34,8 +34,7 @@ class Lock:
     hashes: tuple[str, ...] = ()
 
 
-Locks = Mapping[str, Lock]
-"""the selections by provider address"""
+Locks = Mapping[str, Lock]  # the selections by provider address
 
 
 def lock(address: str, version: Version, constraints: str, hashes: Iterable[str]) -> Lock:

@@ -16,8 +16,7 @@ from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.diagnostic import InstallError
 
 SCHEMES = ("h1:", "zh:")
-EMPTY = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
-"""the h1: checksum of a package without files"""
+EMPTY = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="  # the h1: checksum of a package without files
 
 
 def content_hash(package: Path) -> str:
@@ -66,10 +65,8 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
 
 CHECKSUMS = Shelf("checksums", 8192)
 """the checksums of packages and archives, by the names, sizes and times of their files"""
-_RACY = 20_000_000
-"""nanoseconds within which a file may change twice and keep its modification time"""
-_KNOWN: dict[str, str] = {}
-"""checksums by the identity of the file, because many units use the same packages"""
+_RACY = 20_000_000  # nanoseconds within which a file may change twice and keep its modification time
+_KNOWN: dict[str, str] = {}  # checksums by the identity of the file, because many units use the same packages
 
 
 def _known_directory(folder: Path) -> str:

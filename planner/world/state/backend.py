@@ -26,15 +26,13 @@ DOCUMENTS = APPLIED, TAINTS, STACK = ("applied", "taints", "stack")
 notes of a deployment"""
 
 
-REMOTE_RUNS = "state.remote_runs"
-"""the code of the error that plans and applies must run on a server"""
+REMOTE_RUNS = "state.remote_runs"  # the code of the error that plans and applies must run on a server
 
 
 class Store(Protocol):
     """The state of one workspace: locked, read, written."""
 
-    current: State | None
-    """the last state read or written, without a journal"""
+    current: State | None  # the last state read or written, without a journal
 
     @property
     def seal(self) -> Seal:

@@ -256,8 +256,7 @@ def successor(base: State | None, state: State, lineage: str, is_pending: bool =
 SMALLEST = 1 << 20
 """the minimum size, in bytes, of states whose encoded resources are reused; smaller states are encoded quickly"""
 _BEGIN = b'"resources":[{"m'
-_CUT = b'},{"mo'
-"""`mode` or `module`"""
+_CUT = b'},{"mo'  # `mode` or `module`
 _END = b'}],"check_results":'
 
 

@@ -38,16 +38,12 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 T = TypeVar("T")
 VERSION = "3.0"
 IN_BASE85 = "2.1"
-WITHOUT_ALTERED = "2.0"
-"""earlier versions of the format; the first one is valid only if the last apply was complete"""
-CREATED, DESTROYED = "+", "-"
-"""recorded instead of changed attributes if an instance was created or destroyed"""
+WITHOUT_ALTERED = "2.0"  # earlier versions of the format; the first one is valid only if the last apply was complete
+CREATED, DESTROYED = "+", "-"  # recorded instead of changed attributes if an instance was created or destroyed
 MOST_BYTES = 64 << 20
-LEAST_BYTES = 64 << 10
-"""The maximum size of a record is the size of the state, but at least this number of bytes."""
+LEAST_BYTES = 64 << 10  # The maximum size of a record is the size of the state, but at least this number of bytes.
 _TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names", "approval")
-_SIZE = 8
-"""the size, in bytes, of digests that only distinguish versions of the same file or object"""
+_SIZE = 8  # the size, in bytes, of digests that only distinguish versions of the same file or object
 
 
 @frozen(eq=False)

@@ -23,10 +23,8 @@ from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 
 _MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
-_MOST_INFO = 1 << 16
-"""the maximum size of a lock info, in bytes"""
-SLOW = 0.4
-"""The number of seconds after which a wait is reported."""
+_MOST_INFO = 1 << 16  # the maximum size of a lock info, in bytes
+SLOW = 0.4  # The number of seconds after which a wait is reported.
 
 
 class Stop(Protocol):

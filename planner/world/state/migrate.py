@@ -29,8 +29,7 @@ class MigrationOptions:
     force: bool = False
     lock: bool = True
     lock_timeout: float = 0.0
-    workspace: str = DEFAULT_WORKSPACE
-    """the selected workspace"""
+    workspace: str = DEFAULT_WORKSPACE  # the selected workspace
     warn: Callable[[list[Diagnostic]], None] = lambda problems: None
     """receives warnings about the copied states, such as interrupted operations"""
 

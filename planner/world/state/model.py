@@ -25,8 +25,7 @@ class ObjectState:
     schema_version: int = 0
     tainted: bool = False
     sensitive_paths: tuple[Any, ...] = ()
-    private: str | None = None
-    """private data of the provider, in base64, which only the provider can interpret"""
+    private: str | None = None  # private data of the provider, in base64, which only the provider can interpret
     dependencies: Sequence[str] = ()
     create_before_destroy: bool = False
     skip_destroy: bool = False
@@ -42,8 +41,7 @@ class InstanceState:
     key: InstanceKey
     current: ObjectState | None
     deposed: dict[str, ObjectState] = field(factory=dict)
-    provider_key: InstanceKey = None
-    """the key of the provider instance, if the provider configuration has for_each"""
+    provider_key: InstanceKey = None  # the key of the provider instance, if the provider configuration has for_each
 
 
 @frozen(eq=False)
@@ -51,8 +49,7 @@ class ResourceState:
     """A resource in one module instance, with its instances. `provider` is the address as in state files:
     `provider["terraform.io/builtin/terraform"]`, `module.a.provider["..."].alias`."""
 
-    module: str
-    """the module instance address, "" for the root"""
+    module: str  # the module instance address, "" for the root
     mode: str
     type: str
     name: str
@@ -80,8 +77,7 @@ class State:
     """A state snapshot. `serial` counts writes; `lineage` identifies the history of the state; `check_results` is the
     JSON of the file."""
 
-    resources: dict[str, ResourceState] = field(factory=dict)
-    """the resources by ResourceState.address"""
+    resources: dict[str, ResourceState] = field(factory=dict)  # the resources by ResourceState.address
     outputs: dict[str, OutputState] = field(factory=dict)
     serial: int = 0
     lineage: str = ""

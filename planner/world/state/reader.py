@@ -335,8 +335,7 @@ def _in_order(instances: dict[InstanceKey, InstanceState]) -> dict[InstanceKey, 
 # Parts of a state file, checked for the required type.
 
 
-LARGEST = (1 << 63) - 1
-"""the exclusive upper bound of serials and versions, so that each has a successor"""
+LARGEST = (1 << 63) - 1  # the exclusive upper bound of serials and versions, so that each has a successor
 
 
 class MalformedError(Exception):

@@ -22,10 +22,8 @@ from planner.world.state.journal import JournalContent, replayed, story, unfinis
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
 
 _MOST_LISTED = 20
-_Place: TypeAlias = "tuple[str, InstanceKey]"
-"""an instance: the address of its resource, and its key"""
-_Slot: TypeAlias = "tuple[str, InstanceKey, str]"
-"""an object: the instance and its deposed key, "" for the current one"""
+_Place: TypeAlias = "tuple[str, InstanceKey]"  # an instance: the address of its resource, and its key
+_Slot: TypeAlias = "tuple[str, InstanceKey, str]"  # an object: the instance and its deposed key, "" for the current one
 
 
 @frozen(eq=False)

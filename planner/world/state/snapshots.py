@@ -15,11 +15,9 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.world.state.backend import Store
 from planner.world.state.model import State
 
-NEWER = "state.newer"
-"""the code of a write that was refused because another program has written the state meanwhile"""
+NEWER = "state.newer"  # the code of a write that was refused because another program has written the state meanwhile
 VARIABLE = "TF_STATE_PERSIST_INTERVAL"
-SHORTEST = 20
-"""the default and the minimum interval, in seconds"""
+SHORTEST = 20  # the default and the minimum interval, in seconds
 
 
 def persist_interval(environment: Mapping[str, str]) -> float:

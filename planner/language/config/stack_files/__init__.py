@@ -1,2 +1,1 @@
-"""Stack files (`*.tfcomponent.hcl`, `*.tfdeploy.hcl` and their JSON forms): finding and reading them, and their
-model."""
+"""Stack files (`*.tfcomponent.hcl`, `*.tfdeploy.hcl` and their JSON forms): finds, reads and checks them."""

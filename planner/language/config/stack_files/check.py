@@ -1,4 +1,4 @@
-"""Checks of a stack that need no values: the references in its blocks, and the inputs and providers of its modules."""
+"""Checks a stack without evaluating it: references in its blocks, and inputs and providers of its modules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Mention = nodes.Traversal | nodes.Variable
 
 
 def check_stack(config: StackConfig) -> list[Diagnostic]:
-    """All problems of the references in a loaded stack: stack by stack, then in its deployments."""
+    """All problems in a loaded stack and its child stacks, then in its deployments."""
     problems = Problems()
     for module in config.root.walk():
         _StackChecks(module, problems).check()
@@ -35,14 +35,14 @@ def check_stack(config: StackConfig) -> list[Diagnostic]:
 
 @frozen
 class ExpressionSite:
-    """Where an expression occurs: `what` names this place in messages; `each` is available only with for_each."""
+    """The place of an expression. `what` names it in messages; `each` is available only with for_each."""
 
     what: str
     has_each: bool = False
 
 
 class _StackChecks:
-    """The checks of one stack."""
+    """The checks of one stack, without its child stacks."""
 
     def __init__(self, module: StackModule, problems: Problems) -> None:
         self.module, self.problems = module, problems
@@ -112,7 +112,7 @@ class _StackChecks:
         self.error("invalid_dependency", "Invalid depends_on reference", detail, reference.span)
 
     def called(self, key: str, config: Config, inputs: Expr | None, span: Span) -> None:
-        """Check the inputs of a component's module, and that the module has no forbidden blocks."""
+        """The inputs of a component's module must be declared, and the module must not have forbidden blocks."""
         check_inputs(key, config.root.variables, inputs, span, self.problems)
         for module in config.root.walk():
             where = f"module {'.'.join(module.path)} of it" if module.path else "its module"
@@ -151,7 +151,7 @@ class _StackChecks:
     def passed(
         self, key: str, config: Config, given: tuple[tuple[ProviderRef, ProviderSource], ...], span: Span
     ) -> None:
-        """Check that the passed configurations are the ones that the module expects, and are for the same providers."""
+        """The passed configurations must be those that the module expects, for the same providers."""
         root = config.root
         wanted = needed_configurations(config)
         for inner, outer in given:
@@ -181,7 +181,7 @@ class _StackChecks:
                 self.mention(node, expr.source, place)
 
     def mention(self, node: Mention, source: Source, place: ExpressionSite, whole: bool = False) -> None:
-        """Check a reference. `whole`: the reference names a component itself rather than one of its outputs."""
+        """Check a reference. `whole`: whether it names a component and not one of its outputs."""
         root = node.name if isinstance(node, nodes.Variable) else node.root
         steps = () if isinstance(node, nodes.Variable) else node.steps
         span = Span(source, node.start, node.end)
@@ -235,15 +235,15 @@ class _StackChecks:
 
 
 def needed_configurations(config: Config) -> dict[str, str]:
-    """The provider configurations that a component's module expects from its caller: by `name` or `name.alias`, with
-    the addresses of their providers. The builtin provider is left out, because it needs no configuration."""
+    """The provider configurations that a component's module expects from its caller: provider addresses by `name` or
+    `name.alias`. The built-in provider is excluded, because it needs no configuration."""
     table: dict[str, str] = {}
     root = config.root
     for required in root.required_providers.values():
         table |= {str(ref): required.source for ref in required.configuration_aliases}
     for module in root.walk():
         if module.path and (module.call is None or module.call.providers):
-            continue  # uses the configurations that its caller passes, which are checked in the caller
+            continue  # uses configurations passed by its caller; they are checked there
         for resource in module.resources.values():
             ref = resource.provider
             if ref is None or ref.alias is None:
@@ -254,16 +254,12 @@ def needed_configurations(config: Config) -> dict[str, str]:
     return {name: source for name, source in table.items() if source != BUILTIN}
 
 
-# Checks of deployments that need no values.
-
-
 CONTEXT = ("operation", "success", "errors", "warnings", "plan")
 _SHARED = ("local", "identity_token", "store", "upstream_input")
 
 
 def check_deployments(config: StackConfig, problems: Problems) -> None:
-    """Check the references in deployments and in their approval blocks, and that the inputs match the stack's
-    variables."""
+    """Check references in deployments and approval blocks, and that inputs match the stack's variables."""
     _DeploymentChecks(config, problems).check()
 
 
@@ -275,11 +271,11 @@ def check_inputs(
     problems: Problems,
     is_strict: bool = False,
 ) -> None:
-    """Check that the inputs in a literal object are declared. An undeclared input is an error in a deployment
-    (`is_strict`), because it would be an input of the stack, and a warning elsewhere."""
+    """Check that the inputs in a literal object are declared. With `is_strict` (deployments, where inputs are inputs of
+    the stack), undeclared inputs are errors, otherwise warnings."""
     node = inputs.node if inputs is not None else None
     if inputs is not None and not isinstance(node, nodes.Object):
-        return  # keys that are expressions are checked during evaluation
+        return  # other expressions are checked during evaluation
     names: set[str] = set()
     for item in node.items if isinstance(node, nodes.Object) else ():
         if not isinstance(item.key, nodes.Literal) or not isinstance(item.key.value, str):

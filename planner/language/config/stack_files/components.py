@@ -1,4 +1,4 @@
-"""The blocks of component files: components, child stacks, providers, variables, outputs, and removed blocks."""
+"""Reads the blocks of component files: components, child stacks, providers, variables, outputs, and removed blocks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _OUTPUT = BodySchema({"type": True, "value": True, **dict.fromkeys(("description
 
 
 def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
-    """A `component` or `stack` block; None if its source is unknown (reported)."""
+    """A `component` or `stack` block; None if its source is invalid (reported)."""
     kind: Kind = "component" if block.type == "component" else "stack"
     content = read(block.body, _COMPONENT if kind == "component" else _STACK, problems)
     attributes = content.attributes
@@ -80,7 +80,7 @@ def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
 def _arguments(
     attributes: dict[str, Attribute], problems: Problems
 ) -> tuple[Expr | None, tuple[tuple[ProviderRef, ProviderSource], ...], Expr | None]:
-    """`inputs`, `providers` and `for_each`."""
+    """The arguments `inputs`, `providers` and `for_each`."""
     return (
         expr_of(attributes["inputs"], problems) if "inputs" in attributes else None,
         _given_providers(piece(attributes["providers"]), problems) if "providers" in attributes else (),
@@ -93,7 +93,7 @@ def _dependencies(attribute: Attribute, problems: Problems) -> tuple[Reference, 
 
 
 def module_call(name: str, attributes: dict[str, Attribute], block: Block, problems: Problems) -> ModuleCall | None:
-    """The module call that `source` and `version` describe; None if they are invalid (reported)."""
+    """`source` and `version` as a module call; None if they are invalid (reported)."""
     if "source" not in attributes:
         return None
     where = attributes["source"].span
@@ -129,7 +129,7 @@ def module_call(name: str, attributes: dict[str, Attribute], block: Block, probl
 
 
 def _given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
-    """The entries of a `providers` argument: names in the module, each with a provider configuration of the stack."""
+    """The entries of a `providers` argument: (name in the module, provider configuration of the stack)."""
     detail = "providers must be an object that maps names in the module to provider.TYPE.ALIAS."
     return provider_entries(expr, detail, provider_source, problems, has_quoted_names=True)
 
@@ -165,7 +165,7 @@ def _keyed(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
 
 
 def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
-    """A `provider` block with its two labels; None if its type is not a valid name (reported)."""
+    """A `provider` block with two labels; None if its type is not a valid name (reported)."""
     content = read(block.body, _PROVIDER, problems)
     type_, alias = (label.value for label in block.labels)
     if not check_provider_name(type_, label_span(block, 0), problems):
@@ -187,8 +187,7 @@ def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
 
 
 def stack_variable(block: Block, problems: Problems) -> VariableDecl | None:
-    """A `variable` block: as in modules, but its type is required and validations are not allowed; None if it is
-    invalid (reported)."""
+    """As in modules, but the type is required and validations are not allowed. None if it is invalid (reported)."""
     mine = Problems()
     read(block.body, _VARIABLE, mine)
     if not mine.has_errors:
@@ -198,8 +197,7 @@ def stack_variable(block: Block, problems: Problems) -> VariableDecl | None:
 
 
 def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
-    """An `output` block: as in modules, but its type is required and conditions are not allowed; None if it is invalid
-    (reported)."""
+    """As in modules, but the type is required and conditions are not allowed. None if it is invalid (reported)."""
     mine = Problems()
     attributes = read(block.body, _OUTPUT, mine).attributes
     problems.extend(mine)
@@ -220,7 +218,7 @@ def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
 
 
 def removed_component(block: Block, problems: Problems) -> RemovedComponent | None:
-    """A `removed` block; None if its `from` cannot be read (reported)."""
+    """None if `from` cannot be read (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     attributes = content.attributes

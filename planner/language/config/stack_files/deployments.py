@@ -1,4 +1,4 @@
-"""The blocks of deployment files."""
+"""Reads the blocks of deployment files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CATEGORIES = ("terraform", "env")
 
 
 class DeploymentFiles:
-    """The declarations in deployment files, in the order in which they are read; duplicates are reported."""
+    """Collects the declarations of deployment files. Duplicates are reported."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {
@@ -68,7 +68,6 @@ class DeploymentFiles:
         self.orchestrations: list[ApprovalRule] = []
 
     def add(self, body: Body, problems: Problems) -> None:
-        """Add the declarations of one file."""
         for block in read(body, FILE, problems).blocks:
             if block.type == "locals":
                 for local in locals_block(block, problems):
@@ -150,7 +149,7 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
 
 
 def _referenced_name(expr: ExpressionPiece, root: str, problems: Problems) -> tuple[str, Span] | None:
-    """The name in `ROOT.NAME`, or in a string with or without the root; None for other expressions (reported)."""
+    """NAME in `ROOT.NAME`, or in a string with or without the root; None for other expressions (reported)."""
     if isinstance(expr.node, nodes.Literal) and expr.node.value.__class__ is str:
         text = interpolated(expr).node
         assert isinstance(text, nodes.Literal)

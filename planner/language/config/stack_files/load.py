@@ -57,8 +57,7 @@ _FILE = BodySchema(
         ExpectedBlock("removed"),
     ),
 )
-DEEPEST = 32
-"""the maximum nesting depth of stacks"""
+DEEPEST = 32  # the maximum nesting depth of stacks
 
 
 _INIT = "planner stacks init"
@@ -66,20 +65,19 @@ _INIT = "planner stacks init"
 
 @frozen(eq=False)
 class StackSources:
-    """Where the sources of a stack are installed. `locate` finds the module of a component or the directory of a child
-    stack. `below` returns a function that locates the modules that a component's module calls.
-    """
+    """Locates the installed sources of a stack. `locate` locates the module of a component, or the directory of a child
+    stack. `below` returns a function that locates the modules called by a component's module."""
 
     locate: Locate
     below: Callable[[ModulePath], Locate]
     shares: bool = True
-    """whether a directory that several components call is loaded once, instead of being recorded for each of them"""
+    """whether a directory that several components use is loaded once; otherwise it is recorded for each of them"""
     alike: Callable[[ModulePath, ModuleCall], ModulePath | None] = lambda path, call: path
-    """returns the path under which a removed component is now installed, from its former path"""
+    """the current path of a removed component, given its former path"""
 
 
 def installed(root_dir: str, manifest: Manifest) -> StackSources:
-    """The source directories that `init` recorded."""
+    """The sources that `init` recorded."""
     result = InstalledModules(manifest, root_dir, init=_INIT)
 
     def alike(path: ModulePath, call: ModuleCall) -> ModulePath | None:
@@ -99,8 +97,8 @@ def installed(root_dir: str, manifest: Manifest) -> StackSources:
 def load_stack(
     root_dir: str = ".", *, places: StackSources | None = None, data_dir: str = DATA_DIRECTORY
 ) -> tuple[StackConfig, list[Diagnostic]]:
-    """The stack in a directory, as far as it can be loaded, and the problems of its files, in order. `places` replaces
-    the places that `init` recorded. References in the blocks of the stack are not checked."""
+    """The stack in a directory, as far as it can be loaded, and the problems of its files. `places` replaces the
+    sources recorded by `init`. References in the blocks of the stack are not checked."""
     problems = Problems()
     if places is None:
         manifest, item = read_manifest(root_dir, data_dir)
@@ -270,7 +268,7 @@ class _StackLoader:
 
     def _module(self, path: ModulePath, call: ModuleCall, where: str, problems: Problems) -> Config:
         below = (*path, "component", call.name)
-        # for modules in directories of the stack, the same path is used for all callers
+        # modules in directories of the stack have one path for all callers
         key = (where, "" if self.places.shares and call.source_kind == "local" else ".".join(below))
         if key not in self.known:
             locate = self.places.below(below)
@@ -293,7 +291,7 @@ class _StackLoader:
     def _load_removed(
         self, path: ModulePath, number: int, removed: RemovedComponent, parent: str, problems: Problems
     ) -> RemovedComponent:
-        """Load the module of a removed component: its declarations determine how its objects are destroyed."""
+        """Load the module of a removed component, whose declarations determine how objects are destroyed."""
         place: ModulePath = (*path, "removed", removed.kind, f"{removed.name}-{number}")
         *base, _, name = self.places.alike(place, removed.call) or place
         where = self._where(tuple(base), removed.kind, name, removed.call, parent, problems)
@@ -302,25 +300,21 @@ class _StackLoader:
         return evolve(removed, config=self._module(tuple(base), evolve(removed.call, name=name), where, problems))
 
 
-# The stack files of a directory.
-
-
 COMPONENTS = (".tfcomponent.hcl", ".tfcomponent.json", ".tfstack.hcl", ".tfstack.json")
 DEPLOYMENTS = (".tfdeploy.hcl", ".tfdeploy.json")
-OLD = (".tfstack.hcl", ".tfstack.json")
-"""suffixes that were used before the final language"""
+OLD = (".tfstack.hcl", ".tfstack.json")  # suffixes of earlier versions of the language
 
 
 @frozen
 class StackFiles:
-    """Names in lexical order."""
+    """Sorted names."""
 
     components: tuple[str, ...]
     deployments: tuple[str, ...]
 
 
 def stack_files(directory: str) -> StackFiles:
-    """The stack files of a directory; hidden files and editors' backups are left out. Raises OSError."""
+    """Without hidden files and backups of editors. Raises OSError."""
     entries = list_directory(directory)
     names = sorted(entry.name for entry in entries if is_stack_file(entry.name) and not is_folder(entry))
     return StackFiles(
@@ -330,14 +324,12 @@ def stack_files(directory: str) -> StackFiles:
 
 
 def is_stack_file(name: str) -> bool:
-    """Whether a file is a stack file, by its name."""
     if name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#")):
         return False
     return name.endswith((*COMPONENTS, *DEPLOYMENTS))
 
 
 def is_stack(directory: str) -> bool:
-    """Whether there is any stack file in the directory."""
     try:
         result = stack_files(directory)
     except OSError:

@@ -1,8 +1,7 @@
-"""The model of stack files: components, child stacks, providers, removed components; deployments and the blocks for
+"""The model of stack files: components, child stacks, providers and removed components, deployments, and the blocks for
 their approval. Only values that must be known early are evaluated: sources, types and defaults.
 
-Source: HashiCorp's public documentation of Terraform Stacks (block reference).
-"""
+Source: HashiCorp's public documentation of Terraform Stacks (block reference)."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ from planner.language.config.model import (
 )
 from planner.language.syntax.body import Body
 
-StackPath = tuple[str, ...]
-"""the names of the `stack` blocks that contain a stack, outermost first"""
+StackPath = tuple[str, ...]  # names of `stack` blocks, outermost first
 Kind = Literal["component", "stack"]
 
 
@@ -45,19 +43,18 @@ class ProviderSource:
 
 @frozen(eq=False)
 class StackCall:
-    """A block that names the module of a component or a child stack: `call` describes the source like a module call,
-    for installing it."""
+    """A block that uses the module of a component or a child stack. `call` has its source as a module call, so that it
+    can be installed."""
 
     kind: Kind
     name: str
     call: ModuleCall
     inputs: Expr | None
     providers: tuple[tuple[ProviderRef, ProviderSource], ...]
-    """pairs of a name in the module and a configuration of the stack; empty for child stacks"""
+    """(name in the module, configuration of the stack); empty for child stacks"""
     for_each: Expr | None
     span: Span
-    config: Config | None
-    """the module with all modules that it calls, after it was loaded"""
+    config: Config | None  # the module and the modules that it calls, once loaded
 
 
 @frozen(eq=False)
@@ -68,13 +65,13 @@ class ComponentDecl(StackCall):
 
     @property
     def key(self) -> str:
-        """`component.NAME` or `stack.NAME`: unique in its stack."""
+        """`component.NAME` or `stack.NAME`, unique in the stack."""
         return f"{self.kind}.{self.name}"
 
 
 @frozen(eq=False)
 class StackProvider:
-    """`provider "TYPE" "ALIAS"`: `config` is the part that the provider's schema decodes."""
+    """`provider "TYPE" "ALIAS"`. The provider's schema decodes `config`."""
 
     type: str
     alias: str
@@ -89,8 +86,8 @@ class StackProvider:
 
 @frozen(eq=False)
 class RemovedComponent(StackCall):
-    """`removed`: what happens to the objects of a component (or child stack) that is no longer declared. `key`: the key
-    of a single instance, None for all instances; `destroy`: False if the objects are only forgotten."""
+    """`removed`: what happens to the objects of a component or child stack that is no longer declared. `key`: a single
+    instance, None for all instances. `destroy`: False if the objects are only forgotten."""
 
     key: Expr | None
     destroy: bool
@@ -99,7 +96,7 @@ class RemovedComponent(StackCall):
 
 @frozen(eq=False)
 class StackModule:
-    """One stack: everything that its component files declare, and the stacks below it."""
+    """One stack: the declarations of its component files, and its child stacks."""
 
     path: StackPath
     directory: str
@@ -107,17 +104,14 @@ class StackModule:
     locals: Mapping[str, LocalDecl] = field(factory=dict)
     outputs: Mapping[str, OutputDecl] = field(factory=dict)
     required_providers: Mapping[str, RequiredProvider] = field(factory=dict)
-    providers: Mapping[str, StackProvider] = field(factory=dict)
-    """the provider configurations by `provider.TYPE.ALIAS`"""
+    providers: Mapping[str, StackProvider] = field(factory=dict)  # by `provider.TYPE.ALIAS`
     components: Mapping[str, ComponentDecl] = field(factory=dict)
-    """components and child stacks by `component.NAME` and `stack.NAME`"""
+    """components and child stacks, by `component.NAME` or `stack.NAME`"""
     removed: tuple[RemovedComponent, ...] = ()
-    children: Mapping[str, StackModule] = field(factory=dict)
-    """the stacks of `stack` blocks by their names"""
+    children: Mapping[str, StackModule] = field(factory=dict)  # child stacks by the names of their `stack` blocks
 
     @property
     def calls(self) -> tuple[StackCall, ...]:
-        """All components and child stacks, including removed ones."""
         return (*self.components.values(), *self.removed)
 
     def walk(self) -> Iterator[StackModule]:
@@ -132,7 +126,7 @@ class StackModule:
 
 @frozen(eq=False)
 class Deployment:
-    """`deployment "NAME"`: `group` is the name of its group; None for a group of its own (`NAME_default`)."""
+    """`deployment "NAME"`. `group` is None for a group of its own (`NAME_default`)."""
 
     name: str
     inputs: Expr | None
@@ -145,7 +139,7 @@ class Deployment:
 
 @frozen(eq=False)
 class DeploymentGroup:
-    """`checks`: the names of its `deployment_auto_approve` blocks, each with its place."""
+    """`checks`: the names of its `deployment_auto_approve` blocks with their spans."""
 
     name: str
     checks: tuple[tuple[str, Span], ...]
@@ -154,7 +148,7 @@ class DeploymentGroup:
 
 @frozen(eq=False)
 class ApprovalCheck:
-    """A `check`: `reason` is the message when the condition does not hold."""
+    """A `check` block. `reason`: the message if the condition is false."""
 
     condition: Expr
     reason: Expr | None
@@ -163,7 +157,7 @@ class ApprovalCheck:
 
 @frozen(eq=False)
 class ApprovalRule:
-    """`deployment_auto_approve "NAME"`, or the older `orchestrate "KIND" "NAME"`, which applies to every deployment."""
+    """`deployment_auto_approve "NAME"`, or the older `orchestrate "KIND" "NAME"`, which applies to all deployments."""
 
     name: str
     checks: tuple[ApprovalCheck, ...]
@@ -180,7 +174,7 @@ class IdentityToken:
 
 @frozen(eq=False)
 class ValueStore:
-    """`store "TYPE" "NAME"`: `settings` are its arguments."""
+    """`store "TYPE" "NAME"`. `settings` are its arguments."""
 
     type: str
     name: str
@@ -198,7 +192,7 @@ class PublishedOutput:
 
 @frozen(eq=False)
 class UpstreamInput:
-    """`upstream_input "NAME"`: the outputs that the stack at `source` last published."""
+    """`upstream_input "NAME"`: the outputs last published by the stack at `source`."""
 
     name: str
     source: str
@@ -215,8 +209,7 @@ class Deployments:
     rules: Mapping[str, ApprovalRule] = field(factory=dict)
     orchestrations: tuple[ApprovalRule, ...] = ()
     tokens: Mapping[str, IdentityToken] = field(factory=dict)
-    stores: Mapping[str, ValueStore] = field(factory=dict)
-    """the stores by name (`TYPE.NAME`)"""
+    stores: Mapping[str, ValueStore] = field(factory=dict)  # stores by `TYPE.NAME`
     published: Mapping[str, PublishedOutput] = field(factory=dict)
     upstream: Mapping[str, UpstreamInput] = field(factory=dict)
     locals: Mapping[str, LocalDecl] = field(factory=dict)
@@ -224,7 +217,7 @@ class Deployments:
 
 @frozen(eq=False)
 class StackConfig:
-    """A stack with its deployments, and the files that were read for it (path -> SHA-256)."""
+    """A stack with its deployments. `files`: SHA-256 of each file that was read, by path."""
 
     root: StackModule
     deployments: Deployments

@@ -1,4 +1,4 @@
-"""All test files of a root module, and the modules of their runs."""
+"""Loads the test files of a root module, and the modules of their runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from planner.language.syntax.files import load_text
 
 @frozen(eq=False)
 class TestFiles:
-    """The test files of a root module, by name in byte order."""
+    """Test files sorted by the bytes of their names."""
 
     __test__ = False
 
@@ -42,8 +42,8 @@ class TestFiles:
 
 
 def read_test_files(root_dir: str, directory: str = "", names: Iterable[str] | None = None) -> TestFiles:
-    """Read test files without the modules of their runs. `directory`: the requested directory, "" for the default one;
-    `names`: read only these files."""
+    """Read test files without the modules of their runs. `directory`: "" for the default directory. `names`: read only
+    these files."""
     problems = Problems()
     item, is_there = find_test_files(root_dir, directory or DEFAULT_DIRECTORY)
     if directory and not is_there:
@@ -75,7 +75,7 @@ def _read(root_dir: str, name: str, keep: bool, problems: Problems) -> TestFile 
 
 
 class _MockFiles:
-    """Finds the files with mocks in a directory, which is relative to the root module."""
+    """Finds files with mocks in a directory, which is relative to the root module."""
 
     def __init__(self, root_dir: str, keep: bool) -> None:
         self.root_dir, self.keep = root_dir, keep
@@ -83,7 +83,7 @@ class _MockFiles:
         """the requested directories"""
 
     def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
-        """The bodies of the files, by file name."""
+        """The bodies of the files, sorted by name."""
         self.asked[directory] = None
         folder = located(self.root_dir, directory)
         try:
@@ -114,7 +114,7 @@ def load_test_files(
     data_dir: str = DATA_DIRECTORY,
     manifest: Manifest | None = None,
 ) -> TestFiles:
-    """Read test files with the modules of their runs, which must have been installed by init."""
+    """Read test files and the modules of their runs, which init must have installed."""
     read = read_test_files(root_dir, directory)
     problems = Problems(read.problems)
     if problems.has_errors or not any(run.module for file in read.files for run in file.runs):
@@ -146,7 +146,7 @@ def _with_module(
     where = _installed(root_dir, run.module, manifest, module_key(below), problems)
     if where is None:
         return run
-    # for modules in directories of the root module, the same path is used for all runs
+    # modules in directories of the root module have one path for all runs
     key = (where, "" if run.module.source_kind == "local" else module_key(below))
     if key not in known:
         locate = InstalledModules(manifest, root_dir, below=below).locate
@@ -181,7 +181,7 @@ def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, p
 
 
 def check_test_providers(root: ModuleConfig, files: Iterable[TestFile]) -> list[Diagnostic]:
-    """Errors for provider blocks of test files whose name means another provider in the module under test."""
+    """Errors for provider blocks of test files whose name denotes another provider in the module under test."""
     problems = Problems()
     for file in files:
         types = _types_of_providers(root, file)
@@ -212,15 +212,14 @@ _MISMATCH = "Provider type mismatch"
 
 
 def _types_in(module: ModuleConfig) -> dict[str, str]:
-    """The providers that a module requires or configures, by local name."""
+    """Providers that a module requires or configures: addresses by local name."""
     names = [*module.required_providers, *(block.name for block in module.providers.values())]
     return {name: module.provider_source(name) for name in names}
 
 
 def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
-    """The provider for each name of a provider block. As in OpenTofu, the first run that uses the name determines the
-    provider.
-    """
+    """The provider of each provider block, by name. As in OpenTofu, the first run that uses the name determines the
+    provider."""
     types: dict[str, str] = {}
     names = {block.name for block in file.providers.values()}
     for run in file.runs:
@@ -233,7 +232,7 @@ def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
 
 
 def module_calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
-    """The modules of runs as calls, with the paths under which these modules are recorded."""
+    """The modules of runs as calls, with the paths under which they are recorded."""
     table: dict[ModulePath, ModuleCall] = {}
     for file in tests.files:
         for run in file.runs:
@@ -259,33 +258,28 @@ def module_calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
 
 
 def run_key(file: str, run: str) -> tuple[str, ...]:
-    """The path under which the module of a run is recorded."""
     return ("test", *file.removesuffix(".tftest.hcl").split("/"), run)
 
 
-# The test files: files directly in the root module's directory and in the test directory.
+# Test files are files directly in the root module's directory or in the test directory.
 
 
 DEFAULT_DIRECTORY = "tests"
 _PAIRS = ((".tftest.hcl", ".tofutest.hcl"), (".tftest.json", ".tofutest.json"))
-OWN = ".plannertest.hcl"
-"""the suffix of files that may use extensions which other programs do not support"""
+OWN = ".plannertest.hcl"  # the suffix of files that may use planner's extensions
 ENDINGS = (*(ending for pair in _PAIRS for ending in pair), OWN)
-MOCKS = ".tfmock.hcl"
-"""the suffix of files with `mock_provider` blocks"""
+MOCKS = ".tfmock.hcl"  # the suffix of files with `mock_provider` blocks
 
 
 def is_test_file(name: str) -> bool:
-    """Whether a file is a test file by its name."""
     if name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#")):
         return False
     return name.endswith(ENDINGS)
 
 
 def find_test_files(root_dir: str, directory: str = DEFAULT_DIRECTORY) -> tuple[list[str], bool]:
-    """The paths of test files, relative to the root module's directory and in byte order, and whether the test
-    directory exists. A file `x.tofutest.hcl` hides a file `x.tftest.hcl` next to it. Raises Failure for a directory
-    that cannot be read."""
+    """Paths of test files relative to the root module, sorted by bytes, and whether the test directory exists.
+    `x.tofutest.hcl` replaces a file `x.tftest.hcl` next to it. Raises Failure for a directory that cannot be read."""
     found = _of(root_dir, ".") or []
     inside = _of(root_dir, directory)
     if inside is not None and posixpath.normpath(directory) != ".":

@@ -1,4 +1,4 @@
-"""`mock_provider` blocks, and the overrides of test files."""
+"""Reads `mock_provider` blocks and the overrides of test files."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ _OWN_PROVIDER = BodySchema(
     {**_PROVIDER.attributes, **dict.fromkeys(("source", "override_during"), False)}, _PROVIDER.blocks
 )
 _SHARED = BodySchema({}, _PROVIDER.blocks)
-Sources = Callable[[str, Span, Problems], "list[Body]"]
-"""reads the files with mocks in a directory, and reports problems in them"""
+Sources = Callable[[str, Span, Problems], "list[Body]"]  # reads the files with mocks in a directory
 _DEFAULTS = BodySchema({"defaults": False})
 _RESOURCE = BodySchema({"target": True, "values": False})
 _DURING = {"override_during": False}
@@ -49,8 +48,8 @@ _MODULE = BodySchema({"target": True, "outputs": False})
 
 
 def mock_provider_block(block: Block, problems: Problems, sources: Sources | None = None) -> ProviderDecl | None:
-    """A mocked provider configuration; None if it is invalid (reported). `sources`: reads a directory of files with
-    mocks; they supply values that the block itself does not set."""
+    """None if it is invalid (reported). `sources` reads files with mocks, which supply values that the block does not
+    set."""
     mine = Problems()
     schema = _PROVIDER if sources is None else _OWN_PROVIDER
     content = read(block.body, schema, mine)
@@ -124,7 +123,6 @@ def _with_during(schema: BodySchema, may_be_late: bool) -> BodySchema:
 
 
 def _is_known_late(attribute: Attribute | None, usual: bool, problems: Problems) -> bool:
-    """Whether generated values are unknown while objects are planned."""
     if attribute is None:
         return usual
     word = keyword(piece(attribute))
@@ -137,9 +135,8 @@ def _is_known_late(attribute: Attribute | None, usual: bool, problems: Problems)
 def resource_override(
     block: Block, problems: Problems, is_own: bool = False, known_late: bool = False
 ) -> Override | None:
-    """`override_resource`, `override_data` or `override_ephemeral`; None if it is invalid (reported). `is_own`: the
-    file may use extensions that other programs do not support; `known_late`: the default for whether generated values
-    are known only after the apply."""
+    """`override_resource`, `override_data` or `override_ephemeral`; None if it is invalid (reported). `is_own`: whether
+    the file may use planner's extensions. `known_late`: the default of Override.known_late."""
     mine = Problems()
     may_be_late = block.type == "override_resource"
     content = read(block.body, _with_during(_RESOURCE, is_own and may_be_late), mine)
@@ -226,7 +223,7 @@ def _no_module_keys(target: Reference, problems: Problems) -> None:
 
 
 def _object(attribute: Attribute | None, problems: Problems) -> Values:
-    """A constant object; references and function calls are not allowed."""
+    """A constant object; {} if it is missing or invalid (reported)."""
     if attribute is None:
         return {}
     value = constant(piece(attribute), problems)

@@ -1,5 +1,4 @@
-"""The model of test files: runs with their assertions, variables, providers, mocks, and overrides. Nothing is
-evaluated."""
+"""The model of test files: runs with assertions, variables, providers, mocks and overrides. Nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ Command = Literal["apply", "plan"]
 
 @frozen(eq=False)
 class ModuleOverride:
-    """`override_module`: `outputs` replace the whole module at the address `path`."""
+    """`override_module`: `outputs` replace the module at the address `path`."""
 
     path: tuple[str, ...]
     target: Reference
@@ -37,8 +36,8 @@ class PlanSettings:
 
 @frozen(eq=False)
 class RunModule:
-    """The block `module` of a run: the module that is run instead of the root module. `written`: the source as written
-    in the file."""
+    """The block `module` of a run: the module that is run instead of the root module. `written`: the source before
+    normalization."""
 
     source: str
     source_kind: str
@@ -52,8 +51,7 @@ class RunModule:
 @frozen(eq=False)
 class PolicyExpectation:
     """The block `policy "CODE"` of a run: the expected result of a policy for the run's plan. `verdict` is pass, deny,
-    warn, undecided, broken, overridden, waived or info, and applies to the object with this address, or to any
-    object."""
+    warn, undecided, broken, overridden, waived or info. `address`: None if the verdict may concern any object."""
 
     code: str
     verdict: str
@@ -63,8 +61,8 @@ class PolicyExpectation:
 
 @frozen(eq=False)
 class QueryExpectation:
-    """The block `query` of a run: the expected number of answers to a question about the run's plan; `rows` is None for
-    any number except zero. `message`: the message if the expectation is not met."""
+    """The block `query` of a run: the expected number of answers to a question about the run's plan. `rows` is None for
+    any number except zero. `message`: the message if the number differs."""
 
     question: str
     rows: int | None
@@ -83,44 +81,36 @@ class TestRun:
     span: Span
     settings: PlanSettings = PlanSettings()
     variables: Mapping[str, Expr] = field(factory=dict)
-    providers: tuple[tuple[ProviderRef, ProviderRef], ...] = ()
-    """pairs of a name in the module and a name in the test file"""
+    providers: tuple[tuple[ProviderRef, ProviderRef], ...] = ()  # (name in the module, name in the test file)
     assertions: tuple[CheckRule, ...] = ()
     expected: tuple[Reference, ...] = ()
     module: RunModule | None = None
     overrides: tuple[Override, ...] = ()
     module_overrides: tuple[ModuleOverride, ...] = ()
-    state_key: str = ""
-    """the name of a state that the run shares with other runs; "" for the state of its module"""
+    state_key: str = ""  # the name of a state shared with other runs; "" for the state of its module
     policies: tuple[PolicyExpectation, ...] = ()
     queries: tuple[QueryExpectation, ...] = ()
-    config: Config | None = None
-    """the configuration of the module that the run uses"""
-    parallel: bool = False
-    """whether the run may execute at the same time as other parallel runs"""
-    keeps_state: bool = False
-    """whether the objects of the run are kept at the end"""
+    config: Config | None = None  # the configuration of `module`
+    parallel: bool = False  # whether the run may be executed together with other parallel runs
+    keeps_state: bool = False  # whether the run's objects are not destroyed at the end
 
 
 def state_name(run: TestRun) -> str:
-    """The name of the state that a run uses: "" is the state of the module under test, which all its runs share."""
+    """The state that a run uses. "" is the state of the module under test, which all its runs share."""
     return run.state_key or (run.module.source if run.module is not None else "")
 
 
 @frozen(eq=False)
 class TestFile:
-    """One test file; `name`, its path relative to the root module, identifies it."""
+    """One test file. `name` is its path relative to the root module."""
 
     __test__ = False
 
     name: str
     runs: tuple[TestRun, ...] = ()
     variables: Mapping[str, Expr] = field(factory=dict)
-    providers: Mapping[str, ProviderDecl] = field(factory=dict)
-    """the provider configurations by `name` or `name.alias`"""
-    mocks: Mapping[str, ProviderDecl] = field(factory=dict)
-    """`mock_provider` blocks, by `name` or `name.alias`"""
+    providers: Mapping[str, ProviderDecl] = field(factory=dict)  # by `name` or `name.alias`
+    mocks: Mapping[str, ProviderDecl] = field(factory=dict)  # `mock_provider` blocks by `name` or `name.alias`
     overrides: tuple[Override, ...] = ()
     module_overrides: tuple[ModuleOverride, ...] = ()
-    sources: tuple[str, ...] = ()
-    """the directories from which mock files are read"""
+    sources: tuple[str, ...] = ()  # directories from which mock files were read

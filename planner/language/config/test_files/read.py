@@ -1,4 +1,4 @@
-"""Converts the text of a test file to a TestFile."""
+"""Converts the body of a test file to a TestFile."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ _MODULE = BodySchema(dict.fromkeys(("source", "version"), False))
 
 
 def read_test_file(body: Body, name: str, problems: Problems, sources: Sources | None = None) -> TestFile:
-    """Read a test file; problems are reported and the invalid parts left out. `sources` finds files with mocks; it is
-    set if the file may use extensions that other programs do not support."""
+    """Invalid parts are reported and left out. `sources` reads files with mocks; it is set if the file may use
+    planner's extensions."""
     is_own = sources is not None
     content = read(body, _OWN_FILE if is_own else _FILE, problems)
     runs: list[TestRun] = []
@@ -120,7 +120,7 @@ def read_test_file(body: Body, name: str, problems: Problems, sources: Sources |
 
 
 class _Shared:
-    """The blocks that are allowed both in a file and in a run; `what` names the file or run in messages."""
+    """Blocks that are allowed in a file and in a run. `what` names the file or run in messages."""
 
     def __init__(self, what: str, is_own: bool) -> None:
         self.what, self.is_own = what, is_own
@@ -142,7 +142,7 @@ class _Shared:
             self.variables = {name: expr_of(attribute, problems) for name, attribute in attributes.items()}
 
     def is_second(self, block: Block, problems: Problems) -> bool:
-        """Whether a block of this type already exists (reported)."""
+        """Whether there is already a block of this type (reported)."""
         first = self.first.setdefault(block.type, block)
         if first is block:
             return False
@@ -153,7 +153,7 @@ class _Shared:
 
 
 def _settings_of_file(blocks: list[Block], shared: _Shared, problems: Problems) -> dict[str, bool]:
-    """The settings of a `test` block: defaults for all runs."""
+    """A `test` block: defaults for all runs."""
     usual: dict[str, bool] = {}
     for block in blocks:
         if not shared.is_second(block, problems):

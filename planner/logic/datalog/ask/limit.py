@@ -1,6 +1,6 @@
-"""Runs work with limits of time and memory in a separate process. The process always ends: when it has its result, when
-the parent stops it after the time limit, when the kernel stops it a moment later, or when the parent ends. The process
-need not cooperate, so the limits work even while C code runs."""
+"""Runs work in a separate process with limits of time and memory. The process always ends: when it has its result, when
+the parent stops it after the time limit, when the kernel stops it a moment later, or when the parent ends. The work
+need not cooperate, so the limits apply even while C code runs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 
 T = TypeVar("T")
 
-MOST_MEMORY = 2 << 30  # the number of bytes that may be allocated in addition to those that the process already uses
-GRACE = 2.0  # the number of seconds that the parent has to end the process before the kernel does
+MOST_MEMORY = 2 << 30  # bytes that may be allocated in addition to the memory already in use
+GRACE = 2.0  # seconds after the time limit at which the kernel ends the process, if the parent has not done so
 
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
-    """The result of `work()`. The result is computed in a fork of this process, which shares all data without copying,
-    and whose side effects are lost. Raises Failure if a limit of time or memory is exceeded, and any Failure that
-    `work` raises."""
+    """The result of `work()`, computed in a fork of this process: it shares all data without copying, and its side
+    effects are lost. Raises Failure if a limit is exceeded, and any Failure of `work`."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
         content = fork.result(time.monotonic() + seconds)
@@ -50,8 +49,8 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
 
 
 def _answer(work: Callable[[], Any], seconds: float) -> bytes:
-    """The code that runs in the fork. Writes the (outcome, value) of the work, pickled."""
-    gc.disable()  # a garbage collection would visit all objects of the parent, and copy their pages
+    """Runs in the fork: the pickled (outcome, value) of the work."""
+    gc.disable()  # garbage collection would visit all objects of the parent and copy their memory pages
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)
     _limit_memory()
@@ -71,25 +70,24 @@ def _limit_memory() -> None:
             used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY, used + MOST_MEMORY))
     except (OSError, ValueError):
-        pass  # on systems other than Linux, only the time is limited
+        pass  # outside Linux, only the time is limited
 
 
-# A time limit for work in this thread, without a signal and without another process.
+# A time limit for work in this thread, without signals and processes.
 
 
 AGAIN = 0.05
-"""the number of seconds after which the exception is raised again, because Python drops exceptions that are raised in
-callbacks such as finalizers"""
+"""seconds after which the exception is raised again, because Python drops exceptions in callbacks such as finalizers"""
 
 
 class OutOfTime(BaseException):
-    """The work took too long. The class is a BaseException, so that it also stops code that catches every Exception."""
+    """The work took too long. A BaseException, so that it also stops code that catches every Exception."""
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raises OutOfTime in this thread if the block takes longer. The exception is raised between two Python
-    instructions, so a running call into C is finished first."""
+    """A context that raises OutOfTime in this thread after this time. The exception is raised between two Python
+    instructions, so a running C function is finished first."""
     thread, lock, ended = ctypes.c_ulong(get_ident()), Lock(), Event()
 
     def watch() -> None:
@@ -104,7 +102,7 @@ def within(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OutOfTime):  # the exception may be raised at the very end, after the work is complete
+        with suppress(OutOfTime):  # the exception may be raised after the work is complete
             ended.set()
         ended.set()
         with suppress(OutOfTime), lock:

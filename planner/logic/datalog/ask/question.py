@@ -1,11 +1,11 @@
-"""Ad hoc queries: a body without a head, evaluated over the facts and derivations.
+"""Answers queries. A query is a rule body without a head, evaluated over facts and derived rows:
 
     edge(A, "terraform_data.web"), not pruned(A)
 
-The answer is a table. The table has a column for each variable, in the order of appearance, and a row for each
-assignment for which all literals are true. A query that begins with a constant is answered by pyDatalog, which is
-goal-directed, over the derived relations (see below). Other queries, and queries with aggregates or computed values,
-are answered bottom up by planner's own evaluator. Relations may be recursive; queries may not."""
+The answer is a table with a column for each variable, in the order of appearance, and a row for each assignment that
+makes all literals true. A query that begins with a constant is answered by pyDatalog, which is goal-directed (see
+below). Other queries, and queries with aggregates or computed values, are answered bottom-up by planner's own
+evaluator. Relations may be recursive; queries may not."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.types import column_types
 from planner.logic.datalog.language.values import Row, sorted_rows
 
-_HEAD = "?"  # a predicate of a rule file cannot have this name
+_HEAD = "?"  # not a valid name in rule files
 
 
 @frozen
 class Query:
-    """A checked query, with a rule for each of its alternatives. `columns` are the variables that occur in all
-    alternatives; `predicates` are the predicates that the query reads, which must be evaluated first."""
+    """A checked query, with a rule for each of its alternatives. `columns`: the variables that occur in all
+    alternatives. `predicates`: the predicates that the query reads, which must be evaluated first."""
 
     text: str
     columns: tuple[str, ...]
@@ -58,13 +58,12 @@ class Query:
 
     @property
     def literals(self) -> tuple[Literal, ...]:
-        """The literals of all alternatives."""
         return tuple(literal for rule in self.rules for literal in rule.body)
 
 
 @frozen
 class QueryResult:
-    """`columns` are variables; `rows` are sorted, and in the form of the engine (see values.decode). A query without
+    """`columns` are variables. `rows` are sorted, in the engine's representation (see values.decode). A query without
     variables has no columns, and one row if it is true."""
 
     columns: tuple[str, ...]
@@ -75,8 +74,8 @@ class QueryResult:
 
 
 def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Diagnostic]]:
-    """The query, checked against the declarations. Reports unknown predicates, wrong arities and types, and variables
-    without a value."""
+    """Parse a query and check it against the declarations: unknown predicates, wrong arities and types, and unbound
+    variables are errors."""
     written, source, diagnostics = parse(text)
     if has_errors(diagnostics):
         return None, diagnostics
@@ -112,8 +111,8 @@ def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Dia
 
 
 def ask(program: RuleProgram, database: Database, query: Query, seconds: float | None = None) -> QueryResult:
-    """Answer a query. With `seconds`, it is answered in a separate process, which is stopped after this time. Raises
-    Failure if the time or memory is exceeded, KeyError if a predicate was not evaluated."""
+    """With `seconds`, a separate process answers the query within this time. Raises Failure if the time or memory is
+    exceeded, and KeyError if a predicate was not evaluated."""
     for name in query.predicates:
         database[name]  # raises KeyError
     way = _top_down if is_goal_directed(query) else _bottom_up
@@ -126,7 +125,7 @@ def ask(program: RuleProgram, database: Database, query: Query, seconds: float |
 
 
 def is_goal_directed(query: Query) -> bool:
-    """Whether the first column of every atom is known when atoms are joined in order, and nothing is computed."""
+    """Whether, in joining order, every atom has a bound column, and nothing is computed."""
     if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()
@@ -140,7 +139,6 @@ def is_goal_directed(query: Query) -> bool:
 
 
 def _is_plain(literal: Literal) -> bool:
-    """Whether a literal has no computation."""
     if isinstance(literal, Aggregate | Builtin) or (isinstance(literal, Comparison) and literal.operator == "="):
         return False
     return not any(isinstance(term, RuleCall) for term in literal.children())
@@ -151,7 +149,6 @@ def _top_down(program: RuleProgram, database: Database, query: Query) -> set[Row
 
 
 def _bottom_up(program: RuleProgram, database: Database, query: Query) -> set[Row]:
-    """Compile the query as rules, and run them."""
     predicates = {**program.predicates, _HEAD: query.head}
     indexes = Indexes()
     parts: list[str] = []
@@ -173,17 +170,17 @@ def _bottom_up(program: RuleProgram, database: Database, query: Query) -> set[Ro
     return {row for rule in query.rules for row in functions[f"f{rule.number}"](relations, made)}
 
 
-# Answers queries with pyDatalog, goal-directed, over existing relations. pyDatalog gets one clause. The head of the
-# clause is the query, and the body has a separate predicate over the variables of each literal. Python functions
-# resolve these predicates, so that constants, wildcards, negations and tests have the same meaning as in rules;
-# pyDatalog only compares values for equality. The clause contains no recursion and no strings. The literals are in
-# joining order, which determines the time of the query.
+# Goal-directed answers by pyDatalog, over existing relations. pyDatalog gets one clause: its head is the query, and its
+# body has one predicate for each literal, over the variables of that literal. Python functions resolve these
+# predicates, so that constants, wildcards, negations and tests have the same meaning as in rules; pyDatalog only
+# compares values for equality. The clause has no recursion and no strings. The literals are in joining order, which
+# determines the time of the query.
 
-_numbers = count(1)  # pyDatalog has one table of resolvers for the whole process, so the names in it must be unique
+_numbers = count(1)  # pyDatalog has one table of resolvers per process, so their names must be unique
 
 
 def solve(database: Database, body: tuple[Literal, ...], columns: tuple[str, ...]) -> set[Row]:
-    """The assignments to `columns` (the variables of the body) for which all literals are true."""
+    """The assignments to `columns` that make all literals of the body true."""
     relations = Relations(database)
     clause: list[tuple[Literal, list[str]]] = []
     for literal in join_order(body, (), set(columns)):
@@ -191,7 +188,7 @@ def solve(database: Database, body: tuple[Literal, ...], columns: tuple[str, ...
         if names:
             clause.append((literal, names))
         elif next(relations.extensions(literal, {}, set(columns)), None) is None:
-            return set()  # the relation is empty, so the literal is false
+            return set()  # no row matches, so the literal is false
     if not clause:
         return {()}
     return _ask(relations, clause, columns)
@@ -200,7 +197,7 @@ def solve(database: Database, body: tuple[Literal, ...], columns: tuple[str, ...
 def _ask(relations: Relations, clause: list[tuple[Literal, list[str]]], columns: tuple[str, ...]) -> set[Row]:
     from pyDatalog import Logic, pyEngine
 
-    Logic()  # an empty database of clauses, for this thread
+    Logic()  # an empty database of clauses for this thread
     question = f"question{next(_numbers)}"
     registered: list[str] = []
     try:
@@ -221,8 +218,8 @@ def _ask(relations: Relations, clause: list[tuple[Literal, list[str]]], columns:
 
 
 def _resolver(relations: Relations, literal: Literal, names: list[str]) -> Callable[..., Iterator[Row]]:
-    """The function that pyDatalog calls, with a term for each variable of the literal. The function returns the rows of
-    values that match."""
+    """The function that pyDatalog calls with a term for each variable of the literal. It returns the matching rows of
+    values."""
 
     def resolve(*terms: Any) -> Iterator[Row]:
         known: Assignment = {name: term.id for name, term in zip(names, terms, strict=True) if term.is_const()}

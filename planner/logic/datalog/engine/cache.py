@@ -1,5 +1,5 @@
-"""Compiled programs in the user's cache, so that they are not compiled at every start. The name of an entry is a digest
-of all rule text, the engine's own files and the version of Python. Entries contain code that is executed. Therefore
+"""Caches compiled programs in the user's cache, so that they are not compiled at every start. The name of an entry is a
+digest of all rule text, the engine's own files and the version of Python. Entries contain code that is executed, so
 planner.foundation.support.store returns only entries that this user wrote."""
 
 from __future__ import annotations
@@ -33,18 +33,17 @@ def load_program(
     beside: Beside | None = None,
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """Parse, check, stratify and compile rule files, which are pairs (name, text). Diagnostics print these names. Rules
-    without a name are named after their file: `house.1` is the first such rule in `house.dl`.
+    """Parse, check, stratify and compile rule files. Files are pairs (name, text); diagnostics print these names, and
+    rules without a name are named after their file: `house.1` is the first such rule in `house.dl`.
 
-    `core` are the names of the files that belong to the product: other files may add rules only to predicates of these
-    files that are declared `.open`. None means that all files are equal.
+    `core`: the names of the product's files (None: all). Other files may add rules only to predicates of these files
+    that are declared `.open`.
 
-    `beside` returns all files that share the vocabulary of the core files; other files must not declare the names in
-    them. `made` are additional files that a program has constructed (language/constructed.py), which are not parsed.
-    `spaces` maps files to their namespaces (language/spaces.py).
+    `beside` returns all files that share the vocabulary of the core files; names declared in them must not be declared
+    in other files. `made`: files that a program has constructed (language/constructed.py), which are not parsed.
+    `spaces`: namespaces of files (language/spaces.py).
 
-    The program is None if a diagnostic is an error. A program without errors is stored in the user's cache under the
-    digest of its text."""
+    The program is None if there is an error. A program without errors is cached."""
     files = [*files, *((file.source.filename, file.source.text) for file in made)]
     program, diagnostics = _kept_or_built(files, core, made, beside, spaces or {})
     if program is not None:
@@ -75,13 +74,13 @@ def _kept_or_built(
 
 
 def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Iterator[str]:
-    """The parts of an entry's name that come from rule files (name, text); the files in `core` are marked."""
+    """Components of an entry's name for rule files (name, text); files in `core` are marked."""
     for name, text in files:
         yield from (name, str(core is None or name in core), text)
 
 
 def spaces_parts(spaces: Spaces) -> Iterator[str]:
-    """The parts of an entry's name that come from the namespaces of files."""
+    """Components of an entry's name for the namespaces of files."""
     for file in sorted(spaces):
         yield from (file, *spaces[file])
 
@@ -90,12 +89,12 @@ _SOURCE = (Source.__module__, Source.__qualname__)
 
 
 class _Unpickler(Unpickler):
-    """Replaces the sources of the stored object by the current sources, which have the same text."""
+    """Replaces the sources in the stored object by current sources with equal text."""
 
     def __init__(self, data: bytes, sources: dict[str, Source]) -> None:
         super().__init__(io.BytesIO(data))
-        # Not a method: the memo of an unpickler would refer to it, and the garbage collector does not traverse the
-        # memo, so all unpickled objects would stay in memory.
+        # not a method: the memo of an unpickler would refer to it, and the garbage collector does not traverse the
+        # memo, so no unpickled object would ever be freed
         self._source = lambda filename, _: sources[filename]
 
     def find_class(self, module: str, name: str) -> Any:
@@ -103,8 +102,7 @@ class _Unpickler(Unpickler):
 
 
 def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
-    """The unpickled object with these sources. The bytes must have been written by this user
-    (planner.foundation.support.store)."""
+    """The object, with these sources. The bytes must be written by this user (planner.foundation.support.store)."""
     return _Unpickler(data, sources).load()
 
 
@@ -115,20 +113,20 @@ def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diag
     try:
         code, model, rules = marshal.loads(data)
         predicates, strata, compiled, diagnostics = _Unpickler(model, sources).load()
-    except Exception:  # another version wrote the entry: compile again
+    except Exception:  # written by another version: compile again
         return None
     return RuleProgram(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics
 
 
-# Caches the rows that rules derive without any facts: small tables, stored next to the compiled rules.
+# Caches small tables: the rows that rules derive without facts.
 
 
-TABLES = Shelf("derived", 10, made_by=MADE_BY)
-"""the maximum number of entries; each change of a rule file creates one"""
+TABLES = Shelf("derived", 10, made_by=MADE_BY)  # the maximum number of entries; each change of a rule file creates one
 
 
 def derive_rows(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, list[Row]]:
-    """The rows, sorted, of the predicates that rule files (name, text) derive. Raises Failure if a file has errors."""
+    """The sorted rows of predicates that rule files (name, text) derive without facts. Raises Failure if a file has
+    errors."""
     wanted = sorted(want)
     name = TABLES.name(*wanted, *parts(files, None))
     known: dict[str, list[Row]] | None = TABLES.value(name)

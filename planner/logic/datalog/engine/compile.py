@@ -1,8 +1,8 @@
 """Compiles a program to Python: one function for each rule (compile_rule.py), and one for each index that such a
 function reads.
 
-For a recursive rule there is one function for each of its atoms in the component. In that function, the atom ranges
-over `D`, the tuples that the last round found (semi-naive evaluation: Bancilhon, Ramakrishnan 1986)."""
+A recursive rule has one function for each of its atoms in the recursive component. In that function, the atom ranges
+over `D`, the rows that were new in the last round (semi-naive evaluation: Bancilhon, Ramakrishnan 1986)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from planner.logic.datalog.language.values import encode
 
 
 def index_code(number: int, index: CompiledIndex) -> str:
-    """`x3(rows, d)`: the function that adds rows to an index."""
+    """The code of a function that adds rows to an index: `x3(rows, d)`."""
     if index.has_rows:
         key = key_code([f"row[{i}]" for i in index.keys])
         return f"def x{number}(rows, d):\n    for row in rows:\n        d[{key}].append(row)\n"
@@ -44,7 +44,7 @@ def index_code(number: int, index: CompiledIndex) -> str:
 
 
 def _description(rule: Rule, predicates: Mapping[str, Predicate]) -> tuple[Any, ...]:
-    """The values `positives`, `reads`, `constants` and `head_columns` of the functions of a rule."""
+    """`positives`, `reads`, `constants` and `head_columns` of CompiledFunction."""
     positives = [atom for atom in rule.body if isinstance(atom, Atom)]
     constants = []
     for atom in positives:
@@ -99,9 +99,8 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     )
 
 
-# For each column, the values that rules examine and on which derivations can therefore depend. A cache of results, such
-# as the one in plan/action.py, may replace all other values by a single word. The examined values are computed from the
-# rules, so new rules are always taken into account.
+# Computes which values of each input column the rules examine, because only these affect derivations. A cache of
+# results, such as the one in plan/action.py, may replace all other values by one word.
 
 
 _Place = tuple[str, int]
@@ -109,12 +108,12 @@ _Looks = dict[_Place, Look]
 
 
 def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[str, tuple[Look, ...]]:
-    """For each input, how the rules use each of its columns."""
+    """How the rules use each column of each input."""
     seen: _Looks = {}
     passed: dict[_Place, set[_Place]] = {}
-    """for each column, the columns of heads to which rules pass its values"""
+    """for each column, the head columns to which rules pass its values"""
     for predicate in predicates.values():
-        for name in predicate.inputs:  # this is an input of a native operator, which compares whole rows
+        for name in predicate.inputs:  # an input of a native operator, which compares whole rows
             _see(seen, ((name, n) for n in range(predicates[name].arity)), Look(compared=True))
         if predicate.is_output:
             _see(seen, ((predicate.name, n) for n in range(predicate.arity)), Look(shown=True))
@@ -127,7 +126,7 @@ def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[st
             before = seen.get(place, UNSEEN)
             _see(seen, (place,), _together(seen.get(head, UNSEEN) for head in heads))
             changed |= seen.get(place, UNSEEN) != before
-    # share equal objects between entries, so that the stored form is small
+    # equal objects are shared, so that the stored form is small
     one = {look: look for look in (UNSEEN, *seen.values())}
     return {
         p.name: tuple(one[seen.get((p.name, n), UNSEEN)] for n in range(p.arity))
@@ -148,12 +147,12 @@ def _look(rule: Rule, seen: _Looks, passed: dict[_Place, set[_Place]]) -> None:
         if isinstance(argument, RuleVariable):
             heads.setdefault(argument.name, set()).add(place)
         else:
-            for variable in variables(argument):  # the value in the head is computed from this variable
+            for variable in variables(argument):  # the head computes a value from this variable
                 times[variable.name] = 2
     for literal in rule.body:
         if isinstance(literal, Aggregate):
             for atom in (x.atom if isinstance(x, Negation) else x for x in literal.body):
-                if isinstance(atom, Atom):  # the rows of the aggregate are counted
+                if isinstance(atom, Atom):  # aggregates count rows
                     _see(seen, ((atom.predicate, n) for n in range(len(atom.arguments))), Look(compared=True))
             continue
         atom = literal.atom if isinstance(literal, Negation) else literal
@@ -184,9 +183,6 @@ def _together(parts: Iterable[Look]) -> Look:
     return Look(constants, compared, shown)
 
 
-# The steps from rule files to a compiled program.
-
-
 def build_program(
     files: Sequence[tuple[str, str]],
     core: Collection[str] | None,
@@ -209,7 +205,7 @@ def build_program(
     parsed, problems = resolve(parsed, spaces or {}, core)
     diagnostics += problems
     if has_errors(problems):
-        return None, _in_order(diagnostics)  # the following checks rely on names
+        return None, _in_order(diagnostics)  # the next checks need resolved names
     linker.link(parsed)
     predicates = linker.predicates
     rules = [with_reason(rule, predicates) for rule in linker.rules]
@@ -222,7 +218,7 @@ def build_program(
     diagnostics += checks.reasons(rules)
     diagnostics += checks.check_derivations(rules, predicates)
     if has_errors(diagnostics):
-        return None, _in_order(diagnostics)  # the following checks rely on well-formed rules
+        return None, _in_order(diagnostics)  # the next checks need well-formed rules
     diagnostics += checks.unsafe(rules)
     diagnostics += column_types(rules, predicates)
     strata, problems = stratify(list(predicates.values()), rules)
@@ -242,11 +238,11 @@ def build_program(
 
 
 _parse_core = lru_cache(64)(parse_rules)
-"""Parsed files of the product. All programs of a process share them, and their syntax is never changed."""
+"""parsed files of the product, shared by all programs of the process; their syntax is never changed"""
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics without duplicates, by file, then by place."""
+    """Without duplicates, sorted by file and position."""
 
     def place(d: Diagnostic) -> tuple[str, int, str]:
         return (d.subject.filename, d.subject.start, d.code) if d.subject else ("", 0, d.code)

@@ -2,8 +2,8 @@
 
     edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
 
-becomes, with predicates, variables and indexes as numbers (the only text of a rule file in the code is its constants,
-by `repr`):
+becomes the following code, in which predicates, variables and indexes are numbers. Constants, written by `repr`, are
+the only text of a rule file in the code.
 
     def f3(R, I, D, O):
         r1 = R[1]
@@ -14,7 +14,7 @@ by `repr`):
                     O[(v0, v1)] = None
         return O
 
-The function adds rows to `O`, and returns it. If a rule only selects rows of one relation, the function returns those
+The function adds rows to `O` and returns it. If a rule only selects rows of one relation, the function returns these
 rows, or the relation itself."""
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from planner.logic.datalog.language.types import RuleTypes
 _COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _ORDERS = {"<": "less", "<=": "less_or_equal", ">": "greater", ">=": "greater_or_equal"}
 _DEEPEST = 15
-"""the maximum nesting of statements; Python allows 20 nested blocks, but any number of clauses in a comprehension"""
+"""maximum nesting of statements; Python allows 20 nested blocks, but any number of clauses in a comprehension"""
 
 
 class Loop(NamedTuple):
-    """`for (v0, v1) in r1`. `is_scan`: the loop is over a relation itself, and not over rows from an index or from the
-    last round."""
+    """`for (v0, v1) in r1`. `is_scan`: whether it is over a whole relation, not over an index or the rows of the last
+    round."""
 
     target: str
     source: str
@@ -51,7 +51,7 @@ class Loop(NamedTuple):
 
 
 class Check(NamedTuple):
-    """`if (v0,) not in r2`. `passed_by`: if this relation is empty, the check always succeeds."""
+    """`if (v0,) not in r2`. `passed_by`: a relation; if it is empty, the check always succeeds."""
 
     condition: str
     passed_by: str = ""
@@ -61,7 +61,7 @@ class Check(NamedTuple):
 
 
 class Let(NamedTuple):
-    """An assignment, `v2 = v0 + v1`; in a comprehension, this is a loop over one value."""
+    """An assignment, `v2 = v0 + v1`. In a comprehension, it is a loop over one value."""
 
     name: str
     value: str
@@ -70,8 +70,7 @@ class Let(NamedTuple):
         return f"for {self.name} in ({self.value},)"
 
 
-Clause: TypeAlias = Loop | Check | Let
-"""the form of a literal: a step of nested loops, or of a comprehension"""
+Clause: TypeAlias = Loop | Check | Let  # the code for a literal: a step of nested loops, or of a comprehension
 
 
 def tuple_code(parts: list[str]) -> str:
@@ -102,7 +101,7 @@ class BodyCompiler:
         self.names: dict[str, str] = {}
         self.bases: dict[str, str] = {}
         self.used = 0
-        # the local variable to which the function assigns each expression at its beginning
+        # expression -> local variable to which the function assigns it at its beginning
         self.prelude: dict[str, str] = {}
         self.needs: set[int] = set()
         self.uses: set[tuple[str, str]] = set()
@@ -112,7 +111,7 @@ class BodyCompiler:
         return f"v{self.used - 1}"
 
     def function(self, builtin: Entry) -> str:
-        """The name of a function as used in generated code."""
+        """The name of a built-in function in generated code."""
         if builtin.module == FUNCTION_MODULE:
             return builtin.attribute
         self.uses.add((builtin.module, builtin.attribute))
@@ -121,8 +120,7 @@ class BodyCompiler:
     # -------- values
 
     def term(self, term: syntax.Term, clauses: list[Clause]) -> str:
-        """The expression for a term. Before the expression is used, the conditions under which the term has a value are
-        appended to `clauses`."""
+        """The expression for a term. Conditions under which the term has a value are appended to `clauses`."""
         if isinstance(term, syntax.RuleVariable):
             return self.names[term.name]
         if isinstance(term, syntax.Constant):
@@ -147,16 +145,15 @@ class BodyCompiler:
     def _inline(self, term: syntax.RuleCall, arguments: list[str], bases: list[str]) -> str | None:
         if term.function in ("+", "-") and bases == ["number", "number"]:
             return f"({arguments[0]} {term.function} {arguments[1]})"
-        # Joining a constant adds at most its length to a string; joining two variables may double it, which `join`
-        # limits.
+        # appending a constant adds at most its length; joining two variables may double a string, so `join` limits that
         is_short = any(isinstance(a, syntax.Constant) for a in term.arguments)
         if term.function == "++" and bases == ["symbol", "symbol"] and is_short:
             return f"({arguments[0]} + {arguments[1]})"
         return None
 
     def base(self, term: syntax.Term) -> str:
-        """The base type of a term at this point. For a variable from a column of type any, only a later literal may
-        narrow the type."""
+        """The base type of a term at this position. A later literal may narrow the type of a variable from a column of
+        type any."""
         if isinstance(term, syntax.RuleVariable) and term.name in self.bases:
             return self.bases[term.name]
         kind = self.types.of(term)
@@ -211,7 +208,7 @@ class BodyCompiler:
         return isinstance(term, syntax.Constant) or (isinstance(term, syntax.RuleVariable) and term.name in self.names)
 
     def atom(self, atom: syntax.Atom, clauses: list[Clause], is_delta: bool = False) -> None:
-        """Add the loop over an atom. The loop binds the new variables of the atom, and compares the known ones."""
+        """Add the loop over an atom. It binds new variables and compares known ones."""
         arguments = atom.arguments
         keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
         rest = [i for i, a in enumerate(arguments) if isinstance(a, syntax.RuleVariable) and i not in keys]
@@ -221,7 +218,7 @@ class BodyCompiler:
             clauses.append(Check(f"{row} in {self.relation(atom)}"))
             return
         if not keys and not rest and not is_delta:
-            clauses.append(Check(self.relation(atom)))  # if there are only wildcards, any row suffices
+            clauses.append(Check(self.relation(atom)))  # with only wildcards, any row is sufficient
             return
         if not scan:
             key = key_code([self.term(arguments[i], clauses) for i in keys])
@@ -308,8 +305,8 @@ class BodyCompiler:
         clauses += [Check(condition) for condition in conditions]
 
     def aggregate(self, literal: syntax.Aggregate, clauses: list[Clause]) -> None:
-        """The value is computed by an inner comprehension. Every assignment occurs once: each row of an atom is one
-        assignment to its variables and wildcards. For this purpose wildcards count as variables."""
+        """The value is computed by an inner comprehension. Wildcards count as variables, so that each assignment occurs
+        once."""
         saved = dict(self.names)
         inner: list[Clause] = []
         names = inner_names(literal)
@@ -352,8 +349,8 @@ class BodyCompiler:
             self.aggregate(literal, clauses)
 
     def _choice(self, row: str, clauses: list[Clause]) -> str | None:
-        """The expression for a rule that only selects rows of one relation. No row is created or hashed again. If all
-        rows are selected, the result is the relation itself."""
+        """The expression for a rule that only selects rows of one relation: no row is created or hashed again. If all
+        rows are selected, it is the relation itself. None for other rules."""
         guards: list[Check] = []
         scan: Loop | None = None
         tests: list[Check] = []
@@ -377,7 +374,7 @@ class BodyCompiler:
         return f"{chosen} if {conditions} else {{}}" if guards else chosen
 
     def clauses(self, delta: syntax.Atom | None = None) -> tuple[str, list[Clause]]:
-        """The row of the head, and the clauses of the comprehension that produces it."""
+        """The row of the head, and the clauses of the comprehension that yields it."""
         clauses: list[Clause] = []
         for literal in join_order(self.rule.body, (), self.outer, delta):
             if literal is delta:
@@ -389,8 +386,7 @@ class BodyCompiler:
         return tuple_code(head) if head else "()", clauses
 
     def comprehension(self) -> str:
-        """The whole rule as an expression, whose value is either new rows or an existing relation with the same
-        rows."""
+        """The rule as an expression: new rows, or an existing relation with the same rows."""
         row, clauses = self.clauses()
         return self._choice(row, clauses) or _new_rows(row, clauses)
 
@@ -419,7 +415,7 @@ def _new_rows(row: str, clauses: list[Clause]) -> str:
 
 
 def _comprehended(clauses: list[Clause]) -> str:
-    """The clauses of a comprehension; the first is a loop."""
+    """The clauses of a comprehension; the first one must be a loop."""
     first = [] if clauses and not isinstance(clauses[0], Check) else ["for _ in ONE"]
     return " ".join([*first, *map(str, clauses)])
 

@@ -1,5 +1,4 @@
-"""Strongly connected components of a relation, and the acyclic graph of these components: the first step of most
-operators."""
+"""Strongly connected components of a relation and the acyclic graph of these, from which most operators start."""
 
 from __future__ import annotations
 
@@ -13,13 +12,12 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 Relation = Collection[Row]
 Ends = tuple["array[int]", "array[int]"]
 Shared = dict[int, "Condensed"]
-"""data derived from relations, by the identity of the relation; the operators of one evaluation share it"""
+"""data derived from relations, by identity of the relation; shared by the operators of one evaluation"""
 
 
 class Condensed:
-    """The acyclic graph that the components of a relation form. Components are numbered so that successors have smaller
-    numbers. `groups` are the numbers of the nodes in each component, `successors` the numbers of its successors,
-    highest first."""
+    """The acyclic graph of the components of a relation. Successors of a component have smaller numbers. `groups`: the
+    node numbers of each component. `successors`: the numbers of its successors, highest first."""
 
     __slots__ = ("_component_of", "_left", "_right", "groups", "nodes", "successors")
 
@@ -36,7 +34,7 @@ class Condensed:
             result = graph[group[0]]
             if has_cycles:
                 result = list({component_of[j] for i in group for j in graph[i]} - {number})
-            else:  # keep each successor once, reusing the lists of the graph
+            else:  # each successor once, reusing the lists of the graph
                 result[:] = [component_of[j] for j in result if j != group[0]]
             if len(result) > 1:
                 result.sort(reverse=True)
@@ -44,23 +42,21 @@ class Condensed:
 
     @property
     def component(self) -> dict[Any, int]:
-        """The component of each node."""
         return dict(zip(self.nodes, self._component_of, strict=True))
 
     @property
     def members(self) -> list[list[Any]]:
-        """The nodes in each component."""
         return [[self.nodes[i] for i in group] for group in self.groups]
 
     @property
     def ends(self) -> tuple[Iterator[int], Iterator[int]]:
-        """The two components that each row connects, in the order of the relation's rows."""
+        """The components of both ends of each row, in row order."""
         of = self._component_of.__getitem__
         return map(of, self._left), map(of, self._right)
 
 
 def condensed(edges: Relation, shared: Shared) -> Condensed:
-    """The components of a relation, computed once for each relation."""
+    """Computed once for each relation."""
     known = shared.get(id(edges))
     if known is not None:
         return known
@@ -83,18 +79,16 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
     return made
 
 
-# The operator `reachable_labels`: the labels that each node reaches. The result is a relation that creates its rows
-# when it is read.
+# The operator `reachable_labels`: the labels that each node reaches. The result creates its rows when it is read.
 #
 #     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L).
 #
-# The number of pairs may be as large as the number of nodes times the number of labels, and most readers need only the
-# labels of single nodes. Therefore each node has one integer bitset (bit n represents the n-th label), which is
-# computed on first use.
+# There may be as many pairs as nodes times labels, and most readers need only the labels of single nodes. So each node
+# has one integer bitset (bit n for the n-th label); all bitsets are computed on first use.
 
 
 class Behind(Mapping[Row, None]):
-    """The rows, as a mapping like the rows of other relations. The source relation must not be changed."""
+    """The rows of `reachable_labels`, as a mapping like other relations. The source relation must not be changed."""
 
     __slots__ = ("_bits", "_edges", "_labels", "_places", "names")
 
@@ -117,7 +111,7 @@ class Behind(Mapping[Row, None]):
         for node, label in self._labels:
             own[node] = own.get(node, 0) | 1 << self._places[label]
         reached: dict[Any, int] = {}
-        behind: list[int] = []  # the labels that each component reaches, including its own labels
+        behind: list[int] = []  # the labels that each component reaches, including its own
         for members, targets in zip(graph.members, graph.successors, strict=True):
             bits = 0
             for target in targets:
@@ -125,7 +119,7 @@ class Behind(Mapping[Row, None]):
             inside = 0
             for node in members:
                 inside |= own.get(node, 0)
-            if len(members) > 1:  # in a cycle, every member reaches every other member
+            if len(members) > 1:  # in a cycle, every member reaches all others
                 bits |= inside
             for node in members:
                 reached[node] = bits & ~own.get(node, 0)

@@ -1,4 +1,4 @@
-"""Derives all rows that follow from the facts: semi-naive, bottom up, one stratum at a time."""
+"""Derives all rows that follow from the facts: bottom-up and semi-naive, one stratum at a time."""
 
 from __future__ import annotations
 
@@ -20,28 +20,27 @@ Relation = AbstractSet[Row]
 
 
 class Database(Mapping[str, Relation]):
-    """The evaluated relations: `database["edge"]` is the set of rows of a predicate, both facts and derived rows. The
-    sets must not be changed. `facts` are the rows that were given. A predicate that was not requested (`want`) raises
-    KeyError. A predicate that was released during evaluation is derived again on use, with all predicates on which it
-    depends."""
+    """The evaluated relations: `database["edge"]` is the set of all rows, facts and derived ones. The sets must not be
+    changed. `facts` are the given rows. Raises KeyError for a predicate that was not requested (`want`). A predicate
+    that was released during evaluation is derived again on use, with all predicates on which it depends."""
 
     def __init__(self, program: RuleProgram, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
         self._relations = relations
         self._let_go: frozenset[str] = frozenset()
-        # rounds[p]: for a predicate of a recursive component, the rows that were derived in each round, in order
+        # recursive predicate -> the rows derived in each round
         self.rounds: dict[str, list[Relation]] = {}
-        # for each rule number, the seconds of the rule and the number of rows that it returned (including known rows)
+        # rule number -> seconds, and number of rows that the rule returned, including known ones
         self.seconds: dict[int, float] = {}
         self.produced: dict[int, int] = {}
-        self.native_seconds: dict[str, float] = {}  # the seconds of each native operator, by predicate
+        self.native_seconds: dict[str, float] = {}  # predicate -> seconds of its native operator
         self._ranks: dict[str, dict[Row, int]] = {}
 
     def __getitem__(self, predicate: str) -> Relation:
         return self.rows(predicate).keys()
 
     def rows(self, predicate: str) -> Rows:
-        """The rows in the form of the evaluator."""
+        """The relation in the evaluator's representation."""
         if predicate in self._let_go:
             self._complete()
         return self._relations[predicate]
@@ -62,8 +61,8 @@ class Database(Mapping[str, Relation]):
         return sorted_rows(self.rows(predicate))
 
     def rank(self, predicate: str, row: Row) -> int:
-        """The round of evaluation in which a row of a recursive predicate was first derived. Within its component, a
-        row depends on rows of lower rank. The rank is 0 for predicates that are not recursive."""
+        """The round in which a row of a recursive predicate was first derived, 0 for other predicates. Within its
+        component, a row depends on rows of lower rank."""
         ranks = self._ranks.get(predicate)
         if ranks is None:
             if predicate in self._let_go:
@@ -73,22 +72,22 @@ class Database(Mapping[str, Relation]):
         return ranks.get(row, 0)
 
     def of_same_facts(self, facts: FactBase) -> Database:
-        """A copy of this database with other fact objects that are equal but have other sources."""
+        """A copy with equal facts from other sources."""
         copy = Database(self.program, facts, self._relations)
         copy.rounds, copy._ranks, copy._let_go = self.rounds, self._ranks, self._let_go
         copy.seconds, copy.produced, copy.native_seconds = self.seconds, self.produced, self.native_seconds
         return copy
 
     def narrowed(self, predicate: str, rows: Relation) -> Database:
-        """A copy of this database with only some rows of one predicate, for a proof that does not need the others."""
+        """A copy with only these rows of one predicate, for a proof that does not need the others."""
         self._complete()
         copy = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
         copy.rounds, copy._ranks = self.rounds, self._ranks
         return copy
 
     def beside(self, program: RuleProgram, relations: Mapping[str, Iterable[Row]]) -> Database:
-        """A copy of this database, extended by relations of another program; `program` declares the relations of both
-        (Program.beside)."""
+        """A copy that also has relations of another program. `program` declares the relations of both
+        (RuleProgram.beside)."""
         self._complete()
         more = {name: dict.fromkeys(rows) for name, rows in relations.items()}
         copy = Database(program, self.facts, {**self._relations, **more})
@@ -100,15 +99,15 @@ class Database(Mapping[str, Relation]):
 def evaluate(
     program: RuleProgram, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False
 ) -> Database:
-    """Derive the predicates in `want`, and the predicates that they need (None: all). `let_go`: intermediate relations
-    are dropped as soon as no further rule needs them, which takes much less memory. Facts may be given for any
-    predicate. For a derived predicate, they are added to the derived rows. Raises KeyError for an unknown predicate in
-    `want`, ValueError for facts that do not fit their declaration, Failure when computed values grow without bound."""
+    """Derive the predicates in `want` and those that they need (None: all). `let_go`: intermediate relations are
+    dropped as soon as no further rule needs them, which takes much less memory. Facts of a derived predicate are added
+    to its derived rows. Raises KeyError for an unknown predicate in `want`, ValueError for facts that do not match
+    their declaration, and Failure if computed values grow without bound."""
     want = list(program.predicates if want is None else want)
     needed = program.needed(want)
     check_facts(program, facts, needed)
     paused = gc.isenabled()
-    gc.disable()  # there are millions of tuples and no cycles: garbage collection would take half of the time
+    gc.disable()  # with millions of tuples and no cycles, garbage collection would take half of the time
     try:
         wanted = {program.predicates[name].number for name in want}
         tasks = demanded(program, facts, wanted) if let_go else everything(program, needed)
@@ -122,7 +121,7 @@ _BASES = {"symbol": frozenset((str,)), "number": frozenset((int, Fraction))}
 
 
 def check_facts(program: RuleProgram, facts: FactBase, needed: frozenset[int]) -> None:
-    """Check that facts have the columns that their predicate declares, with values of the right base types."""
+    """Raises ValueError if facts do not have the declared columns and base types."""
     for predicate in program.predicates.values():
         if predicate.number not in needed:
             continue
@@ -145,7 +144,7 @@ class _Evaluation:
         self.functions = program.functions
         self.indexes: list[Any] = [None] * len(program.compiled.indexes)
         self.names = list(program.predicates)
-        # The relation of a fact base is shared until a row is derived for it.
+        # relations of the fact base are shared until a row is derived for them
         self.relations: list[Rows] = [facts.rows(name) for name in self.names]
         self.database = Database(program, facts, {})
         self.shared: Shared = {}
@@ -180,7 +179,7 @@ class _Evaluation:
             rows = dict.fromkeys(derived)
             self.relations[number] = rows | given if given else rows
             return
-        own: set[int] = set()  # the heads whose set of rows is no longer shared
+        own: set[int] = set()  # heads whose rows are no longer shared
         for function in step.functions:
             if function.delta >= 0:
                 continue
@@ -203,17 +202,15 @@ class _Evaluation:
             self.fixpoint(step)
 
     def is_read(self, number: int) -> bool:
-        """Whether a rule in this evaluation reads a relation."""
         reads = self.program.compiled.reads
         return any(number in reads[other] for other in self.needed if other != number)
 
     def call(self, function: CompiledFunction, delta: Rows | None, rows: Rows) -> Rows:
-        """`rows` with the rows of the rule added. Without known rows, the result may be an existing relation with the
-        rule's rows."""
+        """`rows` with the rows of the rule added. If `rows` is empty, the result may be an existing relation."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
         derived = rows
-        if all(relations[number] for number in function.positives):  # without rows, no index is needed
+        if all(relations[number] for number in function.positives):  # if a relation is empty, no index is needed
             for need in function.needs:
                 if indexes[need] is None:
                     self.build(need)
@@ -231,7 +228,7 @@ class _Evaluation:
         self.functions[f"x{number}"](self.relations[index.predicate], made)
 
     def fixpoint(self, step: CompiledStratum) -> None:
-        """Evaluate in rounds until no new row is derived. Each round joins the rows of the last round with all known
+        """Evaluate in rounds until there are no new rows. Each round joins the rows of the last round with all known
         rows."""
         relations, members = self.relations, step.predicates
         used = {n for f in step.functions for n in f.needs if self.program.compiled.indexes[n].predicate in members}
@@ -261,19 +258,18 @@ class _Evaluation:
             self.database.rounds[self.names[n]] = rounds[n]
 
 
-# Plans the evaluation of a few predicates: determines which rules can derive anything from the given facts, which of
-# these are needed, and how long each relation and index is needed. A rule is dead if one of its positive atoms cannot
-# have a row, because no facts were given for the predicate and all its rules are dead, or because no row can have the
-# constants of the atom. For example, `pruned(N) :- temporary(N), walk("apply").` is dead if the only fact is
-# `walk("plan")`. Unless a live rule reads `temporary`, that relation need not be derived.
+# Plans the evaluation of a few predicates: which rules can derive anything from the facts, which of these are needed,
+# and how long each relation and index is needed. A rule is dead if one of its positive atoms cannot have a row: the
+# predicate has no facts and only dead rules, or no row can have the constants of the atom. For example, `pruned(N) :-
+# temporary(N), walk("apply").` is dead if the only fact is `walk("plan")`; `temporary` is then not derived unless a
+# live rule reads it.
 
 
-Columns: TypeAlias = list[set[Any] | None]
-"""the values that each column of a relation may have; None: any value"""
+Columns: TypeAlias = list[set[Any] | None]  # possible values of each column; None: any
 
 
 class Task(NamedTuple):
-    """A step with the functions of live rules, and the relations and indexes that no later step reads."""
+    """A step with its live rules, and the relations and indexes that no later step reads."""
 
     step: CompiledStratum
     relations: tuple[int, ...]
@@ -281,7 +277,7 @@ class Task(NamedTuple):
 
 
 def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
-    """All steps for these predicates, without omitting rules or dropping relations."""
+    """All steps for these predicates; no rules are omitted and no relations dropped."""
     return [Task(step, (), ()) for step in program.compiled.steps if step.predicates[0] in needed]
 
 
@@ -308,7 +304,7 @@ def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> 
 
 
 def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
-    """The steps, without functions that cannot derive anything from the facts."""
+    """The steps without the functions that cannot derive anything from the facts."""
     given = [facts.rows(name) for name in program.predicates]
     arities = [predicate.arity for predicate in program.predicates.values()]
     possible: list[Columns | None] = [
@@ -345,7 +341,7 @@ def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
 
 
 def _compared(program: RuleProgram) -> set[tuple[int, int]]:
-    """The columns, with their predicates, that rules compare with constants."""
+    """Pairs (predicate, column) that rules compare with constants."""
     return {
         (number, column)
         for step in program.compiled.steps
@@ -356,7 +352,7 @@ def _compared(program: RuleProgram) -> set[tuple[int, int]]:
 
 
 def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> Columns:
-    """The values that the columns may have, extended by the rows that this head may derive."""
+    """The possible values of columns, extended by the rows that this head may derive."""
     if known is None:
         return [None if values is None else set(values) for values in head]
     return [
@@ -366,7 +362,7 @@ def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> C
 
 
 def _needed(steps: list[CompiledStratum], wanted: Collection[int]) -> set[int]:
-    """The requested predicates, and all predicates on which they depend."""
+    """The requested predicates, and all on which they depend."""
     reads: dict[int, set[int]] = {}
     for step in steps:
         for number in step.predicates:

@@ -1,4 +1,4 @@
-"""Facts with their sources: FactBase is immutable, and a FactBuilder creates it."""
+"""Facts with their sources: the immutable FactBase, and the FactBuilder that creates it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ _PLAIN = frozenset((str, int))
 
 
 class FactBase:
-    """Maps the name of a predicate to a set of rows. Some rows have a source: any object that describes where the fact
-    comes from.
-
-    The returned sets must not be changed.
-    """
+    """Rows by predicate. A row may have a source: any object that describes the origin of the fact. Returned sets must
+    not be changed."""
 
     __slots__ = ("_relations", "_sources")
 
@@ -25,7 +22,7 @@ class FactBase:
 
     @classmethod
     def build(cls, relations: Mapping[str, Iterable[Row]]) -> FactBase:
-        """A fact base without sources, for example `FactBase.build({"edge": [("a", "b")]})`."""
+        """Facts without sources: `FactBase.build({"edge": [("a", "b")]})`."""
         builder = FactBuilder()
         for predicate, rows in relations.items():
             for row in rows:
@@ -34,35 +31,33 @@ class FactBase:
 
     @property
     def predicates(self) -> list[str]:
-        """The names that have at least one row, sorted."""
+        """Sorted names of predicates with at least one row."""
         return sorted(name for name, rows in self._relations.items() if rows)
 
     def relation(self, predicate: str) -> AbstractSet[Row]:
-        """The rows of a predicate; empty if nothing was asserted."""
         return self.rows(predicate).keys()
 
     def rows(self, predicate: str) -> Rows:
-        """The rows in the form of the evaluator."""
+        """The relation in the evaluator's representation."""
         return self._relations.get(predicate, _NOTHING)
 
     def sorted(self, predicate: str) -> list[Row]:
         return sorted_rows(self.relation(predicate))
 
     def without(self, removed: Mapping[str, AbstractSet[Row]]) -> FactBase:
-        """These facts except for some rows."""
         kept = {name: {r: v for r, v in self.rows(name).items() if r not in rows} for name, rows in removed.items()}
         return FactBase({**self._relations, **kept}, self._sources)
 
     def says_the_same(self, other: FactBase) -> bool:
-        """Whether the two contain the same facts, regardless of their sources."""
+        """Whether both have the same facts, regardless of sources."""
         return self._relations == other._relations
 
     def source(self, predicate: str, row: Row) -> Any | None:
-        """The source of a fact: the object that was passed when the fact was first asserted."""
+        """The source with which the fact was first asserted, None if it has none."""
         return self._sources.get(predicate, {}).get(row)
 
     def sources(self, predicate: str) -> Mapping[Row, Any]:
-        """The sources of the facts of a predicate; facts without a source are left out."""
+        """The sources of a predicate's facts; facts without a source are left out."""
         return self._sources.get(predicate, {})
 
     def __len__(self) -> int:
@@ -76,19 +71,19 @@ _NOTHING: Rows = {}
 
 
 class FactBuilder:
-    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`. With `base`, the builder
-    starts with the facts of that fact base, which is not changed; relations without additions are shared."""
+    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`. With `base`, it starts with
+    the facts of that fact base, which is not changed; relations without additions are shared."""
 
     __slots__ = ("_base", "_relations", "_sources")
 
     def __init__(self, base: FactBase | None = None) -> None:
         self._base = base if base is not None else FactBase({}, {})
-        self._relations: dict[str, Rows] = {}  # the relations to which rows were added, including the rows of the base
+        self._relations: dict[str, Rows] = {}  # relations with added rows, including the rows of the base
         self._sources: dict[str, dict[Row, Any]] = {}
 
     def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
-        """Assert a fact. If a fact is asserted several times, the first source is kept. Raises TypeError for a value
-        that cannot be in a column."""
+        """If a fact is asserted several times, the first source is kept. Raises TypeError for a value that cannot be in
+        a column."""
         for column in columns:
             if type(column) not in _PLAIN:
                 columns = tuple(map(encode, columns))
@@ -101,7 +96,7 @@ class FactBuilder:
             self._sources[predicate].setdefault(columns, source)
 
     def extend(self, predicate: str, rows: Iterable[Row], source: Any) -> None:
-        """Assert many facts with one source. The columns must be plain strings and integers."""
+        """Assert many facts with one source. Columns must be plain strings and integers."""
         rows = list(rows)
         relation = self._relations.get(predicate)
         if relation is None:
@@ -111,7 +106,6 @@ class FactBuilder:
         sources.update([(row, source) for row in rows if row not in sources])
 
     def rows(self, predicate: str) -> Iterable[Row]:
-        """The facts of a predicate that were asserted so far."""
         return self._relations.get(predicate) or self._base._relations.get(predicate, _NOTHING)
 
     def _own(self, predicate: str) -> Rows:
@@ -121,7 +115,7 @@ class FactBuilder:
         return relation
 
     def build(self) -> FactBase:
-        """The facts so far. Later additions to the builder do not change the fact base that was returned."""
+        """The facts so far. Later additions do not change the returned fact base."""
         base = self._base
         self._base = FactBase({**base._relations, **self._relations}, {**base._sources, **self._sources})
         self._relations, self._sources = {}, {}

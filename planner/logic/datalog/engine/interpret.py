@@ -1,6 +1,6 @@
-"""The meaning of rule bodies under an assignment of variables, for evaluation without compilation. In this class,
-values are plain. For another domain of values, such as the symbols for unknown values in case_analysis.py, override the
-methods that compare and compute values."""
+"""Evaluates rule bodies under an assignment of variables, without compilation. Here, values are plain. For another
+domain of values, such as the symbols for unknown values in case_analysis.py, override the methods that compare and
+compute values."""
 
 from __future__ import annotations
 
@@ -17,27 +17,24 @@ from planner.logic.datalog.language.values import Row, Value, encode
 
 Assignment = dict[str, Value]
 Way: TypeAlias = tuple[Row | None, Assignment]
-"""a match of a literal: the row (of an atom), and the resulting assignment"""
+"""a match of a literal: the row (for an atom), and the extended assignment"""
 Solution: TypeAlias = tuple[Assignment, dict[int, Row]]
-"""an assignment, and the rows by the id of the atom that they match"""
+"""an assignment, and the matched rows by id of the atom"""
 
 
 class Interpreter:
-    """Evaluates rule bodies over relations; subclasses provide the rows."""
-
     # -------- the domain
 
     def rows(self, atom: syntax.Atom, assignment: Assignment) -> Iterable[Row]:
-        """The rows of a relation that may match an atom. The result may include rows that do not match."""
+        """Rows that may match an atom; rows that do not match may be among them."""
         raise NotImplementedError
 
     def order(self, body: tuple[syntax.Literal, ...], bound: Iterable[str], outer: set[str]) -> list[syntax.Literal]:
-        """The literals in an order in which the variables that each literal needs have values."""
+        """The literals in an order in which variables are bound before they are needed."""
         return join_order(body, bound, outer)
 
     def value(self, term: syntax.Term, assignment: Assignment) -> Any:
-        """The value of a term; None if it has none, for example a variable without a value, or a function without a
-        result."""
+        """None if the term has no value, for example an unbound variable or a function without a result."""
         if isinstance(term, syntax.RuleVariable):
             return assignment.get(term.name)
         if isinstance(term, syntax.Constant):
@@ -48,7 +45,7 @@ class Interpreter:
         return None
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The value of a function; for a built-in relation, whether it has any rows."""
+        """The value of a function; for a built-in relation, its rows."""
         return (FUNCTIONS.get(function) or RELATIONS[function]).function(*arguments)
 
     def equal(self, one: Any, other: Any) -> bool:
@@ -68,14 +65,14 @@ class Interpreter:
         return list({tuple(sorted(a.items(), key=itemgetter(0))): a for a in assignments}.values())
 
     def aggregated(self, function: str, values: list[Any]) -> Any:
-        """The value of min, max or sum; None if it has no value."""
+        """The value of min, max or sum; None if it has none."""
         return aggregate(function, values)
 
     # -------- literals
 
     def solutions(self, ordered: list[syntax.Literal], assignment: Assignment, outer: set[str]) -> Iterator[Solution]:
-        """All extensions of the assignment for which all literals are true. Names that are not in `outer` are local to
-        the aggregate in which they occur."""
+        """All extensions of the assignment that make all literals true. Names that are not in `outer` are local to
+        their aggregate."""
         if not ordered:
             yield assignment, {}
             return
@@ -87,7 +84,7 @@ class Interpreter:
                 yield final, rows
 
     def extensions(self, literal: syntax.Literal, assignment: Assignment, outer: set[str]) -> Iterator[Way]:
-        """The extensions of the assignment for which one literal is true."""
+        """The extensions of the assignment that make one literal true."""
         if isinstance(literal, syntax.Atom):
             yield from self.matching(literal, assignment)
         elif isinstance(literal, syntax.Negation):
@@ -103,14 +100,13 @@ class Interpreter:
             yield None, assignment
 
     def matching(self, atom: syntax.Atom, assignment: Assignment) -> Iterator[tuple[Row, Assignment]]:
-        """The rows that match an atom, each with the extended assignment."""
         for row in self.rows(atom, assignment):
             extended = self.unified(atom.arguments, row, assignment)
             if extended is not None:
                 yield row, extended
 
     def unified(self, terms: tuple[syntax.Term, ...], row: Row, assignment: Assignment) -> Assignment | None:
-        """The assignment, extended so that the terms have the values of a row; None if that is not possible."""
+        """The assignment extended so that the terms equal a row; None if this is impossible."""
         extended = assignment
         for term, value in zip(terms, row, strict=True):
             if isinstance(term, syntax.Wildcard):
@@ -128,7 +124,8 @@ class Interpreter:
         return extended
 
     def bound(self, target: syntax.Term, value: Any, assignment: Assignment) -> Iterator[Way]:
-        """The assignment with the value for the variable; None if there is no value, or the variable cannot have it."""
+        """The assignment with this value of the variable; nothing if there is no value, or the variable has another
+        one."""
         assert isinstance(target, syntax.RuleVariable)
         if value is None:
             return
@@ -138,8 +135,7 @@ class Interpreter:
             yield None, assignment
 
     def comparison(self, literal: syntax.Comparison, assignment: Assignment) -> Iterator[Way]:
-        """A comparison is false if an operand has no value, except that `=` assigns a value to a variable that has
-        none."""
+        """If an operand has no value, a comparison is false, except that `=` assigns a value to an unbound variable."""
         if literal.operator == "=":
             for target, term in literal.sides:
                 if isinstance(target, syntax.RuleVariable) and target.name not in assignment:
@@ -150,16 +146,16 @@ class Interpreter:
             yield None, assignment
 
     def holds(self, literal: syntax.Test, assignment: Assignment) -> bool:
-        """Whether a test of known values is true. If an argument has no value, the test is false, whether negated or
-        not; only `undefined` detects this."""
+        """Whether a test of known values is true. If an argument has no value, the test is false, negated or not; only
+        `undefined` detects this."""
         values = [self.value(t, assignment) for t in literal.arguments]
         if literal.function == "undefined":
             return (None in values) != literal.negated
         return None not in values and self.tested(literal.function, values) != literal.negated
 
     def generated(self, literal: syntax.Builtin, assignment: Assignment) -> Iterator[Way]:
-        """The matches of a built-in relation for known inputs. If an input has no value or is invalid, there are none,
-        whether the literal is negated or not."""
+        """The matches of a built-in relation. If an input has no value or is invalid, there are none, negated or
+        not."""
         inputs = [self.value(term, assignment) for term in literal.inputs]
         rows = None if None in inputs else self.related(literal, inputs, assignment)
         outputs = literal.outputs
@@ -174,7 +170,7 @@ class Interpreter:
     # -------- aggregates
 
     def aggregate(self, literal: syntax.Aggregate, assignment: Assignment, outer: set[str]) -> Any:
-        """The value of an aggregate: it is computed over all distinct assignments to its variables and wildcards."""
+        """The value of an aggregate over all distinct assignments to its variables and wildcards."""
         fixed = {name: value for name, value in assignment.items() if name in outer}
         scope = outer | inner_names(literal)
         return self.aggregate_of(literal, self.inner_order(literal, fixed, scope), fixed, scope)
@@ -185,8 +181,7 @@ class Interpreter:
     def aggregate_of(
         self, literal: syntax.Aggregate, ordered: list[syntax.Literal], fixed: Assignment, scope: set[str]
     ) -> Any:
-        """The value of an aggregate whose body is in evaluation order, with the values of variables outside its
-        braces."""
+        """The value of an aggregate whose body is in evaluation order. `fixed`: the values of outer variables."""
         result = self.distinct(assignment for assignment, _ in self.solutions(ordered, fixed, scope))
         if literal.expression is None:
             return len(result)
@@ -194,5 +189,4 @@ class Interpreter:
         return self.aggregated(literal.function, [value for value in values if value is not None])
 
 
-value_of = Interpreter().value
-"""the plain value of a term under an assignment; None if it has no value"""
+value_of = Interpreter().value  # the plain value of a term, None if it has none

@@ -1,8 +1,8 @@
-"""Native operators: relations that could be written as rules, but would not be computed fast enough. A program declares
-one by `.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
+"""Native operators: relations that rules could define, but not compute fast enough. A program declares one with
+`.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
 
-Each operator takes complete relations and returns a relation. The docstring of each operator states its meaning as
-rules; the tests evaluate these rules on small graphs, and compare the results."""
+An operator takes complete relations and returns a relation. Its docstring defines it by rules, with which tests compare
+it on small graphs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 from planner.logic.datalog.engine.components import Behind, Relation, Shared, condensed
 from planner.logic.datalog.language.values import Row, sorted_rows
 
-# Native operators that read strings: the content of JSON strings, as relations.
+# Operators that parse JSON strings.
 
 
 def json_values(texts: Iterable[Row], shared: Any) -> list[Row]:
-    """json_values(texts)(a, b, inner, value): the last column of (a, b, text) is the text of a JSON object or array,
-    and this string, number or truth value is at the path `inner` in it (`Statement[0].Effect`); null has no row. If an
-    object has a name twice, all its values are included, because JSON readers differ in which one they use."""
+    """json_values(texts)(a, b, inner, value): the last column of (a, b, text) is a JSON object or array that has this
+    string, number or bool at the path `inner` (`Statement[0].Effect`); null has no row. If a name occurs twice in an
+    object, all its values are included, because JSON readers differ in which one they use."""
     from planner.logic.datalog.language.documents import json_rows
 
     return [(*key, *row) for key, text in _objects(texts) for row in json_rows(text) or ()]
 
 
 def json_parts(texts: Iterable[Row], shared: Any) -> list[Row]:
-    """json_parts(texts)(a, b, inner, key, part): like json_values, but for the elements of the object or array at
-    `inner`, which is "" for the whole."""
+    """json_parts(texts)(a, b, inner, key, part): like json_values, for the elements of the object or array at `inner`,
+    which is "" for the whole document."""
     from planner.logic.datalog.language.documents import json_elements
 
     return [(*key, *row) for key, text in _objects(texts) for row in json_elements(text) or ()]
@@ -43,7 +43,7 @@ def _objects(texts: Iterable[Row]) -> Iterator[tuple[Row, str]]:
 
 
 def reduction(edges: Relation, shared: Shared) -> Relation:
-    """The edges except those that a longer path implies; edges within a cycle are all kept.
+    """The edges that no longer path implies; all edges within a cycle are kept.
 
         implied(A, C) :- edge(A, B), path(B, C), edge(A, C), not path(B, A), not path(C, B).
         reduced(A, B) :- edge(A, B), not implied(A, B).
@@ -51,8 +51,10 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
     components = condensed(edges, shared)
     successors = components.successors
-    highest = [targets[0] if targets else -1 for targets in successors]  # no higher successor can lead to this node
-    kept: dict[int, list[int]] = {}  # the kept successors of each node, without the highest one
+    highest = [
+        targets[0] if targets else -1 for targets in successors
+    ]  # no successor with a higher number can lead to this node
+    kept: dict[int, list[int]] = {}  # kept successors of each node, without the highest one
     doubtful = _without_two_steps(successors)
     hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
     readers: dict[int, int] = {}
@@ -74,17 +76,16 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
 
 
 _BLOCK = 16384
-"""the number of nodes in a bitset: small enough that the bitsets of a large graph stay in the processor's cache"""
-_FEW = 8
-"""the length up to which searching a list is faster than building a set"""
+"""nodes per bitset, so that the bitsets of a large graph fit into the processor's cache"""
+_FEW = 8  # up to this length, searching a list is faster than building a set
 _MANY, _MOST_HUBS = 1000, 8
-"""a node with more than `_MANY` undecided edges is a hub; there are at most `_MOST_HUBS` hubs, because each requires a
-search of the whole graph"""
+"""a node with more than `_MANY` undecided edges is a hub; at most `_MOST_HUBS`, because each requires a search of the
+graph"""
 
 
 def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
-    """The successors of each node, except those that its highest successor also has; this removes most implied
-    edges."""
+    """The successors of each node, without those that are also successors of its highest successor. This removes most
+    implied edges."""
     doubtful: list[list[int]] = []
     large: dict[int, set[int]] = {}
     for targets in successors:
@@ -99,8 +100,8 @@ def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
 
 
 def _hubs(doubtful: list[list[int]]) -> list[int]:
-    """The few nodes, such as the root, that have very many undecided edges. Such nodes would make it necessary to
-    process every block completely."""
+    """Nodes with very many undecided edges, such as the root. Without special treatment, every block would have to be
+    processed completely for them."""
     many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
     return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
 
@@ -121,9 +122,9 @@ def _direct(node: int, successors: list[list[int]]) -> list[int]:
 
 
 def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
-    """Decide the edges that lead to nodes from `low` to below `high`; `last` is the node at which the last of these
-    edges begins. Integer bitsets of these nodes represent reachability. An edge is implied if its end can be reached
-    from a successor with a higher number, which was handled earlier."""
+    """Decide the edges that lead to nodes from `low` to below `high`; `last` is the last node from which such an edge
+    starts. Integer bitsets of these nodes represent reachability. An edge is implied if its end can be reached from a
+    successor with a higher number, which was handled before."""
     reach: list[int] = []
     for node in range(low, last + 1):
         targets = doubtful[node]
@@ -216,32 +217,31 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
 
 def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
-    """Those of the desired edges (`wished`) that would close a cycle. Desired edges are tried in order, each together
-    with all edges, and with the earlier desired edges that did not close a cycle.
+    """The desired edges (`wished`) that would close a cycle. They are tried in order, each together with all edges and
+    with the earlier desired edges that do not close a cycle.
 
     closing(A, B) :- wished(A, B), path(B, A), where path uses edges and those rows of `wished` that come before (A, B)
-    and are not closing. (No stratified program can express this; the tests add one row at a time.)
+    and are not closing. No stratified program can express this; the tests add one row at a time.
     """
     if not wished:
         return []
     both = list(dict.fromkeys([*edges, *wished]))
     components = condensed(both, {})
     component = components.component
-    inside: dict[Any, list[Any]] = {}  # the edges within components: only these can be part of a cycle
+    inside: dict[Any, list[Any]] = {}  # edges within components; only these can be part of a cycle
     for a, b in edges:
         if component[a] == component[b]:
             inside.setdefault(a, []).append(b)
     kept = []
     for a, b in sorted_rows(wished):
-        if a == b or (component[a] == component[b] and _leads(inside, b, a)):
+        if a == b or (component[a] == component[b] and _has_path(inside, b, a)):
             kept.append((a, b))
         elif component[a] == component[b]:
             inside.setdefault(a, []).append(b)
     return kept
 
 
-def _leads(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:
-    """Whether there is a path."""
+def _has_path(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:
     stack, met = [start], {start}
     while stack:
         for node in graph.get(stack.pop(), ()):
@@ -264,5 +264,5 @@ OPERATORS: dict[str, Callable[..., Relation]] = {
     "reduction": reduction,
     "scc": scc,
 }
-"""native operators by name (planner.logic.datalog.language.link): each takes its relations and the shared data. A
-result that is a mapping creates its rows only when they are read"""
+"""operators by name; planner.logic.datalog.language.link declares their arities. They take relations and the shared
+data; a result that is a mapping creates its rows when they are read"""

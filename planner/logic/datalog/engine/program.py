@@ -1,5 +1,5 @@
-"""Program: rule files that are parsed, checked, stratified and compiled (planner.logic.datalog.engine.cache loads
-programs)."""
+"""RuleProgram: rule files that are parsed, checked, stratified and compiled. planner.logic.datalog.engine.cache loads
+programs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Fraction, Row, Ro
 
 
 class RuleProgram:
-    """Checked rules. `predicates` by name; `strata`, the lowest first; `files` (name, text) as they were loaded.
-    Immutable."""
+    """Checked rules. `predicates` by name; `strata`, lowest first; `files` (name, text) as loaded. Immutable."""
 
     def __init__(
         self,
@@ -35,28 +34,28 @@ class RuleProgram:
 
     @property
     def rules(self) -> list[Rule]:
-        """The rules by number, in the order of the files."""
+        """By number, in the order of the files."""
         if self._rules is None:
             self._rules = self._load_rules()
         return self._rules
 
     def rule(self, name: str) -> Rule:
-        """The rule with this name. Raises KeyError."""
+        """Raises KeyError."""
         for rule in self.rules:
             if rule.name == name:
                 return rule
         raise KeyError(name)
 
     def rules_for(self, predicate: str) -> Sequence[Rule]:
-        """The rules that derive a predicate, in the order of the files."""
+        """In the order of the files."""
         if not self._by_head:
             for rule in self.rules:
                 self._by_head.setdefault(rule.head.predicate, []).append(rule)
         return self._by_head.get(predicate, [])
 
     def beside(self, others: Mapping[str, Predicate]) -> RuleProgram:
-        """A copy of this program that also has predicates of another program, under these names, so that queries can
-        use both. In the copy, the added predicates are inputs, and the caller provides their rows (Database.beside)."""
+        """A copy that also has predicates of another program, under these names, so that queries can use both. The
+        added predicates are inputs; the caller provides their rows (Database.beside)."""
         predicates = dict(self.predicates)
         for name, predicate in others.items():
             number = len(predicates)
@@ -69,7 +68,6 @@ class RuleProgram:
 
     @property
     def functions(self) -> dict[str, Any]:
-        """The compiled functions by name."""
         if self._functions is None:
             globals_ = namespace(self.compiled.uses)
             exec(self.code, globals_)
@@ -77,8 +75,7 @@ class RuleProgram:
         return self._functions
 
     def needed(self, want: Iterable[str]) -> frozenset[int]:
-        """The numbers of the predicates that are needed to derive the predicates in `want`. Raises KeyError for a name
-        that is not declared."""
+        """The numbers of these predicates and of those on which they depend. Raises KeyError for an undeclared name."""
         key = frozenset(want)
         known = self._needed.get(key)
         if known is None:
@@ -88,7 +85,7 @@ class RuleProgram:
 
 
 def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set[int]:
-    """The numbers of predicates, together with the predicates that they read, directly or through others."""
+    """The start numbers, and all numbers that are read from them, directly or indirectly."""
     waiting = list(starts)
     numbers = set(waiting)
     while waiting:
@@ -99,12 +96,12 @@ def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set
     return numbers
 
 
-# The compiler's output, which the evaluator runs.
+# The output of the compiler.
 
 
 class CompiledIndex(NamedTuple):
-    """An index of a predicate's rows by some columns (`keys`): a dictionary from keys to lists of rows or, if no other
-    column is used (not `has_rows`), a set of keys. The key of one column is its value; the key of several columns is a
+    """An index of a predicate's rows by the columns `keys`: a dictionary from keys to lists of rows; if no other
+    columns are used (not `has_rows`), a set of keys. The key of one column is its value, the key of several columns a
     tuple."""
 
     predicate: int
@@ -116,9 +113,8 @@ class CompiledIndex(NamedTuple):
 class CompiledFunction(NamedTuple):
     """A compiled rule: `f<number>(R, I, D, O)`. `head`: the derived predicate. `delta`: the predicate whose rows D
     contains (-1: none). `needs`: the indexes that the rule reads. `reads`: all predicates that it reads. `positives`:
-    the predicates that must have rows; if one has none, the rule derives nothing. `constants`: the positive atoms with
-    constants in the rule, each as predicate, columns and values. `head_columns`: the constants in its head; None for a
-    column with any value."""
+    the predicates that must have rows; if one has none, the rule derives nothing. `constants`: constants in positive
+    atoms, as (predicate, ((column, value), ...)). `head_columns`: constants in the head, None for other columns."""
 
     number: int
     rule: int
@@ -132,7 +128,7 @@ class CompiledFunction(NamedTuple):
 
 
 class CompiledStratum(NamedTuple):
-    """A stratum, compiled. `native` is the name of the operator, or ""; `inputs` are the predicates that the operator
+    """A compiled stratum. `native`: the name of the operator, or "". `inputs`: the predicates that the operator
     reads."""
 
     predicates: tuple[int, ...]
@@ -144,7 +140,8 @@ class CompiledStratum(NamedTuple):
 
 class Look(NamedTuple):
     """How the rules use a column: the `constants` in it; whether its values are `compared` with others, used in
-    computations or counted, directly or after being passed on; and whether they are `shown` in a result."""
+    computations or counted, directly or after being passed to another relation; and whether they are `shown` in a
+    result."""
 
     constants: frozenset[object] = frozenset()
     compared: bool = False
@@ -155,9 +152,9 @@ UNSEEN = Look()
 
 
 class CompiledRules(NamedTuple):
-    """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` maps the
-    number of each predicate to the numbers of the predicates on which it depends directly; `looks` describes how rules
-    use the columns of each input; `uses` are the built-in functions (module, name) that must be loaded."""
+    """A program as code. `source` defines the functions f0, f1... and the index builders x0, x1... `reads`: the numbers
+    of the predicates on which each predicate directly depends. `looks`: how rules use the columns of each input.
+    `uses`: built-in functions (module, name) that must be loaded."""
 
     source: str
     steps: list[CompiledStratum]
@@ -168,17 +165,17 @@ class CompiledRules(NamedTuple):
 
 
 def rows_like(rows: Rows, passed: list[Row]) -> Rows:
-    """The rows that passed a test, as a relation; if all rows passed, it is the original relation."""
+    """The rows that passed a test as a relation; the original relation if all passed."""
     return rows if len(passed) == len(rows) else dict.fromkeys(passed)
 
 
 def builtin_name(module: str, attribute: str) -> str:
-    """The name in generated code of a built-in function from a module other than functions.py."""
+    """The name in generated code of a built-in function that is not in functions.py."""
     return f"b_{module}_{attribute}"
 
 
 def namespace(uses: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The globals of generated code: the functions of functions.py, those of `uses`, and a few constants."""
+    """The globals of generated code: the functions of functions.py, the functions `uses`, and a few constants."""
     from planner.logic.datalog.language import functions
 
     names: dict[str, Any] = {n: getattr(functions, n) for n in dir(functions) if n.islower() and n[0] != "_"}

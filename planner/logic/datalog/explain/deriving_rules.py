@@ -1,7 +1,7 @@
-"""Finds the rules that derive each row, for all rows of a relation at once. Separate proofs for all edges of a large
-graph would take minutes. Instead, each rule is run once more over the derived rows, and returns all its rows. The rule
-with the most rows is not run: it derives the rows that no other rule derives. A rule that only passes on another
-relation is replaced by the rules of that relation."""
+"""Finds the rules that derive each row, for all rows of a relation at once. Single proofs for all edges of a large
+graph would take minutes. Instead, each rule is run again over the derived rows. The rule with the most rows is not run:
+it derives the rows that no other rule derives. A rule that only passes on another relation is replaced by the rules of
+that relation."""
 
 from __future__ import annotations
 
@@ -26,22 +26,20 @@ from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, Rows
 
 _NAMED = re.compile(r"\{(\w+)\}")
-_FEW = 100
-"""with fewer requested rows, a rule is applied only to the rows of other relations that may lead to them"""
-DEEPEST = 12
-"""the maximum length of a chain of relations that only pass on rows"""
+_FEW = 100  # below this number of requested rows, a rule reads only rows of other relations that may lead to them
+DEEPEST = 12  # maximum length of a chain of relations that only pass on rows
 
 
 @frozen
 class Maker:
-    """A rule that derives a row, and its reason with the values filled in."""
+    """A rule that derives a row, and its reason with values."""
 
     rule: str
     reason: str
 
 
 class RuleReason(NamedTuple):
-    """The reason of a rule: `form` has a `%s` for each value."""
+    """The reason of a rule. `form` has a `%s` for each value."""
 
     rule: str
     form: str
@@ -51,24 +49,23 @@ class RuleReason(NamedTuple):
 
 
 class DerivedRows(NamedTuple):
-    """Rows that one rule derives, and for each value in its reason a column with the value for each row."""
+    """Rows that one rule derives. `columns`: for each value in its reason, the value for each row."""
 
     reason: RuleReason
     rows: Sequence[Row]
     columns: Sequence[Sequence[str]]
 
     def values(self) -> Iterator[tuple[str, ...]]:
-        """The values in the reason, for each row."""
+        """The values in the reason for each row."""
         return zip(*self.columns, strict=True) if self.columns else repeat((), len(self.rows))
 
 
-Columns: TypeAlias = Mapping[str, Sequence[Any]]
-"""the values of variables, for several rows at once"""
+Columns: TypeAlias = Mapping[str, Sequence[Any]]  # variable -> values for several rows
 
 
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
     """The rules that derive each of these rows. A rule that only passes on another relation is replaced by the rules
-    that derive that relation. A given fact has no rule. The relation must not be recursive."""
+    that derive that relation. A fact has no rule. The relation must not be recursive."""
     result: dict[Row, list[Maker]] = {}
     for derived in derivations(program, database, predicate, rows):
         for row, values in zip(derived.rows, derived.values(), strict=True):
@@ -79,13 +76,13 @@ def makers(program: RuleProgram, database: Database, predicate: str, rows: Abstr
 def derivations(
     program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]
 ) -> Iterator[DerivedRows]:
-    """Like `makers`, but by rule; a row occurs once for each rule that derives it."""
+    """`makers` grouped by rule; a row occurs once for each rule that derives it."""
     return _Makers(program, database).follow(predicate, rows & database[predicate])
 
 
 def relations_read(program: RuleProgram, facts: FactBase, predicate: str) -> tuple[str, ...]:
-    """The relations that `makers` reads for rows of this relation, and that are derived from the facts. A database that
-    keeps these relations need not derive them again."""
+    """The derived relations that `makers` reads for rows of this relation. A database that still has them need not
+    derive them again."""
     functions = {function.rule: function for step in living(program, facts) for function in step.functions}
     names = {p.number: name for name, p in program.predicates.items()}
     waiting, reached = [predicate], {predicate}
@@ -126,8 +123,8 @@ class _Makers:
             waiting += [(below, rows, depth + 1) for below, rows in reversed(passing.items()) if rows]
 
     def _rows_by_rule(self, predicate: str, wanted: AbstractSet[Row]) -> Iterator[tuple[Rule, AbstractSet[Row]]]:
-        """The rules of a relation, each with the requested rows that it derives. The rule with the most rows comes
-        last. The last rule gets all rows that no other rule derives and that are not facts."""
+        """The rules of a relation, each with the requested rows that it derives. The rule with the most rows also gets
+        all remaining rows that are not facts."""
         rules = [rule for rule in self.program.rules_for(predicate) if rule.number in self.functions]
         produced = self.database.produced
         most = max(rules, key=lambda rule: produced.get(rule.number, 0), default=None)
@@ -141,11 +138,11 @@ class _Makers:
             yield rule, rows.pop(rule.number)
 
     def _rows(self, rule: Rule, wanted: AbstractSet[Row], passed: dict[int, Rows]) -> AbstractSet[Row]:
-        """The requested rows that the rule derives from the database. If the rule passes on a relation, only these rows
-        of that relation are read; `passed` keeps them for the next rule."""
+        """The requested rows that the rule derives. If it passes on a relation, only these rows of that relation are
+        read; `passed` is a cache of them for other rules."""
         if not wanted:
             return wanted
-        if self.database.produced and rule.number not in self.database.produced:  # the rule cannot match the facts
+        if self.database.produced and rule.number not in self.database.produced:  # the rule was dead
             return frozenset()
         function = self.functions[rule.number]
         for number in (*function.reads, *(self.program.compiled.indexes[need].predicate for need in function.needs)):
@@ -191,7 +188,6 @@ class _Makers:
         return result
 
     def _indexes(self, function: CompiledFunction, rows_of: list[Any], narrowed: Collection[int]) -> list[Any]:
-        """The indexes that a function reads."""
         indexes: list[Any] = [None] * len(self.indexes)
         for need in function.needs:
             index = self.program.compiled.indexes[need]
@@ -219,7 +215,6 @@ class _Makers:
         return False
 
     def _values(self, number: int, column: int) -> AbstractSet[Any]:
-        """The values in a column of a relation."""
         values = self.values.get((number, column))
         if values is None:
             values = self.values[number, column] = set(map(itemgetter(column), self._known(number)))
@@ -232,7 +227,7 @@ class _Makers:
 
 
 def _passed_on(rule: Rule) -> str | None:
-    """The relation whose rows the rule passes on unchanged: an atom of the body has the same columns as the head."""
+    """The relation whose rows the rule passes on unchanged: one atom of the body has the same columns as the head."""
     same = [x.predicate for x in rule.body if isinstance(x, Atom) and _terms(x) == _terms(rule.head)]
     return same[0] if len(same) == 1 else None
 
@@ -242,7 +237,7 @@ def _terms(atom: Atom) -> list[str]:
 
 
 class _Reasons:
-    """The reasons of one rule. Values that are not in the head are looked up in the body; if there are several, the
+    """The reasons of one rule. Values that are not in the head are looked up in the body; of several values, the
     smallest is used."""
 
     def __init__(self, rule: Rule, relations: Relations, plain: _PlainValues) -> None:
@@ -255,7 +250,7 @@ class _Reasons:
         self.ordered: list[Literal] | None = None
 
     def of(self, rows: Sequence[Row]) -> DerivedRows:
-        """These rows with the values that the reason mentions; the rule must derive the rows."""
+        """These rows, which the rule must derive, with the values in the reason."""
         return DerivedRows(self.reason, rows, self._columns(rows) if self.names else ())
 
     def _columns(self, rows: Sequence[Row]) -> Sequence[Sequence[str]]:
@@ -278,9 +273,9 @@ class _Reasons:
         return list(zip(*result, strict=True))
 
     def _looked_up(self, columns: Columns, count: int) -> Columns:
-        """The columns, extended by those values of the reason that simple lookups find; None where a value is not
-        unique. Because this rule derives the rows, a unique value is correct. Lookups use atoms without calls; the next
-        lookup is always the one with the fewest rows per key."""
+        """The columns, extended by values that simple lookups find; None where a value is not unique. A unique value is
+        correct because this rule derives the rows. Lookups use atoms without calls; the next one is always that with
+        the fewest rows per key."""
         simple = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_plain, x.arguments))]
         while not columns.keys() >= self.named and simple:
             near = [_Lookup.of(self.relations.database[atom.predicate], atom, columns) for atom in simple]
@@ -290,7 +285,7 @@ class _Reasons:
         return columns
 
     def _solved(self, start: Assignment) -> Assignment:
-        """The values that the reason mentions, found by a search."""
+        """The values in the reason, found by a search."""
         if self.ordered is None:
             self.ordered = join_order(self.rule.body, start, self.outer)
         assignment = start
@@ -308,8 +303,6 @@ class _Reasons:
 
 
 class _PlainValues(dict[Any, str]):
-    """Values in readable form."""
-
     def __missing__(self, value: Any) -> str:
         text = self[value] = plain(value)
         return text
@@ -320,8 +313,7 @@ def _is_plain(term: Term) -> bool:
 
 
 class _Lookup(NamedTuple):
-    """The values of the variables `sought`, by the values of the variables `known`, each of which has a column in the
-    rows."""
+    """Looks up the variables `sought` by the variables `known`. Both map variables to their columns in `rows`."""
 
     rows: AbstractSet[Row]
     known: dict[str, int]
@@ -343,7 +335,7 @@ class _Lookup(NamedTuple):
         return len(self.rows) / max(1, len(set(map(_columns(self.known.values()), self.rows))))
 
     def values(self, columns: Columns, count: int) -> Columns:
-        """The column of each variable that is sought; the value is None where there is not exactly one."""
+        """The values of each variable in `sought`; None where there is not exactly one."""
         if not self.sought:
             return {}
         keys: Sequence[Any] = [()] * count
@@ -366,5 +358,5 @@ class _Lookup(NamedTuple):
 
 
 def _columns(numbers: Collection[int]) -> Callable[[Row], Any]:
-    """A function that returns these columns of a row: the value if there is one column, otherwise a tuple."""
+    """A function that returns these columns of a row: a value for one column, otherwise a tuple."""
     return itemgetter(*numbers) if numbers else itemgetter(slice(0))

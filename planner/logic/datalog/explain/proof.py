@@ -1,4 +1,4 @@
-"""The proof format: stable and documented JSON, read by users' programs and by independent checkers.
+"""Writes proofs in a stable JSON format, which programs of users and independent checkers read:
 
     {"format_version": "1.0", "goal": ["edge", "A", "B"], "root": "p1",
      "proofs": {"p1": {"tuple": ["edge", "A", "B"], "rule": "graph/references.by-reference",
@@ -7,11 +7,10 @@
                 "p2": {"tuple": ["reference", "A", "B", "input"], "input": true,
                        "source": {"file": "main.tf", "line": 7, "column": 12, "snippet": "  input = B.id"}}}}
 
-The entries of a body are in the order of the rule's literals. In a negation, null means any value. An aggregate is
-`{"aggregate": "count : { edge(A, _) }", "value": 3}`. A leaf that a native operator decided has the source `{"native":
-"reduction"}`. A rule of the user also has `"rule_at": {"file": ".planner/rules/own.dl", "line": 3}`. A sub-proof
-that is used several times is listed once.
-"""
+Entries of a body are in the order of the rule's literals. In a negation, null means any value. An aggregate is
+`{"aggregate": "count : { edge(A, _) }", "value": 3}`. The source of a row of a native operator is `{"native":
+"reduction"}`. A rule of the user also has `"rule_at": {"file": ".planner/rules/own.dl", "line": 3}`. A sub-proof that
+is used several times is listed once."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ FORMAT_VERSION = "1.0"
 def proof_json(
     proof: Proof, facts: FactBase, source_json: Callable[[Any], dict[str, Any]], goal: list[Any] | None = None
 ) -> dict[str, Any]:
-    """A proof as plain JSON values. `source_json` writes the source of a fact; a fact without a source has none in the
-    proof."""
+    """`source_json` converts the source of a fact. A fact without a source has none in the proof."""
     names: dict[int, str] = {}
     ordered: list[Proof] = []
     waiting = [proof]
@@ -67,8 +65,7 @@ def proof_json(
 
 
 def is_written(rule: Rule) -> bool:
-    """Whether a rule is written in a rule file of the user. Rules that are constructed from such rules are not in any
-    file."""
+    """Whether a rule is in a rule file of the user. Rules that are constructed from such rules are not in any file."""
     return not rule.is_core and rule.file.endswith(".dl")
 
 

@@ -1,5 +1,5 @@
-"""Formats literals and reasons with values in place of variables. This module also defines the entries of proofs other
-than sub-proofs."""
+"""Formats literals and reasons with values in place of variables, and defines the entries of proofs that are not
+sub-proofs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.logic.datalog.language.values import Row, Value, decode
 
 
 class Absence:
-    """A negation in a proof: no row of `predicate` has these values. None means any value."""
+    """A negation in a proof: `predicate` has no row with these values. None means any value."""
 
     __slots__ = ("pattern", "predicate")
 
@@ -22,7 +22,7 @@ class Absence:
 
 
 class Condition:
-    """A test or computation in a proof, with its values: `a != b`."""
+    """A test or computation in a proof, with values: `a != b`."""
 
     __slots__ = ("text",)
 
@@ -31,7 +31,7 @@ class Condition:
 
 
 class AggregateValue:
-    """An aggregate in a proof: its formula, with values in place of the outer variables, and its result."""
+    """An aggregate in a proof: its formula with the values of outer variables, and its result."""
 
     __slots__ = ("text", "value")
 
@@ -40,14 +40,13 @@ class AggregateValue:
 
 
 def plain(value: Value) -> str:
-    """A value in readable form: a string has quotes only if it would be misleading without them."""
+    """A string has quotes only if it would be misleading without them."""
     if type(value) is str:
         return value if value and value == value.strip() and "\n" not in value else syntax.quote(value)
     return repr(value)
 
 
-LONGEST = 200
-"""the maximum length, in characters, of a string that a built-in relation divides"""
+LONGEST = 200  # maximum length, in characters, of a string that a built-in relation splits
 
 
 def short(text: str) -> str:
@@ -68,8 +67,7 @@ def _term(term: syntax.Term, assignment: Assignment) -> str:
 
 
 def rendered(literal: syntax.Literal, assignment: Assignment) -> str:
-    """The text of a literal, with values in place of the variables that have one; for an aggregate, the part after
-    `=`."""
+    """The text of a literal with values in place of bound variables; for an aggregate, the part after `=`."""
     if isinstance(literal, syntax.Atom):
         return f"{literal.predicate}({', '.join(_term(a, assignment) for a in literal.arguments)})"
     if isinstance(literal, syntax.Negation):
@@ -91,7 +89,7 @@ def rendered(literal: syntax.Literal, assignment: Assignment) -> str:
 
 
 def reason_text(rule: Rule, assignment: Assignment) -> str:
-    """The reason of a rule, with values in place of its braces; or the text of the rule, if it has no reason."""
+    """The reason of a rule with values in its braces; the text of the rule if it has no reason."""
     if not rule.reason:
         return rule.text
 
@@ -103,5 +101,5 @@ def reason_text(rule: Rule, assignment: Assignment) -> str:
 
 
 def json_row(predicate: str, row: Row | tuple[Value | None, ...]) -> list[Any]:
-    """A tuple as proofs write it: `["edge", "a", "b"]`; null means any value."""
+    """A row in proofs: `["edge", "a", "b"]`; null means any value."""
     return [predicate, *(None if value is None else decode(value) for value in row)]

@@ -1,8 +1,7 @@
-"""Finds proofs for rows of evaluated relations, on demand.
+"""Finds proofs for rows of evaluated relations.
 
-Nothing is recorded while the rules run. A row of a predicate outside recursive components depends only on earlier
-strata. Inside a recursive component, the rounds of evaluation rank the rows, and a proof uses only rows of lower rank,
-so it never has a cycle."""
+Evaluation records nothing for proofs except rounds. Outside recursive components, a row depends only on earlier strata.
+Within one, the rounds of evaluation rank the rows, and a proof uses only rows of lower rank, so it has no cycles."""
 
 from __future__ import annotations
 
@@ -21,20 +20,19 @@ from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, sort_key
 
-# If a row can be derived in more ways than this, only the most promising are followed, because a vertex may have ten
-# thousand edges.
+# of the derivations of a row, only this many are followed, the most promising ones: a vertex may have ten thousand
+# edges
 MOST_FOLLOWED = 32
-# This number of lookups by a combination of columns is cheaper than building an index.
+# this number of scans by a combination of columns is cheaper than building an index
 SCANS = 1
 
 Goal: TypeAlias = tuple[str, Row]
 
 
 class Proof:
-    """The proof of a row. A leaf (`rule` is None) is a fact, or was decided by a native operator (`native`). If there
-    is a rule, `rule` derives the row under `assignment` from `body`, which has an entry for each literal, in the rule's
-    order; sub-proofs are shared. `height` is 0 for a leaf; otherwise it is one more than the height of the highest
-    sub-proof."""
+    """The proof of a row. A leaf (`rule` is None) is a fact or a row of a native operator (`native`). Otherwise, `rule`
+    derives the row under `assignment`, and `body` has an entry for each of its literals, in order. Sub-proofs are
+    shared. `height` is 0 for a leaf, otherwise one more than the maximum height of sub-proofs."""
 
     __slots__ = ("assignment", "body", "height", "native", "predicate", "row", "rule")
 
@@ -53,7 +51,7 @@ class Proof:
         self.body, self.height, self.native = body, height, native
 
     def steps(self) -> Iterator[Proof]:
-        """All steps, each once, after the steps that use it."""
+        """All steps, each once, after a step that uses it."""
         waiting: list[Proof] = [self]
         seen: set[int] = set()
         while waiting:
@@ -64,7 +62,6 @@ class Proof:
                 waiting += [entry for entry in reversed(at.body) if isinstance(entry, Proof)]
 
     def leaves(self) -> Iterator[Proof]:
-        """The steps that are not derived by a rule."""
         return (step for step in self.steps() if step.rule is None)
 
     def __repr__(self) -> str:
@@ -76,7 +73,7 @@ Entry: TypeAlias = Proof | Absence | Condition | AggregateValue
 
 
 class Relations(Interpreter):
-    """The relations of a database, with an index for every combination of columns that is used."""
+    """The relations of a database, with indexes for the combinations of columns that are used."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -95,8 +92,8 @@ class Relations(Interpreter):
     def _candidates(
         self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
     ) -> Sequence[Row]:
-        """The rows that have these values in the columns `keys`. The first lookups by a combination of columns scan all
-        rows, because one proof needs few lookups. An index is built only after several lookups."""
+        """The rows with these values in the columns `keys`. The first lookups scan all rows, because one proof needs
+        few lookups; an index is built after SCANS lookups."""
         index = self._indexes.get((predicate, keys))
         if index is None:
             asked = self._asked[predicate, keys] = self._asked.get((predicate, keys), 0) + 1
@@ -115,7 +112,7 @@ class Relations(Interpreter):
 
 
 class Prover:
-    """Finds proofs in an evaluated database. Proofs are cached; later proofs share them."""
+    """Finds proofs in an evaluated database. Proofs are cached and shared."""
 
     def __init__(self, program: RuleProgram, database: Database) -> None:
         self.program, self.database = program, database
@@ -127,16 +124,15 @@ class Prover:
         for rule in program.rules:
             if not any(
                 isinstance(x, syntax.Atom) and x.predicate in empty for x in rule.body
-            ):  # without rows for all of these predicates, the rule derives nothing
+            ):  # without rows of all these predicates, the rule derives nothing
                 self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._component = {p: n for n, stratum in enumerate(program.strata) for p in stratum.predicates}
         self._least = self._least_heights()
 
     def why(self, predicate: str, row: Row) -> Proof | None:
-        """A proof of the row; None if the row is not in the relation. Within a recursive component, a proof depends
-        only on rows of earlier rounds. The result is the proof with the least height; of several, the one with the
-        earliest rule and the smallest rows. If a row can be derived in more than 32 ways, only the most promising are
-        compared. Raises KeyError for a predicate that was not evaluated."""
+        """A proof of the row, None if the row is not in the relation. It has minimal height; of several such proofs,
+        the one with the earliest rule and the smallest rows. Of more than 32 derivations of a row, only the most
+        promising are compared. Raises KeyError for a predicate that was not evaluated."""
         if row not in self.database[predicate]:
             return None
         return self._prove((predicate, row))
@@ -144,7 +140,7 @@ class Prover:
     # -------- search
 
     def _least_heights(self) -> dict[str, int]:
-        """A lower bound for the height of the proofs of a derived row, for each predicate."""
+        """For each predicate, a lower bound for the height of proofs."""
         least: dict[str, int] = {}
         for stratum in self.program.strata:
             for name in stratum.predicates:
@@ -163,7 +159,6 @@ class Prover:
         return least
 
     def _lower_bound(self, goal: Goal) -> int:
-        """A lower bound for the height of a proof of the goal."""
         proof = self._proofs.get(goal)
         if proof is not None:
             return proof.height
@@ -180,7 +175,7 @@ class Prover:
         return Proof(predicate, row, native=native) if native is not None else None
 
     def _prove(self, goal: Goal) -> Proof:
-        """Searches depth first with an explicit stack, because proofs may be deeper than Python's stack."""
+        """Depth-first search with an explicit stack, because proofs may be deeper than Python's stack."""
         proofs = self._proofs
         stack = [_Search(self, goal)] if goal not in proofs else []
         while stack:
@@ -195,8 +190,8 @@ class Prover:
         return proofs[goal]
 
     def derivations(self, goal: Goal) -> list[tuple[int, int, tuple[Row, ...], Assignment, dict[int, Row]]]:
-        """The ways to derive a row in one step from rows of lower rank, each as (lower bound of the height, rule
-        number, rows of its atoms, assignment, rows by atom)."""
+        """Derivations of a row in one step from rows of lower rank: (lower bound of the height, rule number, rows of
+        its atoms, assignment, rows by atom)."""
         predicate, row = goal
         component, rank = self._component[predicate], self.database.rank(predicate, row)
         ways = []
@@ -216,7 +211,7 @@ class Prover:
         return ways
 
     def rule_solutions(self, rule: Rule, row: Row) -> Iterator[Solution]:
-        """The ways in which a rule derives a row."""
+        """The solutions of a rule's body that derive a row."""
         start = matched_head(rule, row)
         if start is None:
             return
@@ -230,7 +225,7 @@ class Prover:
                 yield assignment, rows
 
     def entries(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> tuple[Entry, ...]:
-        """The body of a proof, with an entry for each literal."""
+        """The body of a proof: an entry for each literal."""
         outer = outer_names(rule.head, rule.body)
         listed: list[Entry] = []
         for literal in rule.body:
@@ -250,8 +245,8 @@ class Prover:
 
 
 def matched_head(rule: Rule, row: Row) -> Assignment | None:
-    """The assignment under which the head equals the row, as far as it follows from plain arguments; None if there is
-    no such assignment."""
+    """The assignment that makes the head equal to the row, as far as plain arguments determine it; None if there is
+    none."""
     assignment: Assignment = {}
     for term, value in zip(rule.head.arguments, row, strict=True):
         if isinstance(term, syntax.RuleVariable):
@@ -265,7 +260,7 @@ def matched_head(rule: Rule, row: Row) -> Assignment | None:
 
 
 class _Search:
-    """The search for the best proof of one goal: it tries derivations in the order of their lower bounds, until none
+    """The search for the best proof of one goal. It tries derivations in the order of their lower bounds until no other
     can be better."""
 
     __slots__ = ("best", "derivations", "followed", "goal", "prover")
@@ -274,7 +269,7 @@ class _Search:
         self.prover, self.goal = prover, goal
         self.best = prover._leaf(goal)
         self.followed = 0
-        # The last entry is tried first.
+        # the last one is tried first
         self.derivations = [] if self.best else prover.derivations(goal)
         try:
             self.derivations.sort(key=itemgetter(0, 1, 2), reverse=True)
@@ -282,8 +277,7 @@ class _Search:
             self.derivations.sort(key=lambda d: (d[0], d[1], tuple(map(sort_key, d[2]))), reverse=True)
 
     def advance(self) -> Goal | None:
-        """Try derivations until one needs a sub-goal that has no proof yet (which is returned), or until the best proof
-        is known (None)."""
+        """Try derivations. Returns a sub-goal that has no proof yet, or None when the best proof is known."""
         prover = self.prover
         while self.derivations:
             bound, number, _body, assignment, rows = self.derivations[-1]

@@ -1,4 +1,4 @@
-"""Explains why a row is not derived: for each rule that could derive it, how many conditions are true, and which one
+"""Explains why a row is not derived: for each rule that could derive it, how many literals are true, and which one
 fails."""
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ MOST_STEPS = 20_000
 
 @frozen
 class Obstacle:
-    """The reason why one rule does not derive a row. If `literal` is None, the head can never equal the row. If there
-    is a literal, the literals before `literal` are all true under `assignment`, and `literal` is false; `text` is that
-    literal with these values."""
+    """Why one rule does not derive a row. If `literal` is None, the head cannot equal the row. Otherwise, all literals
+    before `literal` are true under `assignment`, and `literal` is false; `text` is this literal with values."""
 
     rule: Rule
     literal: Literal | None
@@ -30,10 +29,9 @@ class Obstacle:
 
 
 def why_not(prover: Prover, predicate: str, row: Row) -> list[Obstacle] | None:
-    """An obstacle for each rule of the predicate, in the order of the rules; None if the row is in the relation, and
-    empty if the predicate has no rules. If the first literals of a body can be satisfied in several ways, the way that
-    satisfies the most literals is shown; of several such ways, the first in the order of rows. After a few thousand
-    steps, the search stops and returns the best way found so far."""
+    """An obstacle for each rule of the predicate, in order; None if the row is in the relation. The solution that
+    satisfies the most literals is shown, the first one in the order of rows. After a few thousand steps, the search
+    stops and returns the best solution so far."""
     if row in prover.database[predicate]:
         return None
     return [_obstacle(prover, rule, row) for rule in prover.program.rules_for(predicate)]
@@ -53,7 +51,7 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
             break
         depth, assignment = stack.pop()
         if depth == len(ordered):
-            # All literals are true, but a computed column of the head has a different value.
+            # all literals are true, but a computed column of the head has another value
             if depth > furthest:
                 furthest = depth
                 values = [value_of(a, assignment) for a in rule.head.arguments]
@@ -71,24 +69,21 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
     return best
 
 
-# Explains why a row is not derived, down to missing facts: for each rule the condition that fails, and in turn why it
-# fails.
+# Explains why a row is not derived, down to missing facts: for each rule, the literal that fails, and recursively why.
 #
 #     [{"rule": "plan/actions.delete-then-create", "literal": 0, "fails": "replaced(a)", "bound": {"I": "a"},
 #       "head_fits": true, "because": [{"rule": ..., ...}]}]
 #
-# `literal` is the index of the failing literal in the rule's body, absent if the head does not match (or computes a
-# different value); `bound` are the variables that the literals before it, in the order of evaluation, have bound.
-# `tuple` is present if the failing literal is positive and all its columns are bound, and `because` if rules derive
-# such tuples.
+# `literal` is the index of the failing literal in the rule's body; it is missing if the head does not match or computes
+# another value. `bound` are the variables that earlier literals have bound. `tuple` is present if the failing literal
+# is positive and all its columns are bound, and `because` if there are rules for its predicate.
 
 
-DEEPEST = 6
-"""the maximum number of nested levels of `because`"""
+DEEPEST = 6  # maximum number of nested levels of `because`
 
 
 def obstacles(prover: Prover, predicate: str, row: Row, deepest: int = DEEPEST) -> list[dict[str, Any]]:
-    """The obstacles of a row that is not derived, one for each rule, in the order of the rules."""
+    """The obstacles of a row that is not derived, in the order of the rules."""
     return _below(prover, predicate, row, deepest, frozenset())
 
 
@@ -133,8 +128,8 @@ def _goal(obstacle: Obstacle) -> tuple[str, Row] | None:
 
 
 def obstacles_text(found: list[dict[str, Any]], goal: list[Any], levels: int = 2, indent: str = "  ") -> str:
-    """The obstacles of a goal (a predicate with its tuple) as indented lines, with this number of levels (0: all).
-    Steps that only pass on a relation under another name are omitted; rules that fail in the same way share a line."""
+    """The obstacles of a goal (predicate and tuple) as indented lines, with this number of levels (0: all). Steps that
+    only pass on a relation under another name are omitted; rules that fail in the same way share a line."""
     lines: list[str] = []
     _lines(found, goal, levels or DEEPEST, indent, lines)
     return "\n".join(lines)

@@ -1,7 +1,7 @@
-"""The table of builtins: tests, functions and relations of values. Each entry has parameters, results, documentation,
-and the treatment of invalid values. `planner rules doc NAME` and rules/README.md are generated from it.
+"""The table of built-in tests, functions and relations of values: parameters, results, documentation, and the treatment
+of invalid values. `planner rules doc NAME` and rules/README.md are generated from it.
 
-A parameter is a `symbol`, a `number`, `any` value, or a string of a certain kind (`cidr`, `json`, ...). Each kind has a
+A parameter is a `symbol`, a `number`, `any` value, or a string of a certain kind (`cidr`, `json`, ...), which has a
 test (KINDS). A function without a result for its arguments, and a relation with invalid arguments, return None. In
 policies, None makes the verdict `broken` (planner.answers.policy.undefined_values), unless the function searches for
 something."""
@@ -26,14 +26,13 @@ KINDS = {
     "base64": "is_base64",
     "gzip": "is_gzip",
 }
-"""the kinds of strings, with the tests for them"""
+"""kinds of strings, with their tests"""
 
 
 class BuiltinPredicate(NamedTuple):
-    """`inputs` and `outputs` are names with types or kinds. A test has no outputs; its `result` is None.
-    `may_fail`: whether there is no value for some arguments of the right types. `seeks`: whether the function
-    searches for something that may not exist, so that having no value is not an error. `function` is the attribute
-    `attribute` of `module` in this package."""
+    """`inputs` and `outputs` are names with types or kinds. A test has no outputs, and `result` None. `may_fail`:
+    whether arguments of the right types may have no value. `seeks`: whether the function searches for something that
+    may not exist, so that having no value is not an error. `function` is `attribute` of `module` in this package."""
 
     name: str
     family: str
@@ -49,7 +48,6 @@ class BuiltinPredicate(NamedTuple):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The base types of the inputs."""
         return tuple("symbol" if kind in KINDS else kind for _, kind in self.inputs)
 
     @property
@@ -58,14 +56,13 @@ class BuiltinPredicate(NamedTuple):
 
     @property
     def declaration(self) -> str:
-        """The declaration as text: `cidr_prefix(range: cidr) = number`, `json(text: json, path: symbol, value:
-        any)`."""
+        """`cidr_prefix(range: cidr) = number`, `json(text: json, path: symbol, value: any)`."""
         given = ", ".join(f"{name}: {kind}" for name, kind in (*self.inputs, *self.outputs))
         return f"{self.name}({given})" + (f" = {self.result}" if self.result else "")
 
     @property
     def failing(self) -> str:
-        """How invalid values are treated, in one sentence; "" if all values are valid."""
+        """One sentence about invalid values; "" if all values are valid."""
         kinds = [f"{KINDS[kind]}({name})" for name, kind in self.inputs if kind in KINDS]
         if self.seeks:
             return "Without a match, the literal is false."
@@ -77,12 +74,10 @@ class BuiltinPredicate(NamedTuple):
 
 @cache
 def resolved(module: str, attribute: str) -> Callable[..., Any]:
-    """A function of this package, by its module and name."""
     return getattr(import_module(f"planner.logic.datalog.language.{module}"), attribute)  # type: ignore[no-any-return]
 
 
-FUNCTION_MODULE = "functions"
-"""the module with the functions that are always loaded"""
+FUNCTION_MODULE = "functions"  # the module whose functions are always loaded
 TESTS: dict[str, BuiltinPredicate] = {}
 FUNCTIONS: dict[str, BuiltinPredicate] = {}
 RELATIONS: dict[str, BuiltinPredicate] = {}
@@ -91,7 +86,7 @@ _COLUMN = re.compile(r"(\w+): (\w+)")
 
 
 def _enter(family: str, module: str, lines: str) -> None:
-    """Add the builtins of a family. The lines for each are: `name(inputs) -> (outputs) [attribute and flags]`, the
+    """Add the builtins of a family. Each has three lines: `name(inputs) -> (outputs) [attribute and flags]`, the
     meaning, an example."""
     for entry in re.split(r"\n(?=\S)", lines.strip("\n")):
         shape, *more = entry.split("\n")

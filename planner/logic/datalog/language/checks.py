@@ -1,5 +1,5 @@
-"""Checks of a program before any fact is loaded, with one function for each check. Each check takes the linked program,
-and yields diagnostics. Problems that an earlier check reported are skipped."""
+"""Checks a linked program before any fact is loaded. Each function is one check that yields diagnostics; it skips
+problems that an earlier check has reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ Predicates = Mapping[str, Predicate]
 
 
 def at(rule: Rule, node: syntax.RuleNode) -> Span:
-    """The span of a part of a rule."""
     return Span(rule.span.source, node.start, node.end)
 
 
@@ -44,7 +43,7 @@ def all_atoms(rule: Rule) -> Iterator[syntax.Atom]:
 def unknown_predicates(
     rules: Iterable[Rule], predicates: Predicates, advice: str = "Declare it with .decl."
 ) -> Iterator[Diagnostic]:
-    """Check that every predicate is declared."""
+    """Every predicate must be declared."""
     for rule in rules:
         for atom in all_atoms(rule):
             if atom.predicate in predicates:
@@ -64,7 +63,7 @@ def unknown_predicates(
 
 
 def arity(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Check that every predicate is used with the number of columns that it has."""
+    """Every predicate must be used with the declared number of columns."""
     for rule in rules:
         for atom in all_atoms(rule):
             predicate = predicates.get(atom.predicate)
@@ -80,8 +79,8 @@ def count_text(number: int, noun: str) -> str:
 
 
 def check_derivations(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Check that no rule derives an input or a native predicate, and that users' rules add to a predicate of the
-    product only if it is open."""
+    """No rule may derive an input or a native predicate. Users' rules may add to a predicate of the product only if it
+    is open."""
     for rule in rules:
         predicate = predicates.get(rule.head.predicate)
         span = at(rule, rule.head)
@@ -102,8 +101,7 @@ _DECLARATION = re.compile(r"^\.(?:decl|native) +([a-z]\w*)", re.M)
 
 
 def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]) -> Iterator[Diagnostic]:
-    """Check that a name has one meaning in all programs of the product: two files of the product must not both declare
-    it."""
+    """A name must have one meaning in all programs of the product, so only one of its files may declare it."""
     for declared, name, place in _declarations(tuple(beside)):
         predicate = predicates.get(declared)
         if predicate is not None and predicate.is_core and predicate.span.filename != name:
@@ -115,8 +113,7 @@ def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]
 
 @lru_cache(1)
 def _declarations(files: tuple[tuple[str, str], ...]) -> list[tuple[str, str, str]]:
-    """The predicates that files declare, with the file and line of each. The result is cached, because the product's
-    files never change."""
+    """(predicate, file, position) for each declaration. Cached, because the product's files never change."""
     return [
         (match[1], name, f"{name}:{text.count(chr(10), 0, match.start()) + 1}")
         for name, text in files
@@ -125,7 +122,7 @@ def _declarations(files: tuple[tuple[str, str], ...]) -> list[tuple[str, str, st
 
 
 def rule_names(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Check that the names of rules are unique: proofs and `rules list` refer to them."""
+    """Rule names must be unique, because proofs and `rules list` refer to them."""
     seen: dict[str, Rule] = {}
     for rule in rules:
         if rule.name in seen:
@@ -138,7 +135,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Check that names in braces in a reason are variables of the rule."""
+    """Names in braces in a reason must be variables of the rule."""
     for rule in rules:
         known = outer_names(rule.head, rule.body)
         for name in _BRACES.findall(rule.reason):
@@ -151,9 +148,8 @@ def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Check that every variable gets its value from a positive literal, or by `=` from variables with values. The
-    check covers variables in a head, a negation or a test, too. Check that wildcards occur only where their value is
-    not needed."""
+    """Every variable, including those in a head, a negation or a test, must get its value from a positive literal, or
+    by `=` from variables with values. Wildcards may occur only where no value is needed."""
     for rule in rules:
         yield from unsafe_rule(rule)
 
@@ -179,7 +175,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
 
 
 def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str]) -> tuple[str, str]:
-    """The explanation why a variable has no value."""
+    """An explanation why a variable has no value."""
     for literal in body:
         if isinstance(literal, syntax.Builtin) and not literal.negated and literal.relation != syntax.MEMBER:
             waiting = sorted(names(*literal.inputs) - bound)
@@ -205,8 +201,8 @@ def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str])
 
 
 def _read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVariable]:
-    """The variables that need a value. For an aggregate, these are its result and the variables that also occur outside
-    its braces."""
+    """The variables that need a value. For an aggregate: its result, and variables that also occur outside its
+    braces."""
     if isinstance(literal, syntax.Aggregate):
         yield from variables(literal.result)
         yield from (v for v in inner_variables(literal) if v.name in outer)
@@ -215,8 +211,8 @@ def _read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVaria
 
 
 def bound_names(body: tuple[syntax.Literal, ...], given: set[str], outer: set[str]) -> set[str]:
-    """The variables to which a body assigns values, and the variables in `given`. `outer` are the names that are not
-    local to an aggregate of the body."""
+    """`given`, and the variables to which the body assigns values. `outer`: names that are not local to an
+    aggregate."""
     bound = set(given)
     for literal in body:
         if isinstance(literal, syntax.Atom):
@@ -236,7 +232,7 @@ def bound_names(body: tuple[syntax.Literal, ...], given: set[str], outer: set[st
 
 
 def generated(literal: syntax.Builtin, bound: set[str]) -> set[str]:
-    """The variables to which a built-in relation assigns values if the variables in `bound` have values."""
+    """The variables that a built-in relation binds if the variables in `bound` have values."""
     if literal.negated or not names(*literal.inputs) <= bound:
         return set()
     return {a.name for a in literal.outputs if isinstance(a, syntax.RuleVariable)} - bound
@@ -262,8 +258,7 @@ def _wildcards(rule: Rule, literal: syntax.Literal, is_head: bool) -> Iterator[D
 
 
 def _misplaced(node: syntax.RulePart, is_head: bool = False) -> Iterator[syntax.Wildcard]:
-    """The wildcards in places that need a value: all places except the arguments of a body atom and the outputs of a
-    relation."""
+    """Wildcards where a value is needed: anywhere except in arguments of body atoms and outputs of relations."""
     free: tuple[syntax.Term, ...] = node.arguments if isinstance(node, syntax.Atom) and not is_head else ()
     if isinstance(node, syntax.Builtin) and node.relation != syntax.MEMBER:
         free = node.outputs
@@ -284,8 +279,8 @@ MOST_LITERALS_MADE = 1000
 
 
 def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnostic]:
-    """Check calls and bodies: functions exist and have the right number of arguments; atoms of a body contain no
-    computations; aggregates are not nested; patterns are valid; and bodies are not too long to be compiled."""
+    """Functions must exist and have the right number of arguments, atoms of a body must not contain computations,
+    aggregates must not be nested, patterns must be valid, and bodies must not be too long to be compiled."""
     for rule in rules:
         for literal in (rule.head, *rule.body):
             yield from _form(rule, literal, literal is rule.head, False)
@@ -305,7 +300,7 @@ def _form(rule: Rule, node: syntax.RulePart, is_head: bool, inside: bool) -> Ite
         signature = table.get(node.function)
         (asked, *_) = node.arguments or (None,)
         if node.function == "undefined" and isinstance(asked, syntax.RuleCall) and asked.function in RELATIONS:
-            table = RELATIONS  # a test whether the relation has any rows
+            table = RELATIONS  # tests whether the relation has any rows
             node = asked
             signature = table[node.function]
         if signature is None:
@@ -343,7 +338,7 @@ def _plain_columns(rule: Rule, columns: Iterable[syntax.Term]) -> Iterator[Diagn
 
 
 def _builtin_form(rule: Rule, node: syntax.Builtin) -> Iterator[Diagnostic]:
-    """Check that a built-in relation has its columns. Inputs may be computed; outputs may not."""
+    """A built-in relation must have its columns. Inputs may be computed, outputs may not."""
     relation = RELATIONS[node.relation]
     if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
         given, wanted = len(node.inputs) + len(node.outputs), len(relation.inputs) + len(relation.outputs)
@@ -371,7 +366,7 @@ _KINDS = {
 
 
 def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> Iterator[Diagnostic]:
-    """Check that constant strings are of the kind that a built-in function requires."""
+    """Constant strings must be of the kind that a built-in function requires."""
     for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
         if kind not in KINDS or not isinstance(argument, syntax.Constant) or not isinstance(argument.value, str):
             continue
@@ -391,7 +386,7 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> 
 
 
 def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Check that a derived predicate is read by a rule, or is declared an output."""
+    """A derived predicate should be read by a rule or declared an output."""
     read = {atom.predicate for rule in rules for atom, _how in atoms(rule.body)}
     read |= {name for p in predicates.values() for name in p.inputs}
     for predicate in predicates.values():
@@ -405,8 +400,7 @@ _ASIDE = re.compile(r" \([^()]*\)|[:;.](?: .*|$)")
 
 
 def listed_words(predicate: Predicate, column: str) -> list[str]:
-    """The complete list of strings that a column can have, from the doc comment; empty if the comment has no such
-    list."""
+    """The complete list of strings for a column, from the doc comment; empty if there is no such list."""
     for line in predicate.doc.split("\n"):
         name, _, meaning = line.strip().partition("  ")
         if name == column and line[:1] == " ":
@@ -416,8 +410,8 @@ def listed_words(predicate: Predicate, column: str) -> list[str]:
 
 
 def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Warn about a constant, or a variable with a constant value, that is not in the complete list of strings for a
-    column: no row can have it."""
+    """Warn about constants, and variables with constant values, that are not in the complete list of strings for a
+    column, so that no row can match."""
     reported_spans: set[Span] = set()  # alternatives of one rule are expanded to rules at the same position
     for rule in rules:
         for term, predicate, column in _asked_words(rule, predicates):
@@ -430,7 +424,7 @@ def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Dia
 
 
 def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Constant, Predicate, str]]:
-    """The constants with which columns of relations are compared: in an atom, or by `=`, `!=` and `in`."""
+    """The constants with which columns are compared: in an atom, or by `=`, `!=` and `in`."""
     sources: dict[str, tuple[Predicate, str]] = {}
     for atom, how in atoms(rule.body):
         predicate = predicates[atom.predicate]
@@ -457,8 +451,7 @@ def _compared(literal: syntax.Literal) -> list[syntax.Term]:
 
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Warn about an integer that is written as a decimal (1.0): it equals neither the integer nor any fact or computed
-    value."""
+    """Warn about integers written as decimals (1.0): they equal neither integers nor facts nor computed values."""
     reported_spans: set[Span] = set()
     for rule in rules:
         terms: list[syntax.Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
@@ -480,7 +473,7 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Check that a predicate is an input, open, native, or the head of a rule."""
+    """A predicate should be an input, open, native, or the head of a rule."""
     heads = {rule.head.predicate for rule in rules}
     for predicate in predicates.values():
         given = predicate.is_input or predicate.is_open or predicate.operator is not None
@@ -490,8 +483,8 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
 
 
 def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Warn about a variable that occurs only once, which is usually a mistake. `_`, or a name that begins with it,
-    marks it as intended."""
+    """Warn about variables that occur only once, usually by mistake. `_`, or a name that begins with it, is
+    intended."""
     written: dict[tuple[str, int, int], list[Rule]] = {}
     for rule in rules:  # alternatives of one rule are expanded to rules at the same position
         key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)
@@ -518,9 +511,9 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def computed_recursion(rules: list[Rule], strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
-    """Check that no computed value flows around a recursive component. Without such values, there are finitely many
-    values, and derivation ends. Columns are connected by the flow of values through the component's rules (as in weak
-    acyclicity: Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a computed column is an error."""
+    """Computed values must not flow around a recursive component; without them, there are finitely many values and
+    derivation ends. Columns are connected by the flow of values through the component's rules (as in weak acyclicity:
+    Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a computed column is an error."""
     for stratum in strata:
         if stratum.is_recursive:
             yield from _flows(stratum, [rules[n] for n in stratum.rules])
@@ -542,7 +535,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
                         if literal.predicate in stratum.predicates:
                             places.setdefault(argument.name, set()).add((literal.predicate, i))
                         else:
-                            finite.add(argument.name)  # the value is one of finitely many values of an earlier stratum
+                            finite.add(argument.name)  # one of finitely many values of an earlier stratum
         for name in finite:
             places[name] = set()
         origins = _origins(rule.body, places)

@@ -1,5 +1,5 @@
-"""Syntax that is constructed by a program: terms, literals, and a file of rules. The file also has a text, because
-`why` prints rules, but this text is not parsed."""
+"""Constructs syntax in programs: terms, literals, and rule files. A constructed file also has a text, which `why`
+prints and which is not parsed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def call(function: str, *arguments: Term) -> RuleCall:
 
 
 def concatenation(first: Term, *others: Term) -> Term:
-    """The expression that concatenates strings."""
+    """An expression that concatenates strings."""
     for other in others:
         first = call("++", first, other)
     return first
@@ -68,17 +68,16 @@ def compared(left: Term, operator: str, right: Term) -> Comparison:
 
 
 def count_of(result: str, body: Iterable[Literal]) -> Aggregate:
-    """The aggregate `N = count : { ... }`."""
     return Aggregate(variable(result), "count", None, tuple(body), 0, 0)
 
 
 def distinct(body: Iterable[Literal]) -> tuple[Literal, ...]:
-    """The literals without duplicates, which are recognised by their text."""
+    """Without duplicates, compared by text."""
     return tuple({str(literal): literal for literal in body}.values())
 
 
 class MadeFile:
-    """A file of rules under construction."""
+    """A rule file under construction."""
 
     def __init__(self, name: str) -> None:
         self._source = Source(name, "")
@@ -95,8 +94,7 @@ class MadeFile:
         operator: str = "",
         inputs: Sequence[str] = (),
     ) -> None:
-        """Add a declaration (`.decl`) with its directive, or a `.native` declaration. `columns` are names with
-        types."""
+        """Add a `.decl` declaration with its directive, or a `.native` declaration. `columns` are (name, type)."""
         shown = ", ".join(f"{column}: {kind}" for column, kind in columns)
         lines = [f"/// {line}" for line in doc.splitlines()]
         if operator:
@@ -113,7 +111,7 @@ class MadeFile:
             self._statements.append(Directive(directive, (Name(name, 0, 0),), self._source, start, end))
 
     def rule(self, name: str, reason: str, head: Atom, body: Iterable[Literal]) -> None:
-        """Add a rule; a literal that occurs twice in the body counts once."""
+        """Add a rule. Duplicate literals are dropped."""
         literals = distinct(body)
         given = [("name", constant(name)), *([("reason", constant(reason))] if reason else [])]
         tail = f" :- {', '.join(map(str, literals))}" if literals else ""
@@ -130,6 +128,6 @@ class MadeFile:
         return start, start + len(text)
 
     def file(self) -> RuleFile:
-        """A rule file that contains the rules added until now."""
+        """A rule file with everything added so far."""
         self._source.text = "\n".join(self._lines) + "\n"
         return RuleFile(self._source, list(self._statements), True)

@@ -1,5 +1,5 @@
-"""The content of JSON and YAML strings: the built-in relations for it, and their common part with the native operators.
-A string is treated as invalid if it is too large, nested too deeply, or has too many values for policies."""
+"""Reads JSON and YAML strings for built-in relations and native operators. A string is invalid if it is too large,
+nested too deeply, or has too many values for policies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from typing import Any
 from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row, Value, encode, member, number
 
 LONGEST_JSON = 16_000_000
-LONGEST_YAML = 1_000_000
-"""the maximum length in characters; YAML is read event by event"""
+LONGEST_YAML = 1_000_000  # maximum length in characters; YAML is read event by event
 MOST_VALUES = 300_000
-MOST_TEXT = 100_000_000
-"""the maximum total length of all paths in a string, in characters"""
+MOST_TEXT = 100_000_000  # maximum total length of all paths in a string, in characters
 DEEPEST = 250
 _TINY = 5_000
 _SMALL = 100_000
@@ -29,35 +27,33 @@ class Unreadable(ValueError):
 
 
 def is_json(value: Value) -> bool:
-    """Whether a string is JSON."""
     return _places(value, "json") is not None
 
 
 def json_rows(text: Value) -> list[Row] | None:
-    """Rows (path, value): the strings, numbers and bools in a JSON string."""
+    """Rows (path, value): the strings, numbers and bools in a JSON string. None if it is invalid."""
     result = _places(text, "json")
     return None if result is None else result[0]
 
 
 def json_elements(text: Value) -> list[Row] | None:
-    """Rows (path, key, inner): the elements of the objects and arrays in a JSON string."""
+    """Rows (path, key, inner): the elements of objects and arrays in a JSON string. None if it is invalid."""
     result = _places(text, "json")
     return None if result is None else result[1]
 
 
 def is_yaml(value: Value) -> bool:
-    """Whether a string is one YAML document."""
     return _places(value, "yaml") is not None
 
 
 def yaml_rows(text: Value) -> list[Row] | None:
-    """Like json_rows, for YAML."""
+    """`json_rows` for YAML."""
     result = _places(text, "yaml")
     return None if result is None else result[0]
 
 
 def yaml_elements(text: Value) -> list[Row] | None:
-    """Like json_elements, for YAML."""
+    """`json_elements` for YAML."""
     result = _places(text, "yaml")
     return None if result is None else result[1]
 
@@ -81,7 +77,7 @@ def _read_places(text: str, kind: str) -> _Places | None:
 
 
 def _collected(document: Any) -> _Places:
-    """The values and the elements of a document. Raises Unreadable under the same conditions as `places`."""
+    """Values and elements of a document. Raises Unreadable."""
     kind = type(document)
     if kind not in _CONTAINERS:
         return ([] if document is None else [("", document)]), []
@@ -115,8 +111,7 @@ _of_large = lru_cache(maxsize=2)(_read_places)
 
 
 def places(document: Any) -> Iterator[tuple[str, Any]]:
-    """All values in a document with their paths. A value is a dict, a list, None, or a value of the engine. Raises
-    Unreadable."""
+    """All values in a document with their paths: dicts, lists, None, and values of the engine. Raises Unreadable."""
     return ((path, value) for path, value, _ in _visited(document))
 
 
@@ -124,7 +119,7 @@ _Elements = list[tuple[Any, str, Any]]
 
 
 def _visited(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
-    """The values of a document with their paths, and the elements of objects and arrays."""
+    """The values of a document with their paths and, for objects and arrays, their elements."""
     waiting: list[tuple[str, Any, int]] = [("", document, 0)]
     count = length = 0
     while waiting:
@@ -145,7 +140,7 @@ def _visited(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
 
 
 def elements(path: str, value: Any) -> _Elements:
-    """The elements of an object or array: key, path, value."""
+    """The elements of an object or array: (key, path, value)."""
     if type(value) is list:
         return [(i, f"{path}[{i}]", item) for i, item in enumerate(value)]
     if type(value) not in _CONTAINERS:
@@ -154,8 +149,7 @@ def elements(path: str, value: Any) -> _Elements:
 
 
 class RepeatedNames:
-    """An object in which a name occurs twice. JSON readers differ in which of the values they use; rules see all of
-    them."""
+    """An object with a repeated name. JSON readers differ in which of the values they use; rules see all of them."""
 
     __slots__ = ("pairs",)
 
@@ -181,7 +175,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedNames:
 
 
 def read_json(text: str) -> Any:
-    """The document in a JSON string: dicts, Repeated, lists, None and values of the engine. Raises Unreadable."""
+    """dicts, RepeatedNames, lists, None and values of the engine. Raises Unreadable."""
     if len(text) > LONGEST_JSON:
         raise Unreadable
     try:
@@ -208,7 +202,7 @@ def _no_number(text: str) -> Any:
 
 
 def _encoded(value: Any, depth: int = 0) -> Any:
-    """The value, with bools in the engine's form."""
+    """Convert bools to the engine's representation."""
     if depth > DEEPEST:
         raise Unreadable
     kind = type(value)
@@ -225,7 +219,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _whole(value: Any, depth: int = 0) -> Any:
-    """The value without lone surrogates, which cannot be encoded for output."""
+    """Replace lone surrogates, which cannot be encoded for output."""
     if depth > DEEPEST:
         raise Unreadable
     kind = type(value)
@@ -251,8 +245,8 @@ _BASED = re.compile(r"([-+]?)0(?:x([0-9a-fA-F]{1,16})|o([0-7]{1,22}))", re.ASCII
 
 
 def read_yaml(text: str) -> Any:
-    """The document in a YAML string, in the same form. Scalars follow YAML 1.1, as in configurations: yes and on are
-    true. Raises Unreadable, also if a mapping has a key twice."""
+    """Like `read_json`. Scalars follow YAML 1.1, as in configurations: yes and on are true. Raises Unreadable, also if
+    a mapping has a key twice."""
     import yaml
 
     if len(text) > LONGEST_YAML:
@@ -267,11 +261,11 @@ def read_yaml(text: str) -> Any:
 
 
 def _document(loader: Any) -> Any:
-    """The value of the document; there must be only one. Open containers are kept on a stack."""
+    """The only document. Open containers are on a stack."""
     root: list[Any] = []
     stack: list[tuple[Any, str | None]] = [(root, None)]  # container, anchor
     keys: list[Any] = []
-    names: list[set[str]] = []  # the keys so far of the mappings that are still open
+    names: list[set[str]] = []  # the keys so far of each open mapping
     anchors: dict[str, Any] = {}
     documents = 0
     while True:
@@ -357,7 +351,6 @@ def _add(container: Any, keys: list[Any], value: Any) -> None:
 
 
 def _scalar(event: Any) -> Any:
-    """The value of a scalar."""
     tag, source = event.tag or "", event.value
     if tag and tag != "!" and not tag.startswith(_PREFIX):
         raise Unreadable

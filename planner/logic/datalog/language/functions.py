@@ -1,8 +1,8 @@
-"""Computations in rules: tests, functions, operators and comparisons on values.
+"""Tests, functions, operators and comparisons on values in rules.
 
-Each is a total Python function without effects; builtins.py lists them all. A function without a result returns None
-(for a value of the wrong type, a division by zero, a separator that does not occur). The literal that uses it then does
-not hold. The compiler inlines the common functions if the types of the columns allow it."""
+They are total Python functions without effects; builtins.py lists all of them. They return None if there is no result:
+for a value of the wrong type, a division by zero, or a separator that does not occur. The literal is then false. The
+compiler inlines the common ones if the column types allow it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def different(a: Value, b: Value) -> bool:
 
 
 def _order(a: Value, b: Value) -> tuple[Any, Any] | None:
-    """The two values to compare, if they are two strings or two numbers."""
+    """The two values if both are strings or both are numbers, otherwise None."""
     if type(a) is str or type(b) is str:
         return (a, b) if type(a) is type(b) else None
     return None if type(a) is Truth or type(b) is Truth else (a, b)
@@ -86,8 +86,8 @@ def contains(text: Value, part: Value) -> bool:
 
 
 def matches(text: Value, pattern: Value) -> bool:
-    """Whether RE2 finds the pattern somewhere in the string, in linear time for any pattern. Anchor the pattern with ^
-    and $ to match the whole string."""
+    """Whether RE2 finds the pattern anywhere in the string, in linear time for any pattern. Use ^ and $ to match the
+    whole string."""
     if type(text) is not str or type(pattern) is not str:
         return False
     expression = compiled_pattern(pattern)
@@ -95,7 +95,7 @@ def matches(text: Value, pattern: Value) -> bool:
 
 
 def searched(expression: Any, text: str) -> Any:
-    """The first match. There is none in a string with lone surrogates, which is not valid UTF-8."""
+    """The first match. A string with lone surrogates is not valid UTF-8 and never matches."""
     try:
         return expression.search(text)
     except UnicodeError:
@@ -111,7 +111,7 @@ def finder(pattern: str) -> Callable[[str], Any] | None:
 
 @lru_cache(maxsize=1000)
 def compiled_pattern(pattern: str) -> Any | None:
-    """The compiled regular expression; None if it is not valid RE2 or is nested too deeply."""
+    """None if the expression is not valid RE2 or is nested too deeply."""
     import re2  # imported on first use, because few programs match patterns
 
     if is_too_deep(pattern):
@@ -138,8 +138,8 @@ def is_number(value: Value) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _range(text: str) -> tuple[int, int, int, int] | None:
-    """The IP version, the first and last address as numbers, and the prefix length, of an address or of a range such as
-    10.0.0.0/8. Bits after the prefix are ignored."""
+    """IP version, first and last address as numbers, and prefix length of an address or a range such as 10.0.0.0/8.
+    Bits after the prefix are ignored."""
     from ipaddress import ip_network
 
     try:
@@ -154,36 +154,35 @@ def cidr(value: Value) -> tuple[int, int, int, int] | None:
 
 
 def is_cidr(value: Value) -> bool:
-    """Whether a string is a range of IP addresses, or one address."""
+    """Whether a string is a range of IP addresses or one address."""
     return cidr(value) is not None
 
 
 def cidr_contains(outer: Value, inner: Value) -> bool:
-    """Whether every address of the second range is in the first."""
+    """Whether the first range contains every address of the second."""
     a, b = cidr(outer), cidr(inner)
     return a is not None and b is not None and a[0] == b[0] and a[1] <= b[1] and b[2] <= a[2]
 
 
 def cidr_overlaps(a: Value, b: Value) -> bool:
-    """Whether two ranges have an address in common."""
     x, y = cidr(a), cidr(b)
     return x is not None and y is not None and x[0] == y[0] and x[1] <= y[2] and y[1] <= x[2]
 
 
 def cidr_prefix(text: Value) -> int | None:
-    """The length of the prefix: 8 for 10.0.0.0/8."""
+    """The prefix length: 8 for 10.0.0.0/8."""
     parts = cidr(text)
     return parts[3] if parts is not None else None
 
 
 def cidr_version(text: Value) -> int | None:
-    """The version of a range of IP addresses: 4 or 6."""
+    """4 or 6."""
     parts = cidr(text)
     return parts[0] if parts is not None else None
 
 
 def cidr_network(text: Value) -> str | None:
-    """The range in its canonical form: 10.0.0.0/8 for 10.1.2.3/8."""
+    """The canonical form: 10.0.0.0/8 for 10.1.2.3/8."""
     parts = cidr(text)
     if parts is None:
         return None
@@ -193,7 +192,6 @@ def cidr_network(text: Value) -> str | None:
 
 
 def cidr_addresses(text: Value) -> int | None:
-    """The number of addresses in a range."""
     parts = cidr(text)
     return parts[2] - parts[1] + 1 if parts is not None else None
 
@@ -214,27 +212,26 @@ def upper(text: Value) -> str | None:
 
 
 def trim(text: Value) -> str | None:
-    """The string without the white space around it."""
     return text.strip() if type(text) is str else None
 
 
 def before(text: Value, separator: Value) -> str | None:
-    """The part before the first separator; None if there is no separator."""
+    """The part before the first separator, None if there is no separator."""
     return _part(text, separator, "partition", 0)
 
 
 def after(text: Value, separator: Value) -> str | None:
-    """The part after the first separator; None if there is no separator."""
+    """The part after the first separator, None if there is no separator."""
     return _part(text, separator, "partition", 2)
 
 
 def before_last(text: Value, separator: Value) -> str | None:
-    """The part before the last separator; None if there is no separator."""
+    """The part before the last separator, None if there is no separator."""
     return _part(text, separator, "rpartition", 0)
 
 
 def after_last(text: Value, separator: Value) -> str | None:
-    """The part after the last separator; None if there is no separator."""
+    """The part after the last separator, None if there is no separator."""
     return _part(text, separator, "rpartition", 2)
 
 
@@ -246,7 +243,6 @@ def _part(text: Value, separator: Value, method: str, index: int) -> str | None:
 
 
 def trim_prefix(text: Value, prefix: Value) -> str | None:
-    """The string without the prefix; unchanged if it does not begin with the prefix."""
     return text.removeprefix(prefix) if type(text) is str and type(prefix) is str else None
 
 
@@ -270,7 +266,7 @@ def substring(text: Value, start: Value, count: Value) -> str | None:
 
 
 def to_number(text: Value) -> Number | None:
-    """The number that a string denotes in the configuration language; a number is returned unchanged."""
+    """The number in a string, in the syntax of the configuration language. A number is returned unchanged."""
     if is_a_number(text):
         return text
     if type(text) is not str or len(text) > 150:
@@ -290,8 +286,8 @@ def _decimal_number(text: str) -> Number | None:
 
 
 def to_symbol(value: Value) -> str:
-    """A value as a string, as in `++`."""
-    return value if type(value) is str else str(value)  # for a Truth or Fraction, this is its repr
+    """The value as a string, as in `++`."""
+    return value if type(value) is str else str(value)  # the repr of a Truth or Fraction
 
 
 # ---------------------------------------------------------------- operators
@@ -322,7 +318,7 @@ def multiply(a: Value, b: Value) -> Number | None:
 
 
 def divide(a: Value, b: Value) -> Number | None:
-    """The quotient; for integers, it is rounded towards zero."""
+    """The quotient of integers is rounded towards zero."""
     if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
         return None
     if type(a) is not int or type(b) is not int:
@@ -332,7 +328,7 @@ def divide(a: Value, b: Value) -> Number | None:
 
 
 def remainder(a: Value, b: Value) -> Number | None:
-    """The remainder of the quotient of integers that is rounded towards zero; it has the sign of `a`."""
+    """The remainder of `divide`; it has the sign of `a`."""
     quotient = divide(a, b)
     if quotient is None or not is_a_number(a) or not is_a_number(b):
         return None
@@ -341,17 +337,16 @@ def remainder(a: Value, b: Value) -> Number | None:
 
 
 def incomparable(a: Value, b: Value) -> bool:
-    """Whether two values cannot be compared, because they are neither two numbers nor two strings."""
+    """Whether the values are neither two numbers nor two strings."""
     return _order(a, b) is None
 
 
 def undefined(value: Value | None) -> bool:
-    """Whether a computation has no value."""
     return value is None
 
 
 def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
-    """The result of a function; None if an argument has no value."""
+    """The result of the function; None if an argument is None."""
     return None if None in arguments else function(*arguments)
 
 
@@ -359,7 +354,7 @@ def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
 
 
 def aggregate(function: str, values: list[Any]) -> Any | None:
-    """The count, sum, minimum or maximum of a list; None if there is none (for example, the sum of strings)."""
+    """count, sum, min or max; None if there is none, for example the sum of strings."""
     if function == "count":
         return len(values)
     if function == "sum":

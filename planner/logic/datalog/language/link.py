@@ -1,5 +1,4 @@
-"""Builds the model from syntax: declared types and predicates, and rules with their names and reasons. Reports errors
-in declarations."""
+"""Builds the model from syntax: types, predicates, and rules with names and reasons. Reports errors in declarations."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ from planner.logic.datalog.language.model import (
 )
 from planner.logic.datalog.language.spaces import Spaces, bare, nearest
 
-LONGEST_NAME = 100
-"""the maximum length, in characters, of a fact's text that is used as its name"""
+LONGEST_NAME = 100  # maximum length, in characters, of a fact's text that is used as its name
 
 
 class Linker:
@@ -42,7 +40,7 @@ class Linker:
         self.diagnostics: list[Diagnostic] = []
 
     def link(self, files: Iterable[syntax.RuleFile]) -> None:
-        """Link files. Declarations may come after their uses and in other files."""
+        """Declarations may come after their uses and in other files."""
         files = list(files)
         declarations = [s for f in files for s in f.statements if isinstance(s, syntax.Declaration)]
         self._types([s for f in files for s in f.statements if isinstance(s, syntax.TypeDeclaration)])
@@ -99,7 +97,7 @@ class Linker:
                 elif at is statement:
                     self._unknown_type(at, at.base, declared)
                 break
-            self.types.setdefault(name, ANY)  # already reported; prevents further errors
+            self.types.setdefault(name, ANY)  # reported already; this prevents further errors
 
     def _unknown_type(self, statement: syntax.Statement, name: syntax.Name, known: Iterable[str]) -> None:
         detail = f"There is no type {name.text}.{nearest(name.text, [*known, *self.types])} Declare it with .type."
@@ -200,8 +198,8 @@ class Linker:
     # -------- rules
 
     def _rules(self, file: syntax.RuleFile) -> None:
-        """Link the rules. A rule without a name is named after its position. A fact of the product is named after its
-        text, because this name is stable. The name of a rule in a namespace begins with the name of the namespace."""
+        """Link the rules of a file. A rule without a name is named after its position, a fact of the product after its
+        text, which is stable. In a namespace, the name of a rule begins with the namespace."""
         entry = self.spaces.get(file.source.filename)
         stem = entry.stem if entry is not None else file.source.filename.removesuffix(".dl")
         space = f"{entry.space}/" if entry is not None else ""
@@ -242,8 +240,7 @@ class Linker:
 
 
 def linked_body(head: syntax.Atom | None, body: Iterable[syntax.Literal]) -> tuple[syntax.Literal, ...]:
-    """The body, in which builtins are distinguished from atoms, and the local variables of aggregates have unique
-    names."""
+    """The body with builtins distinguished from atoms, and with unique names for the local variables of aggregates."""
     literals = tuple(map(linked, body))
     taken = outer_names(head, literals)
     separated: list[syntax.Literal] = []
@@ -262,7 +259,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def linked(literal: syntax.Literal) -> syntax.Literal:
-    """The literal, in which built-in tests and relations are distinguished from atoms."""
+    """The literal with built-in tests and relations distinguished from atoms."""
     if isinstance(literal, syntax.Atom) and literal.predicate in TESTS:
         return syntax.Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
     if isinstance(literal, syntax.Negation) and literal.atom.predicate in TESTS:
@@ -277,12 +274,11 @@ def linked(literal: syntax.Literal) -> syntax.Literal:
     return literal
 
 
-# The native operators of the language: names, inputs and results. The functions of the operators are defined in the
-# engine.
+# The native operators of the language. planner.logic.datalog.engine.native implements them.
 
 
 class Operator(NamedTuple):
-    """`inputs` are the arities of the input relations, `columns` is the arity of the result."""
+    """`inputs`: arities of the input relations. `columns`: the arity of the result."""
 
     inputs: tuple[int, ...]
     columns: int
@@ -301,22 +297,22 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-# The reason of a rule without a written one: what its head asserts, in the words of the declaration.
+# A rule without a reason gets one from the declaration of its head.
 
 
 _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
 
 
 def first_sentence(predicate: Predicate) -> str:
-    """The meaning of a tuple: the first sentence of the doc comment, without the pattern before the colon, on one line.
-    The meaning is empty if the comment has another form."""
+    """The first sentence of the doc comment on one line, without the pattern before the colon; "" if the comment has
+    another form."""
     match = _SENTENCE.match(predicate.doc)
     return " ".join(match[1].split()) if match else ""
 
 
 def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
-    """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, in which
-    column names (between backquotes) are replaced by the variables and constants of the head."""
+    """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, with the
+    head's variables and constants in place of column names (in backquotes)."""
     predicate = predicates.get(rule.head.predicate)
     first = first_sentence(predicate) if predicate and not rule.reason else ""
     if predicate is None or not first or len(rule.head.arguments) != predicate.arity:
@@ -332,19 +328,19 @@ def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
 
 
 def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
-    """Whether the reason of a rule adds anything to the assertion of its head."""
+    """Whether the rule has a reason that differs from the default one."""
     return bool(rule.reason) and rule.reason != with_reason(evolve(rule, reason=""), predicates).reason
 
 
-# Expands rules with alternatives to rules without: `p :- a, (b ; c).` becomes `p :- a, b.` and `p :- a, c.`
+# Expands alternatives: `p :- a, (b ; c).` becomes `p :- a, b.` and `p :- a, c.`
 
 
-MOST_ALTERNATIVES = 200
-"""the maximum number of rules into which the alternatives of one rule are expanded"""
+MOST_ALTERNATIVES = 200  # maximum number of rules to which one rule is expanded
 
 
 def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies of a rule, one for each combination of its alternatives. Empty if there would be too many."""
+    """The bodies of a rule, one for each combination of its alternatives. Empty if there would be too many
+    (reported)."""
     return expanded_body(statement.body, statement.source)
 
 
@@ -398,7 +394,7 @@ def _bodies(body: tuple[Written, ...]) -> Iterator[tuple[Literal, ...]]:
 
 
 def written_body(body: tuple[Written, ...]) -> str:
-    """The body as rule text, without parentheses if the whole body consists of alternatives."""
+    """The body as rule text, without parentheses if it consists only of alternatives."""
     if len(body) == 1 and isinstance(body[0], Either):
         return str(body[0])[1:-1]
     return ", ".join(map(str, body))

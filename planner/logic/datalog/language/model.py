@@ -1,4 +1,4 @@
-"""The concepts of the engine: Column, Predicate, Rule, Stratum."""
+"""The model of the engine: Column, Predicate, Rule, Stratum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from planner.language.syntax.rule_syntax import (
 
 
 class ColumnType(NamedTuple):
-    """A type of columns. `ancestors` are the type itself and its chain of base types, up to symbol, number or any."""
+    """A type of columns. `ancestors`: the type itself and its base types, up to symbol, number or any."""
 
     name: str
     ancestors: tuple[str, ...]
@@ -36,8 +36,7 @@ class ColumnType(NamedTuple):
         return self.ancestors[-1]
 
     def meet(self, other: ColumnType) -> ColumnType | None:
-        """The narrower of two types if one is a subtype of the other; None for unrelated types. `any` matches every
-        type."""
+        """The narrower of two types if one is a subtype of the other, otherwise None. `any` matches every type."""
         if other.name in self.ancestors or other.name == "any":
             return self
         return other if self.name in other.ancestors or self.name == "any" else None
@@ -56,9 +55,9 @@ class Column(NamedTuple):
 
 @frozen
 class Predicate:
-    """A declared relation. `is_input`: its rows are given as facts, and it has no rules. `is_output`: its rows are
-    results, which are read outside the rules. `is_open`: users' rules may derive rows of it. `operator` and `inputs`: a
-    native operator computes it from these predicates."""
+    """A declared relation. `is_input`: its rows are facts, and it has no rules. `is_output`: its rows are results, read
+    outside the rules. `is_open`: users' rules may derive rows of it. `operator` and `inputs`: a native operator
+    computes it from these predicates."""
 
     number: int
     name: str
@@ -71,12 +70,11 @@ class Predicate:
     is_core: bool
     operator: str | None = None
     inputs: tuple[str, ...] = ()
-    is_exported: bool = False
-    """whether other namespaces may use the predicate"""
+    is_exported: bool = False  # whether other namespaces may use it
 
     @property
     def space(self) -> str:
-        """The namespace to which the name belongs; "" if none."""
+        """The namespace of the name, "" for none."""
         return self.name.rpartition(".")[0]
 
     @property
@@ -91,10 +89,9 @@ class Predicate:
 
 @frozen
 class Rule:
-    """A rule or, if it has no body, a fact in a rule file. `name` is the explicit name; otherwise it consists of the
-    file and the position of the rule (`house.2`), or for facts of the product it is their text
-    (`graph/targets.module_form("module")`). `reason` is a line that may contain variables in braces; it is empty if the
-    rule has none. `text` is the rule, on one line."""
+    """A rule or, without a body, a fact in a rule file. `name`: the explicit name, otherwise file and position
+    (`house.2`), or for facts of the product their text (`graph/targets.module_form("module")`). `reason`: a line that
+    may contain variables in braces, or "". `text`: the rule on one line."""
 
     number: int
     name: str
@@ -115,19 +112,16 @@ class Rule:
 
 
 class Stratum(NamedTuple):
-    """Predicates that depend on each other (or a single predicate), and the rules that derive them. Strata are ordered
-    so that each stratum depends only on earlier ones."""
+    """Predicates that depend on each other (or one predicate), and the rules that derive them. A stratum depends only
+    on earlier ones."""
 
     predicates: tuple[str, ...]
     rules: tuple[int, ...]
     is_recursive: bool
 
 
-# Functions that return the variables and atoms of literals.
-
-
 def variables(node: RulePart) -> list[RuleVariable]:
-    """The variables of a term or literal, in textual order, with repetitions."""
+    """The variables of a term or literal in source order, with repetitions."""
     result: list[RuleVariable] = []
     for part in [node] if isinstance(node, RuleVariable) else node.children():
         if isinstance(part, RuleVariable):
@@ -138,22 +132,20 @@ def variables(node: RulePart) -> list[RuleVariable]:
 
 
 def inner_variables(aggregate: Aggregate) -> list[RuleVariable]:
-    """The variables between the braces of an aggregate and in its expression."""
+    """The variables in the expression and between the braces of an aggregate."""
     return [variable for node in aggregate.children()[1:] for variable in variables(node)]
 
 
 def inner_names(aggregate: Aggregate) -> set[str]:
-    """The names of the variables between the braces of an aggregate and in its expression."""
     return {v.name for v in inner_variables(aggregate)}
 
 
 def names(*nodes: RulePart) -> set[str]:
-    """The names of the variables in terms or literals."""
     return {v.name for node in nodes for v in variables(node)}
 
 
 def name_of(term: Term | None) -> str | None:
-    """The name of a variable; None for any other term."""
+    """The name of a variable, None for other terms."""
     return term.name if isinstance(term, RuleVariable) else None
 
 
@@ -166,15 +158,14 @@ def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | 
 
 
 def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
-    """The names that occur outside the braces of aggregates. Within the braces, the variables with these names are
-    fixed; all other names are local."""
+    """The names that occur outside the braces of aggregates. Variables with these names are fixed within the braces;
+    all others are local."""
     outside = (literal.result if isinstance(literal, Aggregate) else literal for literal in body)
     return names(*outside) if head is None else names(head, *outside)
 
 
 def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """The body of an aggregate, with each wildcard replaced by a new variable, so that each row of the result is one
-    distinct assignment."""
+    """The body of an aggregate with a new variable for each wildcard, so that each row is one distinct assignment."""
     numbers = count(1)
 
     def named(term: Term) -> Term:
@@ -186,7 +177,7 @@ def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
 
 
 def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
-    """The atoms of a body, each with how it is read: "positive", "negation" or "aggregate"."""
+    """The atoms of a body, each with "positive", "negation" or "aggregate"."""
     for literal in body:
         if isinstance(literal, Atom):
             yield literal, "positive"
@@ -201,11 +192,10 @@ N = TypeVar("N", bound=RulePart)
 
 
 def replaced(node: N, change: Callable[[RuleVariable], Term]) -> N:
-    """A term or literal in which each variable is replaced by the result of `change`."""
+    """A term or literal with each variable replaced by the result of `change`."""
     made: Any = change(node) if isinstance(node, RuleVariable) else node.mapped(lambda part: replaced(part, change))
     return made  # type: ignore[no-any-return]
 
 
 def renamed(node: N, names: Mapping[str, str]) -> N:
-    """A term or literal in which some variables are renamed."""
     return replaced(node, lambda v: RuleVariable(names.get(v.name, v.name), v.start, v.end))

@@ -1,4 +1,4 @@
-"""Built-in functions of numbers that are not operators. The functions are exact for numbers of any size."""
+"""Built-in functions for numbers. They are exact for numbers of any size."""
 
 from __future__ import annotations
 
@@ -14,29 +14,25 @@ from planner.logic.datalog.language.values import (
     quotient,
 )
 
-MOST_DIGITS = 100
-"""the maximum number of decimal places for rounding and formatting"""
+MOST_DIGITS = 100  # maximum number of decimal places for rounding and formatting
 
 
 def absolute(value: Value) -> Number | None:
-    """The number without its sign."""
     if not is_a_number(value):
         return None
     return value * -1 if value < 0 else value
 
 
 def floor(value: Value) -> Number | None:
-    """The largest whole number that is at most the argument."""
     return _rounded(value, 0, "ROUND_FLOOR")
 
 
 def ceil(value: Value) -> Number | None:
-    """The smallest whole number that is at least the argument."""
     return _rounded(value, 0, "ROUND_CEILING")
 
 
 def rounded(value: Value, digits: Value) -> Number | None:
-    """The nearest number with this number of decimal places; if two are equally near, the one further from 0."""
+    """The nearest number with this number of decimal places; of two, the one further from 0."""
     return _rounded(value, digits, "ROUND_HALF_UP")
 
 
@@ -56,8 +52,8 @@ def _at_digits(value: Value, digits: Value, mode: str) -> Decimal | None:
 
 
 def ratio(a: Value, b: Value) -> Number | None:
-    """a divided by b. For integers, too, the result may be a fraction: 1 divided by 4 is 0.25. The result is exact if
-    it has at most 200 digits; otherwise it is rounded to 200 digits."""
+    """a divided by b. Also for integers, the result may be a fraction: 1 divided by 4 is 0.25. It is exact up to 200
+    digits, otherwise rounded to 200 digits."""
     if not is_a_number(a) or not is_a_number(b) or not (b < 0 or b > 0):
         return None
     return quotient(a, b)

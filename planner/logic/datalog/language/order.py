@@ -1,7 +1,7 @@
-"""The order of joins in a body, which may differ from the written order. Tests, negations and computations come as soon
-as their variables have values. Next come atoms that only need a lookup, and built-in relations whose inputs have
-values. Of the other atoms, the one with the most bound columns is next; then the one with the most constants; then the
-first in the text. Aggregates come last."""
+"""The order of joins in a body, which may differ from the source. Tests, negations and computations come as soon as
+their variables are bound; next, atoms that only need a lookup, and built-in relations with bound inputs. Of the other
+atoms, the one with the most bound columns is next; then the one with the most constants; then the first in the source.
+Aggregates come last."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.logic.datalog.language.model import inner_names, names
 def join_order(
     body: tuple[Literal, ...], bound: Iterable[str], outer: set[str], first: Atom | None = None
 ) -> list[Literal]:
-    """The literals in joining order. `bound`: the variables that already have values; `first` is the literal that comes
-    first (the delta of a recursive rule); `outer` are the names that are not local to an aggregate."""
+    """`bound`: variables that already have values. `first`: the literal that comes first (the delta of a recursive
+    rule). `outer`: names that are not local to an aggregate."""
     known = set(bound)
     waiting = [x for x in body if x is not first]
     ordered: list[Literal] = []
@@ -52,7 +52,7 @@ def is_ready(literal: Literal, known: set[str], outer: set[str]) -> bool:
 
 
 def needed_names(literal: Literal, outer: set[str]) -> set[str]:
-    """The variables that must have values before a literal can be decided."""
+    """The variables that must be bound before a literal can be decided."""
     if isinstance(literal, Builtin) and not literal.negated:
         return names(*literal.inputs, *(a for a in literal.outputs if isinstance(a, RuleCall)))
     if isinstance(literal, Aggregate):

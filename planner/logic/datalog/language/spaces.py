@@ -1,8 +1,8 @@
-"""Namespaces: files whose names are private unless they are exported. After this step, a predicate `kept` that is
-declared in a file of the namespace acme.tags has the name `acme.tags.kept`. Files of that namespace write just `kept`.
-Other files import the namespace (`import acme.tags as t`), and write `t.kept` if the predicate is exported. All files
-without a namespace share one. These files may use the bare name of a predicate if exactly one namespace exports the
-predicate. Types belong to their namespace in the same way, but cannot be used outside it."""
+"""Namespaces: names in these files are private unless exported. A predicate `kept` that is declared in a file of the
+namespace acme.tags gets the name `acme.tags.kept`. Files of that namespace write `kept`. Other files import the
+namespace (`import acme.tags as t`) and write `t.kept` if the predicate is exported. Files without a namespace share
+one, and may use the bare name of a predicate that exactly one namespace exports. Types belong to their namespace in the
+same way, but cannot be used outside it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 
 class FileSpace(NamedTuple):
-    """The namespace of a file, and the name of the file in it; rules without a name are named after this name."""
+    """The namespace of a file. `stem`: the file's name in it, from which rules without a name get their names."""
 
     space: str
     stem: str
 
 
-Spaces = Mapping[str, FileSpace]
-"""the namespaces of files, by file name; other files have none"""
+Spaces = Mapping[str, FileSpace]  # namespaces by file name; other files have none
 
 
 def qualified(space: str, name: str) -> str:
@@ -32,14 +31,14 @@ def qualified(space: str, name: str) -> str:
 
 
 def bare(name: str) -> str:
-    """The name within its namespace."""
+    """The name without its namespace."""
     return name.rpartition(".")[2]
 
 
 def resolve(
     files: Sequence[syntax.RuleFile], spaces: Spaces, core: Collection[str] | None
 ) -> tuple[list[syntax.RuleFile], list[Diagnostic]]:
-    """The files with all names replaced by full names."""
+    """The files with full names."""
     if not spaces and not any(
         isinstance(s, syntax.ImportSyntax) or _exports(s) for file in files for s in file.statements
     ):
@@ -96,8 +95,6 @@ class _World:
 
 
 class _Resolver:
-    """Resolves the names in one file."""
-
     def __init__(self, world: _World, space: str) -> None:
         self.world, self.own = world, space
         self.imports: dict[str, syntax.ImportSyntax] = {}
@@ -161,7 +158,7 @@ class _Resolver:
         self.imports[alias] = s
 
     def _may_derive(self, s: syntax.RuleSyntax, at: syntax.Atom, name: str) -> None:
-        """Check that a rule for a predicate of another namespace is allowed: the predicate must be open."""
+        """Report a rule for a predicate of another namespace that is not open."""
         space = name.rpartition(".")[0]
         if space and space != self.own and name in self.world.declared and name not in self.world.flagged["open"]:
             detail = f"{bare(name)} belongs to {space} and is not open to other rules."
@@ -175,7 +172,7 @@ class _Resolver:
         return atom if name == atom.predicate else syntax.Atom(name, atom.arguments, atom.start, atom.end)
 
     def name(self, text: str, span: Span, node: syntax.RuleNode) -> str:
-        """The full name for a name in a file; an unknown name is returned unchanged."""
+        """The full name; an unknown name is returned unchanged."""
         world = self.world
         if "." in text:
             return self._imported(text, span)
@@ -241,14 +238,14 @@ class _Resolver:
 
 
 def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom]) -> syntax.Written:
-    """The literal, with full names of predicates."""
+    """The literal with full names of predicates."""
     if isinstance(literal, syntax.Atom):
         return to(literal)
     return literal.mapped(lambda part: requalified(part, to))
 
 
 def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """ " Did you mean edge?", or nothing; `shown` formats the name for readers."""
+    """ " Did you mean edge?", or "". `shown` formats the name."""
     from difflib import get_close_matches  # imported on first use, because only errors need it
 
     close = get_close_matches(name, sorted(set(known)), n=1)

@@ -1,5 +1,6 @@
-"""Strata: the order in which predicates can be derived, or an explanation why there is no such order. Components are
-Tarjan's (R. Tarjan, Depth-first search and linear graph algorithms, 1972), iterative."""
+"""Computes strata: an order in which predicates can be derived, or an explanation why there is none. Strongly connected
+components are computed with an iterative form of Tarjan's algorithm (Depth-first search and linear graph algorithms,
+1972)."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ N = TypeVar("N", bound=Hashable)
 
 
 def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
-    """The strongly connected components; each component comes after the components to which its edges lead. Apart from
-    this, they have the order of the mapping."""
+    """Strongly connected components. Each comes after the components to which its edges lead; otherwise in the order of
+    the mapping."""
     nodes = list(graph)
     number = {node: i for i, node in enumerate(nodes)}
     numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])
@@ -25,10 +26,9 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
 
 
 def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
-    """Strongly connected components of a graph whose nodes are numbers: `successors[n]` are the nodes to which n
-    points. The search begins with `first`. If no edge leads to the nodes in `first`, related nodes are adjacent in the
-    result."""
-    index = [0] * len(successors)  # 0 means that a node was not visited yet
+    """Strongly connected components of a graph of numbers: n points to the nodes `successors[n]`. The search begins
+    with `first`. If no edge leads to the nodes in `first`, related nodes are adjacent in the result."""
+    index = [0] * len(successors)  # 0: not visited yet
     low = [0] * len(successors)
     stack: list[int] = []
     finished = bytearray(len(successors))
@@ -69,8 +69,7 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
 
 
 class PredicateDependency:
-    """The reason why a predicate depends on another one: the rule, the position in the rule, and how the rule reads the
-    other predicate."""
+    """Why a predicate depends on another one: how a rule reads it, and where."""
 
     __slots__ = ("how", "span")
 
@@ -79,8 +78,8 @@ class PredicateDependency:
 
 
 def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, PredicateDependency]]:
-    """For each predicate, the predicates that it reads, each with the reason. A read that requires the complete
-    relation (negation, aggregate, native) takes precedence over a positive one."""
+    """The predicates that each predicate reads, with the reason. A read of the complete relation (negation, aggregate,
+    native) takes precedence over a positive one."""
     graph: dict[str, dict[str, PredicateDependency]] = {}
     for predicate in predicates:
         row = graph.setdefault(predicate.name, {})
@@ -96,7 +95,7 @@ def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict
 
 
 def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Stratum], list[Diagnostic]]:
-    """The strata, lowest first; or diagnostics, if a predicate would have to be complete before it can be derived."""
+    """The strata, lowest first. It is an error if a predicate would have to be complete before it can be derived."""
     graph = dependencies(predicates, rules)
     by_head: dict[str, list[Rule]] = {}
     for rule in rules:
@@ -117,7 +116,7 @@ _WORDS = {"positive": "reads", "negation": "negates", "aggregate": "aggregates",
 
 
 def _unstratified(graph: dict[str, dict[str, PredicateDependency]], members: set[str], p: str, q: str) -> Diagnostic:
-    """The diagnostic for the cycle that consists of p, q, and the shortest path from q back to p."""
+    """The diagnostic for the cycle of p, q, and the shortest path from q to p."""
     came_from = {q: q}
     queue = deque([q])
     while queue and p not in came_from:

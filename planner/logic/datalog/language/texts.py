@@ -1,5 +1,5 @@
-"""Built-in relations that split strings, and the relation of ranges of numbers. Each function returns the rows of the
-output columns, or None if the arguments are invalid."""
+"""Built-in relations that split strings, the relation of number ranges, and functions for Base64. Relations return the
+rows of their output columns, or None if the arguments are invalid."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from planner.logic.datalog.language.values import Row, Value
 
 MOST_ROWS = 100_000
 _MOST_WORK = 1_000_000_000
-"""the maximum total number of characters that a search may read, because each match may read the whole string again"""
+"""maximum total number of characters that a search may read; each match may read the whole string again"""
 
 
 def is_pattern(value: Value) -> bool:
-    """Whether a string is a regular expression that RE2 accepts."""
     return type(value) is str and compiled_pattern(value) is not None
 
 
 def split(text: Value, separator: Value) -> list[Row] | None:
-    """Rows (index, part), with indexes from 0: the strings between separators."""
+    """Rows (index, part), from 0: the strings between separators."""
     if type(text) is not str or type(separator) is not str or not separator:
         return None
     if text.count(separator) >= MOST_ROWS:
@@ -30,8 +29,8 @@ def split(text: Value, separator: Value) -> list[Row] | None:
 
 
 def captures(text: Value, pattern: Value) -> list[Row] | None:
-    """Rows (group, part): the groups of the first match; group 0 is the whole match. A named group has two rows: one
-    with its number, one with its name. A group that did not match has no row."""
+    """Rows (group, part): the groups of the first match; group 0 is the whole match. A named group has two rows, with
+    its number and its name. A group that did not match has no row."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -46,7 +45,7 @@ def captures(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def find_all(text: Value, pattern: Value) -> list[Row] | None:
-    """Rows (index, part), with indexes from 0: the successive matches of the pattern."""
+    """Rows (index, part), from 0: all matches of the pattern."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -61,43 +60,38 @@ def find_all(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def range_(first: Value, last: Value) -> list[Row] | None:
-    """Rows (number,): the integers from the first to the last."""
+    """Rows (number,): the integers from first to last, inclusive."""
     if type(first) is not int or type(last) is not int or last - first >= MOST_ROWS:
         return None
     return [(number,) for number in range(first, last + 1)]
 
 
 def member(*values: Value) -> list[Row]:
-    """Rows (value,): the values of a list."""
     return [(value,) for value in dict.fromkeys(values)]
 
 
-# Built-in functions for base64.
-
-
-LONGEST = 16_000_000
-"""the maximum length, in characters, of a string that is decoded or encoded"""
+LONGEST = 16_000_000  # maximum length, in characters, of a string that is decoded or encoded
 
 
 def is_base64(value: Value) -> bool:
-    """Whether a string is the base64 encoding of a string in UTF-8."""
+    """Whether a string is the Base64 encoding of UTF-8."""
     return base64_decode(value) is not None
 
 
 def base64_decode(text: Value) -> str | None:
-    """The decoded base64 string. Both alphabets of base64 are accepted, with or without padding."""
+    """Both alphabets are accepted, with or without padding."""
     data = _decoded(text)
     return _text(data) if data is not None else None
 
 
 def is_gzip(value: Value) -> bool:
-    """Whether a string is the base64 encoding of gzip-compressed UTF-8."""
+    """Whether a string is the Base64 encoding of gzip-compressed UTF-8."""
     return base64_gunzip(value) is not None
 
 
 @lru_cache(4)
 def base64_gunzip(text: Value) -> str | None:
-    """The string in a base64 encoding of gzip-compressed data; None if it is very long."""
+    """Decode Base64 and decompress; None if the result is very long."""
     data = _decoded(text)
     if data is None or data[:2] != b"\x1f\x8b":
         return None
@@ -127,7 +121,6 @@ def _text(data: bytes) -> str | None:
 
 
 def base64_encode(text: Value) -> str | None:
-    """The base64 encoding of a string in UTF-8."""
     if type(text) is not str or len(text) > LONGEST:
         return None
     return b64encode(text.encode("utf-8", "replace")).decode("ascii")

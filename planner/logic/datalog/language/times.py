@@ -1,4 +1,4 @@
-"""Built-in functions of times (RFC 3339) and durations: exact seconds since 1970-01-01T00:00:00Z, and back."""
+"""Built-in functions for times (RFC 3339) and durations, as exact seconds since 1970-01-01T00:00:00Z."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _LONGEST = 300
 
 
 class RuleMoment(NamedTuple):
-    """A point in time: seconds since 1970 (UTC), and the offset from UTC in seconds with which it was written."""
+    """A point in time: seconds since 1970 (UTC), and the offset from UTC (seconds) in its text form."""
 
     seconds: Number
     offset: int
 
     @property
     def whole(self) -> int:
-        """The time zone's local time, as whole seconds since 1970."""
+        """Local time, in whole seconds since 1970."""
         seconds = self.seconds
         return (int(seconds.value.__floor__()) if isinstance(seconds, Fraction) else seconds) + self.offset
 
@@ -66,13 +66,13 @@ def is_time(value: Value) -> bool:
 
 
 def time_seconds(text: Value) -> Number | None:
-    """The seconds since 1970-01-01T00:00:00Z."""
+    """Seconds since 1970-01-01T00:00:00Z."""
     result = moment(text)
     return None if result is None else result.seconds
 
 
 def time_text(seconds: Value) -> str | None:
-    """The time in UTC, this many seconds after 1970-01-01T00:00:00Z, for the years 0 to 9999."""
+    """The time in UTC, for the years 0 to 9999."""
     if not is_a_number(seconds) or seconds < _FIRST or not seconds < _END:
         return None
     whole, rest = _split(seconds)
@@ -100,7 +100,7 @@ def time_month(text: Value) -> int | None:
 
 
 def time_day(text: Value) -> int | None:
-    """The day of the month, in the time zone in which the time is written."""
+    """The day of the month in the time's own time zone."""
     return _date(text, 2)
 
 
@@ -110,7 +110,7 @@ def _date(text: Value, place: int) -> int | None:
 
 
 def time_weekday(text: Value) -> int | None:
-    """The day of the week, from 1 for Monday to 7 for Sunday, in the time zone in which the time is written."""
+    """1 (Monday) to 7 (Sunday), in the time's own time zone."""
     result = moment(text)
     return None if result is None else (result.whole // _DAY + 3) % 7 + 1
 
@@ -131,8 +131,7 @@ def is_duration(value: Value) -> bool:
 
 
 def duration_seconds(text: Value) -> Number | None:
-    """The seconds of a duration such as 72h30m or 30d, or of an ISO 8601 duration without years and months: P30D,
-    PT5M."""
+    """The seconds of a duration such as 72h30m or 30d, or an ISO 8601 duration without years and months: P30D, PT5M."""
     if type(text) is not str or len(text) > _LONGEST:
         return None
     match = _DURATION.fullmatch(text)
@@ -148,7 +147,7 @@ def duration_seconds(text: Value) -> Number | None:
 
 
 def duration_text(seconds: Value) -> str | None:
-    """The seconds as a duration in hours, minutes and seconds: 72h30m."""
+    """Hours, minutes and seconds: 72h30m."""
     if not is_a_number(seconds) or not -(10**15) < seconds < 10**15:
         return None
     sign, size = ("-", seconds * -1) if seconds < 0 else ("", seconds)

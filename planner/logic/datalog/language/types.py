@@ -1,7 +1,7 @@
-"""Column types: every variable has exactly one type, and the operands of comparisons and computations must have
-matching types. A type is a subtype of its base. Two columns may share a variable if one of their types is a subtype of
-the other. `any` matches all types, but a value that comes only from `any` columns needs a test by `is_number` or
-`is_symbol` before it is used in a typed column."""
+"""Checks column types: every variable has exactly one type, and operands of comparisons and computations must have
+matching types. Two columns may share a variable if one of their types is a subtype of the other. `any` matches all
+types, but a value that comes only from `any` columns needs a test by `is_number` or `is_symbol` before it is used in a
+typed column."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ def column_types(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> 
 
 
 def fits_column(constant: Constant, column: ColumnType) -> bool:
-    """Whether a constant is valid in a column of this type."""
     kind = type(constant.value)
     return (
         column.base == "any"
@@ -43,8 +42,8 @@ def fits_column(constant: Constant, column: ColumnType) -> bool:
 
 
 class RuleTypes:
-    """The types of the variables of one rule. `bound` has the types that come from positive literals and computations;
-    the compiler relies on these. The local variables of different aggregates have different names (link.py)."""
+    """The types of the variables of one rule. `bound` has the types from positive literals and computations, on which
+    the compiler relies. Local variables of different aggregates have different names (link.py)."""
 
     def __init__(
         self, head: Atom | None, body: tuple[Literal, ...], predicates: Mapping[str, Predicate], span: Span
@@ -63,7 +62,7 @@ class RuleTypes:
                 self._bind_atom(literal)
             elif isinstance(literal, Aggregate):
                 self._bind(literal.body)
-        for _ in body:  # a chain of computations is at most as long as the body
+        for _ in body:  # chains of computations are at most as long as the body
             for literal in body:
                 if isinstance(literal, Builtin) and not literal.negated:
                     self._bind_outputs(literal)
@@ -100,7 +99,7 @@ class RuleTypes:
                 self.where[argument.name] = str(literal)
 
     def _outputs(self, literal: Builtin) -> list[ColumnType | None]:
-        """The types of the outputs of a built-in relation; None for a type that is not known yet."""
+        """The types of the outputs of a built-in relation; None for a type that is still unknown."""
         if literal.relation != MEMBER:
             return [BASE_TYPES[kind] for _, kind in RELATIONS[literal.relation].outputs]
         kinds = [self.of(value) for value in literal.inputs]
@@ -112,13 +111,13 @@ class RuleTypes:
         ]
 
     def of(self, term: Term | None) -> ColumnType | None:
-        """The type of a term; None for a variable that has no type (yet)."""
+        """The type of a term, None for a variable without a type (yet)."""
         if isinstance(term, RuleVariable):
             return self.bound.get(term.name)
         if isinstance(term, Constant):
             kind = type(term.value)
             return SYMBOL if kind is str else ANY if kind is bool else NUMBER
-        if isinstance(term, RuleCall) and term.function in RELATIONS:  # a test whether the relation has any rows
+        if isinstance(term, RuleCall) and term.function in RELATIONS:  # tests whether the relation has any rows
             return ANY
         if isinstance(term, RuleCall) and term.function in FUNCTIONS:
             return BASE_TYPES[FUNCTIONS[term.function].result or "any"]
@@ -171,7 +170,7 @@ class RuleTypes:
                         self._error(f"sum adds numbers; {literal.expression} is a {kind.name}.", literal.expression)
 
     def _check_builtin(self, literal: Builtin) -> None:
-        """Check the inputs of a built-in relation, and those outputs that already have a type."""
+        """Check the inputs of a built-in relation, and the outputs that already have a type."""
         outputs = self._outputs(literal)
         if literal.relation == MEMBER:
             (subject,) = literal.outputs
@@ -182,7 +181,7 @@ class RuleTypes:
                 other = self.of(value)
                 if kind and other and "any" not in (kind.base, other.base) and kind.base != other.base:
                     self._error(f"{subject} is a {kind.name} and {value} a {other.name}: they are never equal.", value)
-                    break  # one error suffices, because there may be very many
+                    break  # one error is sufficient, because there may be very many
             return
         self._given(literal.relation, literal.inputs, RELATIONS[literal.relation].parameters)
         for argument, wanted in zip(literal.outputs, outputs, strict=True):
@@ -219,7 +218,7 @@ class RuleTypes:
             )
 
     def _fits(self, argument: Term, wanted: ColumnType, place: str, is_head: bool = False) -> None:
-        """Check a term in a column: its type must be related to that of the column and, in a head, must be certain."""
+        """Check a term in a column: the types must be related and, in a head, the term's type must be certain."""
         kind = self.of(argument)
         if kind is None:
             return

@@ -1,6 +1,6 @@
 """Values of columns: `str` (symbol), and `int` or `Fraction` (number); columns of type any may also contain bools. In
-Python, 1, True and 1.0 are equal, so a set of tuples would merge them. Inside the engine, bools and fractions are
-therefore wrapped: `encode` on the way in, `decode` on the way out. Strings and integers are not wrapped."""
+Python, 1, True and 1.0 are equal, so a set of tuples would merge them. The engine therefore wraps bools and fractions:
+`encode` and `decode` convert them. Strings and integers are not wrapped."""
 
 from __future__ import annotations
 
@@ -31,15 +31,13 @@ TRUE = Truth(True)
 FALSE = Truth(False)
 
 
-PRECISION = 200
-"""the number of digits of a computed quotient; sums and products are exact up to this number of digits"""
+PRECISION = 200  # digits of a computed quotient; sums and products are exact up to this number of digits
 LARGEST_EXPONENT = 10_000
 
 
 class Fraction:
-    """A number that is not an integer, as an exact decimal; or an integer that is written with a decimal point: in a
-    rule, `1.0` differs from `1`. Computed numbers are ints whenever their value is an integer. Can be compared with
-    ints by size, but is never equal to one."""
+    """An exact decimal that is not an integer, or an integer with a decimal point: in a rule, `1.0` differs from `1`.
+    Computed numbers are ints if their value is an integer. Comparable with ints by size, but never equal to one."""
 
     __slots__ = ("value",)
     value: Decimal
@@ -112,7 +110,7 @@ def _context() -> Context:
 
 
 def number(value: Decimal) -> Number:
-    """The number for a decimal: an int if its value is an integer."""
+    """An int if the value is an integer, otherwise a Fraction."""
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int), value
     if exponent >= 0:
@@ -131,12 +129,12 @@ Value: TypeAlias = str | int | Truth | Fraction
 Row: TypeAlias = tuple[Any, ...]
 
 Rows: TypeAlias = dict[Row, None]
-"""A relation: a set of rows that keeps the order in which they were added. Rows added one after the other are adjacent
-in memory, so that iterating over a million rows takes half as long as with a set."""
+"""A set of rows in insertion order. Successively added rows are adjacent in memory, so iterating over a million rows
+takes half as long as with a set."""
 
 
 def encode(value: Any) -> Value:
-    """The form in which the engine stores a plain value. Raises TypeError for a value that cannot be in a column."""
+    """The engine's representation of a plain value. Raises TypeError for a value that cannot be in a column."""
     kind = type(value)
     if kind is str or kind is int or kind is Truth or kind is Fraction:
         return value  # type: ignore[no-any-return]
@@ -152,8 +150,8 @@ def encode(value: Any) -> Value:
 
 
 def decode(value: Value) -> str | int | float | bool | Decimal:
-    """The plain Python value (and JSON value) of a column; for a fraction, a float if it is printed with the same
-    digits."""
+    """The plain Python (and JSON) value of a column. A fraction becomes a float if that prints the same digits,
+    otherwise a Decimal."""
     if type(value) is Truth:
         return value.value
     if type(value) is Fraction:
@@ -163,7 +161,7 @@ def decode(value: Value) -> str | int | float | bool | Decimal:
 
 
 def sort_key(row: Row) -> tuple[Any, ...]:
-    """A total order on rows: bools, then numbers, then strings."""
+    """A total order of rows: bools, then numbers, then strings."""
     return tuple(_rank(value) for value in row)
 
 
@@ -177,21 +175,21 @@ def _rank(value: Value) -> tuple[Any, ...]:
 
 
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
-    """The rows, ordered by sort_key."""
+    """Sorted by `sort_key`."""
     rows = list(rows)
     if any(type(value) is Fraction for row in rows for value in row):
         return sorted(rows, key=sort_key)
     try:
-        return sorted(rows)  # Python's order agrees with sort_key if it can compare the rows
+        return sorted(rows)  # Python's order agrees with sort_key if the rows are comparable
     except TypeError:
         return sorted(rows, key=sort_key)
 
 
-# Paths within values, as in configurations: `tags.Name`, `Statement[0].Effect`.
+# Paths in values, as in configurations: `tags.Name`, `Statement[0].Effect`.
 
 
 def member(path: str, name: str) -> str:
-    """The path of a named part: `tags.Name`, or `tags["a.b"]` if the name is not an identifier."""
+    """The path of a member: `tags.Name`, or `tags["a.b"]` if the name is not an identifier."""
     if name.isidentifier() or name.replace("-", "_").isidentifier():
         return f"{path}.{name}" if path else name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

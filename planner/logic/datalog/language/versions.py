@@ -1,5 +1,4 @@
-"""Built-in functions of versions and version constraints, in the form of the `version` arguments of the configuration
-language."""
+"""Built-in functions for versions and version constraints, in the syntax of `version` arguments in configurations."""
 
 from __future__ import annotations
 
@@ -8,8 +7,7 @@ from functools import lru_cache
 from planner.foundation.vocabulary.version_constraints import Constraints, Version, parse_constraints
 from planner.logic.datalog.language.values import Value
 
-LONGEST = 300
-"""the maximum length, in characters, of a version or a constraint"""
+LONGEST = 300  # maximum length, in characters, of a version or a constraint
 
 
 @lru_cache(maxsize=10_000)
@@ -37,23 +35,22 @@ def constraints(value: Value) -> Constraints | None:
 
 
 def is_version(value: Value) -> bool:
-    """Whether a string is a version, such as 1.2.0 or v2.0.0-rc1."""
+    """Whether a string is a version such as 1.2.0 or v2.0.0-rc1."""
     return version(value) is not None
 
 
 def is_constraint(value: Value) -> bool:
-    """Whether a string is a version constraint, such as ~> 5.0 or >= 1.2, < 2.0."""
+    """Whether a string is a version constraint such as ~> 5.0 or >= 1.2, < 2.0."""
     return constraints(value) is not None
 
 
 def version_matches(text: Value, constraint: Value) -> bool:
-    """Whether a version satisfies a constraint."""
     item, limits = version(text), constraints(constraint)
     return item is not None and limits is not None and limits.allows(item)
 
 
 def version_compare(a: Value, b: Value) -> int | None:
-    """-1, 0 or 1: the first version is older, equal, or newer. Build metadata is ignored."""
+    """-1, 0 or 1 if the first version is older, equal or newer. Build metadata is ignored."""
     left, right = version(a), version(b)
     if left is None or right is None:
         return None

@@ -1,4 +1,4 @@
-"""Cases: expected derivations of rules, written in the rule language. A file of cases ends in `.case`.
+"""Runs cases: expected derivations of rules, in the rule language. The names of files with cases end in `.case`.
 
     module_call("module.net", "").                       // holds in every case of the file
 
@@ -11,11 +11,10 @@
     reference("a", "a", "input").
     .want none edge.
 
-`.given "PATH"` adds the facts of a plan, a state or a configuration, if the program of the case can read it. Facts
-before the first `.case` are given in every case. The facts of a case may belong to any predicate. Facts of a derived
-predicate hold in addition to its derived rows. A predicate in `.want` must have exactly the expected rows. Other
-predicates are not checked. `.want none` expects no rows. `.want` takes several tuples separated by commas, and may be
-repeated."""
+Facts before the first `.case` are given in every case. `.given "PATH"` adds the facts of a plan, a state or a
+configuration, if the program of the case can read it. Facts may belong to any predicate; facts of a derived predicate
+are added to its derived rows. A predicate in `.want` must have exactly the expected rows; other predicates are not
+checked. `.want none` expects no rows. `.want` takes several tuples separated by commas, and may be repeated."""
 
 from __future__ import annotations
 
@@ -37,20 +36,19 @@ from planner.logic.datalog.language.values import Row, encode, sorted_rows
 
 @frozen
 class Case:
-    """A case: its facts, and for each predicate in its `.want` the rows that it must have exactly."""
+    """A case: its facts, and the exact rows of each predicate in its `.want`."""
 
     name: str
     facts: FactBase
     wanted: dict[str, set[Row]]
     span: Span
     given: tuple[tuple[str, Span], ...] = ()
-    """the paths in `.given "PATH"`, with their positions; the runner adds the content of these files to the facts if it
-    can read them"""
+    """paths in `.given "PATH"` with their positions; the runner adds the facts in these files if it can read them"""
 
 
 @frozen
 class Mismatch:
-    """A predicate that has unexpected rows in a case: the missing rows and the unexpected rows."""
+    """A predicate whose rows differ from the expected ones."""
 
     case: Case
     predicate: str
@@ -59,8 +57,8 @@ class Mismatch:
 
 
 def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, checked against the declarations of the program. Cases use names as the files of their
-    namespace do; predicates of other namespaces are imported, or have their full names."""
+    """The cases of a file, checked against the declarations of the program. Cases use names like files of their
+    namespace; predicates of other namespaces are imported, or have full names."""
     file, diagnostics = parse_rules(name, text)
     reader = _CaseReader(program, space)
     reader.read(file.statements)
@@ -68,12 +66,11 @@ def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> t
 
 
 def run_case(program: RuleProgram, case: Case) -> list[Mismatch]:
-    """The differences from the expected rows; empty if the case passes."""
+    """Empty if the case passes."""
     return compare(case, evaluate(program, case.facts, case.wanted))
 
 
 def compare(case: Case, database: Database) -> list[Mismatch]:
-    """The differences between the expected rows and an evaluation of the case."""
     mismatches = []
     for predicate, wanted in sorted(case.wanted.items()):
         rows = database[predicate]
@@ -153,7 +150,7 @@ class _CaseReader:
         return False
 
     def _name(self, name: str) -> str:
-        """The full name for a name in the file."""
+        """The full name of a name in the file."""
         predicates = self.program.predicates
         qualifier, _, last = name.rpartition(".")
         if qualifier:
@@ -165,7 +162,8 @@ class _CaseReader:
         return exported[0] if len(exported) == 1 else name
 
     def _row(self, statement: syntax.Statement, atom: syntax.Atom) -> Row | None:
-        """The tuple for an atom, which must have no variables and must match its declaration."""
+        """The tuple of an atom, which must have no variables and must match its declaration; None otherwise
+        (reported)."""
         if not self._is_known(statement, atom.predicate, atom):
             return None
         predicate = self.program.predicates[self._name(atom.predicate)]

@@ -1,6 +1,7 @@
-"""Coverage of rules by cases. For each rule: whether it derives something in a case. For each of its literals: whether
-the literal is true in some case, and whether it is false in a case in which all earlier literals are true. A literal
-that is never false could be removed without making a case fail; a literal that is never true is dead or untested."""
+"""Measures the coverage of rules by cases, and creates mutants of rules. For each rule: whether it derives something in
+a case. For each literal: whether it is true in some case, and whether it is false in a case in which all earlier
+literals are true. If a literal is never false, the cases would also pass without it. If it is never true, it is dead or
+untested."""
 
 from __future__ import annotations
 
@@ -19,14 +20,13 @@ from planner.logic.datalog.language.model import Rule, names, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.tools.cases import Case
 
-MOST_FOLLOWED = 100
-"""the maximum number of ways to satisfy the literals of one rule that are examined in one case"""
+MOST_FOLLOWED = 100  # maximum number of solutions of one rule that are examined in one case
 
 
 @define
 class LiteralCoverage:
-    """A literal of a rule: its text, and whether it was true and whether it was false in some case. `chooses`: whether
-    it can be false, because it tests values from earlier literals; other literals only assign values to variables."""
+    """A literal of a rule, and whether it was true and false in some case. `chooses`: whether it can be false, because
+    it tests values of earlier literals; other literals only assign values."""
 
     text: str
     chooses: bool
@@ -35,19 +35,18 @@ class LiteralCoverage:
 
     @property
     def ways(self) -> int:
-        """The number of possible results: each literal can be true, and some can also be false."""
+        """The number of possible outcomes."""
         return 2 if self.chooses else 1
 
     @property
     def taken(self) -> int:
-        """The number of possible results that occurred in cases."""
+        """The number of possible outcomes that occurred."""
         return self.held + (self.failed and self.chooses)
 
 
 @frozen
 class RuleCoverage:
-    """A rule with its literals in the order in which they are written. `fired`: whether all literals were true together
-    in some case."""
+    """A rule with its literals in source order. `fired`: whether all literals were true together in some case."""
 
     rule: Rule
     literals: tuple[LiteralCoverage, ...]
@@ -58,17 +57,17 @@ class RuleCoverage:
 
     @property
     def covered(self) -> int:
-        """The number of possible results of literals that occurred."""
+        """The number of possible outcomes of literals that occurred."""
         return sum(literal.taken for literal in self.literals)
 
     @property
     def ways(self) -> int:
-        """The number of possible results: each literal can be true, and literals that choose can also be false."""
+        """The number of possible outcomes of literals."""
         return sum(literal.ways for literal in self.literals)
 
 
 def coverage(program: RuleProgram, cases: Iterable[Case], rules: Sequence[Rule]) -> list[RuleCoverage]:
-    """The coverage of some rules by the cases. Facts that are written in rule files do not count as rules."""
+    """Facts in rule files do not count as rules."""
     watched = [_Watch.of(rule) for rule in rules if rule.body]
     want = sorted({w.rule.head.predicate for w in watched})
     for case in cases:
@@ -97,7 +96,7 @@ class _Watch:
         return cls(rule, ordered, outer, seen)
 
     def look(self, relations: Relations) -> None:
-        """Record for each literal whether it is true and whether it is false in one database."""
+        """Record for each literal whether it is true and whether it is false in this database."""
         known: list[Assignment] = [{}]
         for literal in self.ordered:
             after: list[Assignment] = []
@@ -120,18 +119,18 @@ def _chooses(literal: Literal, bound: set[str]) -> bool:
     return not isinstance(literal, Aggregate) or names(literal.result) <= bound
 
 
-# Mutants: rules that differ from the original by one small mistake. Good cases detect every mutant: at least one case
-# then fails. A mutant omits a literal or `not`, changes the boundary of a comparison, or changes a constant. Mutants
-# that are not valid rules (for example because a variable has no value) do not count.
+# Mutants: rules with one small mistake. With good cases, at least one case fails for every mutant. A mutant omits a
+# literal or `not`, or changes the boundary of a comparison or a constant. Invalid rules, for example with an unbound
+# variable, do not count.
 
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
-"""for each comparison operator, the one that differs only at the boundary"""
+"""comparison operator -> operator that differs only at the boundary"""
 
 
 @frozen
 class Mutant:
-    """A mistake in a file: the text from `start` to `end` (in code points) is replaced by `text`; `what` describes the
+    """A mistake in a file: `text` replaces the text from `start` to `end` (in code points). `what` describes the
     mistake."""
 
     rule: str
@@ -142,12 +141,12 @@ class Mutant:
     what: str
 
     def of(self, text: str) -> str:
-        """The text of the file, with the mistake in it."""
+        """The text of the file with the mistake."""
         return text[: self.start] + self.text + text[self.end :]
 
 
 def mutants(rules: Iterable[Rule]) -> Iterator[Mutant]:
-    """All mutants of some rules, in the order of their positions."""
+    """In the order of their positions."""
     for rule in rules:
         text = rule.span.source.text
         for literal in rule.body:
@@ -173,14 +172,14 @@ def _of_literal(rule: Rule, text: str, literal: syntax.Literal, may_go: bool) ->
     if isinstance(literal, syntax.Comparison) and literal.operator in _TURNED:
         yield from _turn(rule, text, literal)
     for constant in _constants(literal):
-        new = _other(constant)
+        new = _other_constant(constant)
         if new and start <= constant.start < constant.end <= end:
             changed = text[start : constant.start] + new + text[constant.end : end]
             yield made(constant.start, constant.end, new, f"{changed} instead of {written}")
 
 
 def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range of a literal, including the comma after it or, if there is none, the comma before it."""
+    """The range of a literal with the comma after it or, if there is none, the comma before it."""
     for _, word, at, until in tokens_of(text[end : end + 200]):
         if word == ",":
             return start, end + until
@@ -205,7 +204,7 @@ def _turn(rule: Rule, text: str, literal: syntax.Comparison) -> Iterator[Mutant]
 
 
 def _compares(literal: syntax.Comparison) -> bool:
-    """Whether an equation compares with a constant, instead of assigning a value to a variable."""
+    """Whether an equation compares with a constant, and does not assign a value to a variable."""
     return any(isinstance(side, syntax.Constant) for side in literal.children())
 
 
@@ -215,8 +214,7 @@ def _constants(literal: syntax.Literal) -> list[syntax.Constant]:
     return [term for term in terms if isinstance(term, syntax.Constant)]
 
 
-def _other(constant: syntax.Constant) -> str:
-    """Another constant of the same type."""
+def _other_constant(constant: syntax.Constant) -> str:
     value = constant.value
     if isinstance(value, bool):
         return "false" if value else "true"

@@ -1,5 +1,4 @@
-"""Descriptions of the predicates of a program: the rules that derive them, the rules that read them, and their
-dependencies."""
+"""Describes the predicates of a program: rules that derive them, rules that read them, and their dependencies."""
 
 from __future__ import annotations
 
@@ -14,8 +13,7 @@ from planner.logic.datalog.language.strata import dependencies
 
 @frozen
 class Description:
-    """A predicate with the rules that derive it, the rules that read it, and the native predicates that are computed
-    from it."""
+    """A predicate with the rules that derive it, the rules that read it, and the native predicates computed from it."""
 
     predicate: Predicate
     rules: tuple[Rule, ...]
@@ -24,7 +22,7 @@ class Description:
 
 
 def describe(program: RuleProgram) -> dict[str, Description]:
-    """All predicates by name, in the order of their declarations."""
+    """By name, in the order of declarations."""
     derives: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     reads: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     natives: dict[str, list[str]] = {name: [] for name in program.predicates}
@@ -42,8 +40,8 @@ def describe(program: RuleProgram) -> dict[str, Description]:
 
 
 class Read(NamedTuple):
-    """`reader` is derived from `read`; `how` is positive, negation, aggregate or native (the last three need all rows
-    of `read`)."""
+    """`reader` is derived from `read`. `how` is positive, negation, aggregate or native; the last three need all rows
+    of `read`."""
 
     reader: str
     read: str
@@ -52,9 +50,9 @@ class Read(NamedTuple):
 
 @frozen
 class PredicateGraph:
-    """`levels` contains the level of each predicate: the length of the longest chain of relations that must be complete
-    before it. A positive read may be on the same level; every other read is from at least one level below. `recursive`
-    are the predicates that depend on themselves."""
+    """`levels`: the level of each predicate, which is the length of the longest chain of relations that must be
+    complete before it. A positive read may be on the same level; any other read is from a lower level. `recursive`:
+    predicates that depend on themselves."""
 
     levels: dict[str, int]
     recursive: frozenset[str]
@@ -62,8 +60,8 @@ class PredicateGraph:
 
 
 def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGraph:
-    """The dependencies between predicates, sorted; with `of`, only those of this predicate and of all predicates below
-    it. Raises KeyError for an unknown predicate."""
+    """Sorted dependencies between predicates; with `of`, only those of this predicate and of all below it. Raises
+    KeyError for an unknown predicate."""
     graph = dependencies(program.predicates.values(), program.rules)
     wanted = set(graph)
     if of is not None:
@@ -89,13 +87,13 @@ def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGra
     return PredicateGraph({n: levels[n] for n in sorted(wanted)}, frozenset(recursive & wanted), tuple(reads))
 
 
-# Statistics of an evaluation: rows and rounds of each predicate, and the time of each rule.
+# Statistics of an evaluation.
 
 
 @frozen
 class PredicateStatistics:
-    """`rows` is the final number of rows; `rounds` is 0 if there is no recursion; `seconds` is the time of the
-    predicate's rules, including indexes, or of its native operator."""
+    """`rows`: the final number of rows. `rounds`: 0 without recursion. `seconds`: the time of the predicate's rules,
+    including indexes, or of its native operator."""
 
     name: str
     rows: int
@@ -105,7 +103,7 @@ class PredicateStatistics:
 
 @frozen
 class RuleStatistics:
-    """`produced` is the number of rows that the rule returned, including rows that were already known."""
+    """`produced`: the number of rows that the rule returned, including rows that were already known."""
 
     rule: Rule
     produced: int
@@ -113,7 +111,7 @@ class RuleStatistics:
 
 
 def predicate_statistics(database: Database) -> list[PredicateStatistics]:
-    """Every evaluated predicate, the most expensive first."""
+    """The most expensive predicate first."""
     seconds = dict(database.native_seconds)
     for number, spent in database.seconds.items():
         head = database.program.rules[number].head.predicate
@@ -126,7 +124,7 @@ def predicate_statistics(database: Database) -> list[PredicateStatistics]:
 
 
 def rule_statistics(database: Database) -> list[RuleStatistics]:
-    """Every evaluated rule, the most expensive first."""
+    """The most expensive rule first."""
     statistics = [
         RuleStatistics(database.program.rules[number], database.produced[number], spent)
         for number, spent in database.seconds.items()

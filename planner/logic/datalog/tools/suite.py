@@ -1,7 +1,7 @@
-"""Runs files of cases, each case in a separate process with limits of time and memory, and checks that every rule that
-denies is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: one that
-expects its result, and one that expects no denial. The first case alone would also pass if the rule denied everything,
-and the second alone if it denied nothing."""
+"""Runs files of cases, each case in a separate process with limits of time and memory, and checks that every verdict
+rule is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: one that expects
+its result, and one that expects no denial. The first case alone would also pass if the rule denied everything, the
+second alone if it denied nothing."""
 
 from __future__ import annotations
 
@@ -23,17 +23,14 @@ from planner.logic.datalog.tools.cases import Case, compare
 T = TypeVar("T")
 Derive: TypeAlias = Callable[[RuleProgram, Case], Database]
 
-VERDICTS = ("deny", "warn")
-"""the predicates whose rules need two cases: one with a result, and one without"""
+VERDICTS = ("deny", "warn")  # predicates whose rules need two cases: one with a result, and one without
 
-SECONDS = 30.0
-"""the time limit, in seconds, for rules that are not the product's own"""
-MOST_ROWS = 20
-"""the maximum number of rows that are stored for one mismatch"""
+SECONDS = 30.0  # time limit for rules that are not the product's own, in seconds
+MOST_ROWS = 20  # maximum number of rows stored for one mismatch
 
 
 class CaseDifference(NamedTuple):
-    """A predicate with wrong rows: the first missing and the first unexpected rows, and their numbers."""
+    """A predicate with wrong rows: the first missing and unexpected rows, and the total numbers of both."""
 
     predicate: str
     missing: tuple[Row, ...]
@@ -44,8 +41,7 @@ class CaseDifference(NamedTuple):
 
 @frozen
 class CaseResult:
-    """The result of a case. `fired` are the names of the rules that derived something; `problem` is the reason why the
-    case could not be completed."""
+    """`fired`: names of the rules that derived something. `problem`: why the case could not be completed."""
 
     case: Case
     differences: tuple[CaseDifference, ...] = ()
@@ -59,18 +55,18 @@ class CaseResult:
 
 def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diagnostic]) -> T:
     """The result of `work()`, computed in a separate process. Raises Failure with `problem("time")` or
-    `problem("memory")` if a limit is exceeded, and any Failure that `work` raises."""
+    `problem("memory")` if a limit is exceeded, and any Failure of `work`."""
     try:
         return run_limited(work, seconds)
     except Failure as failure:
         (first, *_others) = failure.diagnostics
-        if first.code in ("query.time", "query.memory"):  # replace the message, which is worded for queries
+        if first.code in ("query.time", "query.memory"):  # the original message is worded for queries
             raise Failure(problem(first.code.removeprefix("query."))) from None
         raise
 
 
 def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
-    """Evaluate rules that are not the product's own in a separate process first, so that they can neither hang this
+    """Evaluate rules that are not the product's own, first in a separate process, so that they can neither hang this
     process nor take all its memory. `files` names their origin. Raises Failure if they exceed a limit."""
     wanted = None if want is None else tuple(want)
 
@@ -88,14 +84,13 @@ def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, f
 
 
 def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[CaseResult]:
-    """Run cases one after the other. `seconds`: the time limit for each. `derive` returns the derivations for a case;
-    by default, the program derives them from the facts of the case."""
+    """Run cases one after the other, each within `seconds`. `derive` returns the derivations of a case, by default
+    those that follow from its facts."""
     program.functions, program.rules  # noqa: B018  made here once, not in each process
     return [_outcome(program, case, seconds, derive or derive_case) for case in cases]
 
 
 def derive_case(program: RuleProgram, case: Case) -> Database:
-    """The derivations of the program in a case."""
     return evaluate(program, case.facts, case.wanted)
 
 
@@ -129,8 +124,7 @@ def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[CaseResult]]) -> list[Diagnostic]:
-    """The verdict rules for which one of the two required cases is missing. `files` contains the results of each
-    file."""
+    """The verdict rules that lack one of the two required cases. `files`: the results of each file."""
     return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested(rule, files)]
 
 

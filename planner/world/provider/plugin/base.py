@@ -54,10 +54,8 @@ class PluginBase:
     `keep_schema`: the file whose identity is the key of the cached schema; None if the schema is not cached."""
 
     is_inline = False
-    deferral_allowed = False
-    """whether the plugin may defer objects and actions"""
-    kept: KeptAnswers | None = None
-    """cached responses from earlier commands"""
+    deferral_allowed = False  # whether the plugin may defer objects and actions
+    kept: KeptAnswers | None = None  # cached responses from earlier commands
 
     def __init__(
         self,

@@ -87,8 +87,7 @@ class Connections:
             self._resting.clear()
 
 
-QUICK_SECONDS = 300.0
-"""the time limit of calls that only compute; calls that access real objects have none"""
+QUICK_SECONDS = 300.0  # the time limit of calls that only compute; calls that access real objects have none
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
 LONGEST_MESSAGE = 256 << 20
 """the maximum size of a message, in bytes; schemas of 4 MB and more are common, but a message above this size is a

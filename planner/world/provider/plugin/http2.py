@@ -428,8 +428,7 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
 # tests have another one based on grpcio and compare the two.
 
 
-OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12
-"""gRPC status codes"""
+OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12  # gRPC status codes
 
 
 class CallReply(NamedTuple):

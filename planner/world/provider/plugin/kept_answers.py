@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 
-SECONDS = 3600
-"""the age at which a cached response is no longer used, if the call may access anything but the request"""
-_COMMANDS = 16
-"""a cached response is removed if this number of commands that cached new responses did not use it"""
+SECONDS = 3600  # the age at which a cached response is no longer used, if the call may access anything but the request
+_COMMANDS = 16  # a cached response is removed if this number of commands that cached new responses did not use it
 _NONCE = 12
 _MOST_FILES = 2000
 """the maximum number of files in directories that a request names; a request that names more is not answered from the
@@ -55,8 +53,7 @@ _SETTING_VARIABLES = (
 )
 
 
-MOST_LOGGED = 1 << 25
-"""the size of requests, in bytes, above which the calls of a command are not logged"""
+MOST_LOGGED = 1 << 25  # the size of requests, in bytes, above which the calls of a command are not logged
 
 
 class CallLog:

@@ -137,8 +137,7 @@ CALLS: dict[str, tuple[str, str, str]] = {
     "GenerateResourceConfig": ("GenerateResourceConfig", "Generate", "GeneratedConfig"),
     "StopProvider": ("Stop", "Empty", "StopAnswer"),
 }
-STREAMS = frozenset({"InvokeAction", "ListResource"})
-"""the calls whose responses are streamed"""
+STREAMS = frozenset({"InvokeAction", "ListResource"})  # the calls whose responses are streamed
 
 
 def method(version: int, call: str) -> str:

@@ -1,8 +1,7 @@
 """The process of a plugin: planner starts it, reads its handshake and output, and always ends it.
 
 After hashicorp/go-plugin: a cookie in the environment identifies the starting program, and the plugin's first line has
-its address: CORE|PROTOCOL|NETWORK|ADDRESS|grpc[|CERTIFICATE].
-"""
+its address: CORE|PROTOCOL|NETWORK|ADDRESS|grpc[|CERTIFICATE]."""
 
 from __future__ import annotations
 

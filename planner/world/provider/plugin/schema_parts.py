@@ -35,10 +35,8 @@ _ANSWER_TABLES = {
 }
 _IDENTITY_TABLES = {1: "identity_schemas"}
 
-Place = tuple[int, int, str]
-"""the offset of a part, its number of bytes, and their checksum"""
-Places = dict[str, dict[str, Place]]
-"""table -> name -> place"""
+Place = tuple[int, int, str]  # the offset of a part, its number of bytes, and their checksum
+Places = dict[str, dict[str, Place]]  # table -> name -> place
 
 
 def check_sum(data: bytes) -> str:

@@ -25,8 +25,7 @@ from planner.world.provider.plugin.answers import diagnostics, failure
 from planner.world.provider.plugin.base import PluginBase
 from planner.world.provider.plugin.process import PluginError
 
-_MOST_REMARKS = 1000
-"""the maximum number of problems that a search may report without a result"""
+_MOST_REMARKS = 1000  # the maximum number of problems that a search may report without a result
 
 
 class ListCalls(PluginBase):

@@ -46,10 +46,8 @@ SCHEMA = BlockSchema(
     }
 )
 _WORKSPACES = "-env:"
-_FLAGS = 0x2DDCCBC058A50C18
-"""the flag by which Consul's clients mark locks"""
-_CHUNK = 524288
-"""The maximum size of a value, in bytes, with the default settings of a server."""
+_FLAGS = 0x2DDCCBC058A50C18  # the flag by which Consul's clients mark locks
+_CHUNK = 524288  # The maximum size of a value, in bytes, with the default settings of a server.
 _READS = 5
 
 

@@ -45,11 +45,9 @@ SCHEMA = BlockSchema(
     },
     {"assume_role": NestedBlock(BlockSchema(_ROLE), "set", max_items=1)},
 )
-REQUIRED_VARIABLES = {"region": ("TENCENTCLOUD_REGION",)}
-"""defaults for required settings"""
+REQUIRED_VARIABLES = {"region": ("TENCENTCLOUD_REGION",)}  # defaults for required settings
 _TAG = "tencentcloud-terraform-lock"
-_TRIES = 30
-"""The number of attempts to remove a tag, one second apart."""
+_TRIES = 30  # The number of attempts to remove a tag, one second apart.
 
 
 @frozen(repr=False)

@@ -43,8 +43,7 @@ SCHEMA = BlockSchema(
 )
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 _STATE, _LOCK = ".tfstate", ".tflock"
-_RACES = 20
-"""The number of immediate retries if a lock is released while its object is read."""
+_RACES = 20  # The number of immediate retries if a lock is released while its object is read.
 
 
 class GoogleError(ServiceError):

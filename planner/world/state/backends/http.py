@@ -41,8 +41,7 @@ SCHEMA = BlockSchema(
         "headers": texts("A map of headers, sent with each request.", kind="map"),
     }
 )
-REQUIRED_VARIABLES = {"address": ("TF_HTTP_ADDRESS",)}
-"""defaults for required settings"""
+REQUIRED_VARIABLES = {"address": ("TF_HTTP_ADDRESS",)}  # defaults for required settings
 _MOST_REDIRECTS = 10
 _METHOD = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 

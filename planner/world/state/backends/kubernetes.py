@@ -62,8 +62,7 @@ SCHEMA = BlockSchema(
     },
 )
 _INFO = "app.terraform.io/lock-info"
-_MINE = "planner.world.state"
-"""the label of documents, whose value is their owner"""
+_MINE = "planner.world.state"  # the label of documents, whose value is their owner
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _ATTEMPTS = 8
 

@@ -1,8 +1,7 @@
 """States kept in local files: one store for each file, and the local backend with a file for each workspace.
 
 A file is replaced as a whole (written next to it, flushed to disk, renamed), so after a crash the file contains either
-the old or the new state.
-"""
+the old or the new state."""
 
 from __future__ import annotations
 

@@ -39,8 +39,7 @@ SCHEMA = BlockSchema(
 )
 T = TypeVar("T")
 CONNECTING = 30
-LONGEST = 300.0
-"""time limits for connecting and for one transaction, in seconds"""
+LONGEST = 300.0  # time limits for connecting and for one transaction, in seconds
 
 
 @frozen(repr=False)

@@ -105,8 +105,7 @@ SCHEMA = BlockSchema(
         "use_lockfile": flag("Manage locking in the same configured S3 bucket"),
     }
 )
-_MOST_PAGES = 10_000
-"""the maximum number of pages of a list, of 1,000 objects each"""
+_MOST_PAGES = 10_000  # the maximum number of pages of a list, of 1,000 objects each
 _KMS_KEY = re.compile(
     r"[a-f0-9]{8}-[a-f0-9]{4}-[1-5][a-f0-9]{3}-[ab89][a-f0-9]{3}-[a-f0-9]{12}|mrk-[a-f0-9]{32}|alias/[a-zA-Z0-9/_-]+"
 )

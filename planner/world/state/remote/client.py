@@ -120,10 +120,8 @@ class NothingBeside(StateClient):
 # States stored compressed with gzip.
 
 
-LARGEST = 1 << 30
-"""the maximum size of a state, in bytes"""
-_FRAME = 31
-"""the window size with which zlib writes the gzip format"""
+LARGEST = 1 << 30  # the maximum size of a state, in bytes
+_FRAME = 31  # the window size with which zlib writes the gzip format
 
 
 def compress(data: bytes) -> bytes:

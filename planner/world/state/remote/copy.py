@@ -20,15 +20,12 @@ from planner.world.state.remote.documents import delete_documents
 
 HEAD = "planner.journal"
 TAKEN = "planner.taken"
-PART = 256 << 10
-"""the size of a part, in bytes"""
-PAUSE = 0.5
-"""The number of seconds between two copies."""
+PART = 256 << 10  # the size of a part, in bytes
+PAUSE = 0.5  # The number of seconds between two copies.
 _MOST_PARTS = 4096
 _LONGEST_ID = 64
 _MOST_TAKEN = 20
-_CLOSING = 5.0
-"""The number of seconds that the last copy may take after a failed operation."""
+_CLOSING = 5.0  # The number of seconds that the last copy may take after a failed operation.
 
 
 @frozen

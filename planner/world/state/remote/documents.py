@@ -11,8 +11,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DOCUMENTS
 from planner.world.state.remote.client import RemoteStateClient
 
-PART = 256 << 10
-"""the size of a part, in bytes"""
+PART = 256 << 10  # the size of a part, in bytes
 _MOST_PARTS = 4096
 
 

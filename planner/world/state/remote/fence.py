@@ -15,10 +15,8 @@ from planner.world.state.lock import Stop, wait
 from planner.world.state.remote.client import Held, Newer, RemoteStateClient
 
 T = TypeVar("T")
-INTERVAL = 3.0
-"""The number of seconds for which the result of a check is reused."""
-OUTAGE = 120.0
-"""The number of seconds for which a service may be unavailable before an error is reported."""
+INTERVAL = 3.0  # The number of seconds for which the result of a check is reused.
+OUTAGE = 120.0  # The number of seconds for which a service may be unavailable before an error is reported.
 
 
 class Fence:

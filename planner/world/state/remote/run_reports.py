@@ -14,8 +14,7 @@ _WARNINGS = frozenset(("changed_policy_enforcements", "changed_task_enforcements
 _UNFINISHED = frozenset(("pending", "running", "queued"))
 _FAILED = frozenset(("canceled", "errored", "failed"))
 _SCOPES = {"organization": "Organization policy check", "workspace": "Workspace policy check"}
-Override = Callable[[str], bool]
-"""prompts for overriding a failure, and returns whether the user agrees"""
+Override = Callable[[str], bool]  # prompts for overriding a failure, and returns whether the user agrees
 
 
 @frozen(eq=False)

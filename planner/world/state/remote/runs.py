@@ -23,8 +23,7 @@ WAITING = frozenset(("policy_soft_failed", "policy_override", "post_plan_awaitin
 """statuses in which the server waits for a decision"""
 SAVED = "planned_and_saved"
 PENDING = "pending"
-_LARGEST_NOTE = 4096
-"""the maximum size, in bytes, of a file that names a run"""
+_LARGEST_NOTE = 4096  # the maximum size, in bytes, of a file that names a run
 _CHUNK = 1 << 16
 _ENDED = frozenset(("finished", "errored", "canceled", "unreachable"))
 _PAUSES = (0.1, 0.3, 0.7, 1.5, 3.0)
@@ -36,8 +35,7 @@ class ServerRun:
 
     api: Tfe
     id: str
-    page: str
-    """the address of the run's page, for browsers"""
+    page: str  # the address of the run's page, for browsers
     check: Callable[[ServerRun], None] = field(default=lambda run: None)
     """called before each pause; it raises ServiceError to stop waiting"""
 

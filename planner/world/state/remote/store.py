@@ -29,12 +29,10 @@ from planner.world.state.snapshots import NEWER
 from planner.world.state.verify import VerifiedFile, verify_kept
 from planner.world.state.workspace import data_directory
 
-READ = "state.remote_read"
-"""the code of errors while reading from a service"""
+READ = "state.remote_read"  # the code of errors while reading from a service
 FOLDER = "planner"
 """the subdirectory of the data directory for journals and other files of states that are stored elsewhere"""
-_LONGEST_PAUSE = 16.0
-"""The number of seconds between two attempts to take a lock."""
+_LONGEST_PAUSE = 16.0  # The number of seconds between two attempts to take a lock.
 
 
 class RemoteStore:

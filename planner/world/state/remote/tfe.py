@@ -30,10 +30,8 @@ _REASON = "Locked by OpenTofu"
 _JSON_API = "application/vnd.api+json"
 _INTERVAL = "x-terraform-snapshot-interval"
 _LONGEST_INTERVAL = 3600
-_LONGEST_NUMBER = 18
-"""the maximum number of digits of a serial"""
-_PENDING = 30
-"""seconds that a server may take to process a state before the lock is released"""
+_LONGEST_NUMBER = 18  # the maximum number of digits of a serial
+_PENDING = 30  # seconds that a server may take to process a state before the lock is released
 
 
 class Organization:
