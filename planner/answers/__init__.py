@@ -1,1 +1,1 @@
-"""Questions about plans: explanations, policies, and documents for other programs."""
+"""Answers to questions about plans: explanations, policies, and documents for other programs."""

@@ -1,4 +1,4 @@
-"""Whether a plan was already applied."""
+"""Finds out whether a plan was already applied."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from planner.world.state.model import State
 
 
 def was_applied(plan: Plan, current: State) -> bool:
-    """Whether a state looks like the result of applying a plan: it has the created and updated objects with all values
-    that were known, and does not have the destroyed and forgotten ones."""
+    """Whether a state looks like the result of applying a plan: created and updated objects are in it with all values
+    that were known, destroyed and forgotten objects are not."""
     # decided in Python: whether a stale plan has been applied -- a comparison of a state with a plan, value by value
     objects = {
         (resource.address + format_key(instance.key), deposed): record
@@ -38,8 +38,8 @@ def was_applied(plan: Plan, current: State) -> bool:
 
 
 def _is_recorded(value: Value, recorded: Any) -> bool:
-    """Whether a recorded value equals a planned value; a planned value that is not wholly known counts as equal.
-    Attributes of type any are recorded with their types."""
+    """Whether a recorded value equals a planned one; unknown parts match anything. Values of type any are recorded as
+    {"value", "type"}."""
     if not is_wholly_known(value):
         return True
     plain = to_json(value, type_of(value))

@@ -1,15 +1,15 @@
-"""Values and plans as JSON and back: exact, with unknown values, refinements, marks and types, and safe to read from
-untrusted files.
+"""Encodes values and plans as JSON and back: exactly, with unknown values, refinements, marks and types. Untrusted
+files can be read safely.
 
-A string, a boolean, a whole number of at most 64 bits and None are unchanged. Everything else is an object with one
-letter for its kind:
+Strings, booleans, integers of at most 64 bits and None are unchanged. Everything else is an object with one letter for
+its kind:
 
     {"t": [...]} tuple   {"o": {...}} object or dict   {"l": [...], "e": T} list   {"s": ...} set   {"p": ...} map
     {"z": T} null of a type   {"u": T, "r": [...]} unknown   {"m": [...], "v": V} marked   {"n": TEXT} wide number
     {"f": [MANTISSA, EXPONENT, PRECISION]} mantissa * 2**exponent   {"c": NAME, "f": {...}} a record of the plan
 
-Types are in the ecosystem's JSON form. Marks other than sensitive and ephemeral are omitted, because only messages use
-them."""
+Types are in the ecosystem's JSON form. Of marks, only sensitive and ephemeral are encoded; others serve only
+messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WORDS = ("inf", "-inf", "-0")
 
 
 def encode(value: Any, records: dict[str, type]) -> Any:
-    """The JSON form of a value, or of plan data that consists of records, tuples, dicts and values."""
+    """Encode a value, or plan data of records, tuples, dicts and values."""
     cls = value.__class__
     if cls is str or cls is bool or value is None:
         return value
@@ -89,8 +89,7 @@ def _encode_number(value: Any) -> Any:
 
 
 def decode(raw: Any, records: dict[str, type]) -> Any:
-    """The value that `encode` turned into this JSON. Raises ValueError (or KeyError, TypeError, AttributeError) for
-    anything else."""
+    """Decode the result of `encode`. Raises ValueError (or KeyError, TypeError, AttributeError) for anything else."""
     cls = raw.__class__
     if cls is str or cls is bool or cls is int or raw is None:
         return raw

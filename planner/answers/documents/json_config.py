@@ -1,4 +1,4 @@
-"""The `configuration` member of plan JSON: declarations, with the constants and references of every expression."""
+"""The `configuration` member of plan JSON: declarations, with the constants and references of each expression."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSc
 
 
 def module_json(config: Config) -> dict[str, Any]:
-    """A single module as `show -json -module` prints it. Expressions are omitted, because they need schemas and the
-    called modules."""
+    """A single module as `show -json -module` prints it, without expressions, which need schemas and the called
+    modules."""
     writer = _ModuleWriter(_no_schema, lambda type: None, config)
     out: dict[str, Any] = {}
     if writer.providers.shown:
@@ -151,7 +151,7 @@ class _ConfigWriter:
         return out
 
     def head(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
-        """The members with which the description of every resource begins."""
+        """The first members of every resource."""
         local = str(resource.provider) if resource.provider else resource.provider_name
         out: dict[str, Any] = {
             "address": resource.key,
@@ -178,8 +178,7 @@ class _ConfigWriter:
     # ------------------------------------------------------------ bodies
 
     def body(self, body: Body, schema: BlockSchema) -> dict[str, Any]:
-        """The arguments as expressions, and the nested blocks in the form of their nesting mode; dynamic blocks are not
-        shown."""
+        """The arguments as expressions, and nested blocks by their nesting mode, without dynamic blocks."""
         content, _ = body.partial_content(self.header(schema))
         out: dict[str, Any] = {
             name: expression_json(attribute.expr, attribute.source) for name, attribute in content.attributes.items()
@@ -243,8 +242,8 @@ class _ModuleWriter(_ConfigWriter):
 
 
 def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
-    """`constant_value` for an expression without references and calls, otherwise its references, from the most specific
-    to the object itself. In JSON files every value is also a constant, which is written unchanged."""
+    """`constant_value` for an expression without references and calls, otherwise `references`, the most specific first.
+    In JSON files, every value is also a constant, which is written unchanged."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}
@@ -270,8 +269,8 @@ def _sort(data: Any) -> Any:
 
 
 def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
-    """The names for the target of a traversal, the longest first: with all steps, then with fewer steps, then without
-    an instance key."""
+    """The names of a traversal's target, longest first: with all steps, with fewer steps, then without an instance
+    key."""
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return []
@@ -288,7 +287,7 @@ def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
 
 
 def subject_text(ref: Ref) -> str:
-    """The target of a reference, without further steps: `module.m[0].out`, `terraform_data.a["k"]`, `var.x`."""
+    """The target of a reference without further steps: `module.m[0].out`, `terraform_data.a["k"]`, `var.x`."""
     key = format_key(ref.key)
     if ref.kind == "resource":
         return f"{ref.name}{key}"

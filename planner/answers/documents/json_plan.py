@@ -1,4 +1,4 @@
-"""Plan JSON: the output of `show -json PLANFILE`, format version 1.2 of the ecosystem."""
+"""Plan JSON: the output of `show -json PLANFILE`, format 1.2."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FORMAT_VERSION = "1.2"
 
 
 def plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any]:
-    """The plan with its prior state and configuration, members in the order of OpenTofu. Raises Failure if a schema is
+    """The plan with its prior state and configuration, members in OpenTofu's order. Raises Failure if a schema is
     missing or a recorded object cannot be read."""
     with collector_paused():
         return _plan_json(plan, config, schema_of)
@@ -62,7 +62,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
         out["resource_changes"] = changes
     if plan.invocations:  # as in Terraform 1.14 and later
         out["action_invocations"] = [writer.invocation(one) for one in plan.invocations]
-    if plan.deferred:  # unlike OpenTofu, which then makes no plan
+    if plan.deferred:  # OpenTofu makes no plan then
         out["complete"] = False
         out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
         out["deferred_changes"] = list(writer.deferred_changes(plan))  # as in experimental builds of Terraform
@@ -89,12 +89,12 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """The changes made outside planner, and the objects that only move."""
+    """Changes made outside planner, and objects that only move."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 
 def path_json(path: Iterable[tuple[str, Any]]) -> list[Any]:
-    """A path as a list of attribute names and keys."""
+    """Example: `["tags", 0, "name"]`."""
     return [plain(key) for _, key in path]
 
 
@@ -104,7 +104,7 @@ class _PlanWriter:
         self._sources: dict[str, str] = {}
 
     def source(self, provider: str) -> str:
-        """The source address of a provider, from the address of its configuration."""
+        """The source address in the address of a provider configuration."""
         known = self._sources.get(provider)
         if known is None:
             known = self._sources[provider] = parse_provider_configuration(provider).source
@@ -113,8 +113,7 @@ class _PlanWriter:
     # ------------------------------------------------------------ changes
 
     def changes(self, changes: Iterable[ResourceChange]) -> list[dict[str, Any]]:
-        """The changes of objects. Data sources that are only removed from the state are omitted, because no real object
-        changes."""
+        """Without data sources that are only removed from the state, because no real object changes."""
         shown = [c for c in changes if c.mode != "data" or not does(c.action, "ends")]
         shown.sort(key=lambda c: (*parse_resource_instance(c.address).sort_key, c.deposed))
         return [self.change(c) for c in shown]
@@ -186,8 +185,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ deferred changes
 
     def deferred_changes(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        """The objects that wait for a later plan, with the reason. Objects that a provider has planned have values;
-        others have none, and are listed one by one if the state has them."""
+        """Objects that wait for a later plan, with the reason. Objects planned by their provider have values; other
+        blocks have none, and are listed by instance if the state has any."""
         for one in plan.deferred_changes:
             yield {"reason": one.reason, "resource_change": self.change(one.change)}
         known = {str(parse_resource_instance(one.change.address).config) for one in plan.deferred_changes}
@@ -203,7 +202,7 @@ class _PlanWriter:
         for block, reason in left:
             address = parse_address(block)
             if not isinstance(address, ResourceAddress):
-                continue  # the module call that waits; its resources depend on it
+                continue  # a module call; its resources wait for it
             objects = [change for resource in recorded.get(block, ()) for change in self._objects(resource, shown)]
             if not objects:
                 module = {"module_address": str(address.module)} if address.path else {}
@@ -216,7 +215,7 @@ class _PlanWriter:
                 yield {"reason": reason, "resource_change": change}
 
     def _objects(self, resource: ResourceState, shown: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """The objects in the state of a resource whose changes are not known yet."""
+        """The recorded objects of a resource whose changes are not known yet."""
         source = self.source(resource.provider)
         parts = resource.mode, resource.type, resource.name
         instances = {resource.address + format_key(key): instance for key, instance in resource.instances.items()}
@@ -265,7 +264,7 @@ class _PlanWriter:
 
 
 def importing_json(importing: Importing) -> dict[str, Any]:
-    """The `importing` member of an import: the id, or the identity of the object."""
+    """The id, or the identity of the object."""
     if importing.id:
         return {"id": importing.id}
     return {} if importing.identity is None else {"identity": plain(importing.identity)}
@@ -278,7 +277,7 @@ def _planned_output(output: OutputChange) -> dict[str, Any]:
     out: dict[str, Any] = {"sensitive": output.sensitive}
     if is_wholly_known(output.after):
         value, _ = unmark_deep(output.after)
-        # plan files do not keep the type of null
+        # plan files do not store the type of null
         out["type"] = type_to_json(DYNAMIC if value.__class__ is Null else type_of(value))
         out["value"] = plain(value)
     return out
@@ -300,7 +299,7 @@ def _is_unknown(value: Value) -> bool:
 
 
 def _variables(plan: Plan, config: Config) -> dict[str, Any]:
-    """The values of variables that are set, and the defaults of the others."""
+    """The values of variables, and defaults."""
     values = {name: value for name, value in plan.variables.items() if value is not None}
     for name, declared in config.root.variables.items():
         if name not in values and declared.default is not None:
@@ -311,13 +310,12 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
 _ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | dict.fromkeys(
     ("import.id", "import.identity", "import.for_each"), "resource_config_unknown"
 )
-"""the reason for a deferral, by the argument of the block that causes it"""
+"""reasons of deferrals, by the argument of the block that causes them"""
 
 
 def _shown_actions(waiting: Iterable[str], recorded: Mapping[str, list[ResourceState]]) -> dict[str, str]:
-    """The actions to show for the objects of resources that wait for a later plan, and for such resources without
-    objects.
-    `recorded`: the objects of each resource in the state."""
+    """{object or block that waits for a later plan: action to show}. `recorded`: {resource: its objects in the
+    state}."""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
 

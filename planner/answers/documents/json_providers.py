@@ -1,5 +1,5 @@
-"""The provider configurations in plan JSON, and the provider configuration that each resource uses. A configuration
-that a module only passes on or inherits is not listed; resources refer to the original configuration."""
+"""Provider configurations in plan JSON, and which of them each resource uses. A configuration that a module only passes
+on or inherits is not listed; resources refer to the original."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.language.syntax.body import Body
 
 @frozen(eq=False)
 class ProviderEntry:
-    """One configuration; `parent` is the key of the configuration to which it refers ("" if it has its own block)."""
+    """A configuration. `parent`: key of the configuration to which it refers, "" if it has its own block."""
 
     name: str
     full_name: str
@@ -35,7 +35,7 @@ class ProviderEntry:
 
 @frozen(eq=False)
 class ProviderConfigurations:
-    """All configurations by key (`module.a:aws.west`)."""
+    """Configurations by key, such as `module.a:aws.west`."""
 
     entries: dict[str, ProviderEntry] = field(factory=dict)
 
@@ -44,14 +44,13 @@ class ProviderConfigurations:
         return {key: entry for key, entry in self.entries.items() if not entry.parent}
 
     def resolve(self, local: str, path: ModulePath) -> str:
-        """The key of the configuration that `local` (a name, perhaps with an alias) refers to in a module."""
+        """The key of the configuration that a name (perhaps with an alias) means in a module."""
         key = provider_key(local, module_text(path))
         entry = self.entries.get(key)
         return entry.parent if entry is not None and entry.parent in self.entries else key
 
     def source_of(self, key: str, full_name: str) -> str:
-        """The configuration that a reference finally leads to: this one, a parent, or a parent of the parent; "" if
-        there is none."""
+        """The key at the end of the chain of parents; "" if there is no configuration."""
         source = ""
         while key:
             entry = self.entries.get(key)
@@ -69,7 +68,7 @@ def provider_configurations(config: Config) -> ProviderConfigurations:
 
 
 def module_text(path: ModulePath) -> str:
-    """The address of a module in the configuration: `module.a.module.b`."""
+    """Example: `module.a.module.b`."""
     return ".".join(f"module.{name}" for name in path)
 
 
@@ -122,7 +121,7 @@ def _add_passed(configurations: ProviderConfigurations, call: ModuleCall, child:
 
 
 def _requirements(module: ModuleConfig) -> dict[str, str]:
-    """The providers that a module itself requires, with their version constraints."""
+    """{provider address: version constraints} that the module itself requires."""
     texts: dict[str, list[str]] = {}
     for required in module.required_providers.values():
         texts.setdefault(required.source, []).extend([required.version] if required.version else [])

@@ -1,4 +1,4 @@
-"""Schemas of providers in the ecosystem's JSON form (`providers schema -json`, format 1.0)."""
+"""Provider schemas in the ecosystem's JSON form (`providers schema -json`, format 1.0)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 
 def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
-    """The document for the given schemas, by provider address."""
+    """`schemas`: by provider address."""
     providers = {source: provider_json(schemas[source]) for source in sorted(schemas)}
     return {"format_version": "1.0", **_present("provider_schemas", providers)}
 
 
 def provider_json(schema: ProviderSchema) -> dict[str, Any]:
-    """The schemas of one provider; empty members are omitted."""
+    """Empty members are omitted."""
     provider: dict[str, Any] = {"version": schema.version}
     if schema.is_configurable:
         provider["block"] = block_json(schema.provider)
@@ -35,7 +35,7 @@ def provider_json(schema: ProviderSchema) -> dict[str, Any]:
 
 
 def _function(function: Function) -> dict[str, Any]:
-    """A function of a provider. Its descriptions are included even if they are empty."""
+    """Descriptions are included even if empty."""
     return {
         "description": function.description,
         "summary": function.summary,
@@ -55,7 +55,7 @@ def _parameter(param: Param) -> dict[str, Any]:
 
 
 def _identities(schemas: Mapping[str, ResourceSchema]) -> dict[str, Any]:
-    """The identity schemas, by resource type; types without identities are omitted."""
+    """Identity schemas by resource type; types without identities are omitted."""
     identities = {}
     for name in sorted(schemas):
         identity = schemas[name].identity
@@ -81,7 +81,6 @@ def _resources(schemas: Mapping[str, ResourceSchema]) -> dict[str, Any]:
 
 
 def block_json(schema: BlockSchema) -> dict[str, Any]:
-    """A block: its attributes and the block types in it."""
     blocks = {}
     for name in sorted(schema.blocks):
         nested = schema.blocks[name]
@@ -99,7 +98,7 @@ def block_json(schema: BlockSchema) -> dict[str, Any]:
 
 
 def attribute_json(schema: AttributeSchema) -> dict[str, Any]:
-    """An attribute: its type, or its nested attributes with their nesting mode."""
+    """An attribute with its type, or with nested attributes and their nesting mode."""
     out: dict[str, Any] = {}
     if schema.nested is None:
         out["type"] = type_to_json(schema.decode_type)
@@ -128,13 +127,11 @@ def _present(name: str, value: Any) -> dict[str, Any]:
     return {name: value} if value else {}
 
 
-# Reads schemas of providers from the JSON form that is written above; sufficient for showing plans and states. Of
-# identities, only the versions are read. Functions are not read.
+# Reads provider schemas from the JSON form above, enough to show plans and states: versions of identities, no functions
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:
-    """The schema of one provider, as far as the document contains it. Raises ValueError for an unknown type of
-    values."""
+    """Raises ValueError for an unknown type of values."""
     identities = data.get("resource_identity_schemas") or {}
     versions = {name: int(one.get("version") or 0) for name, one in identities.items()}
 
@@ -153,7 +150,7 @@ def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:
 
 
 def resource_schema(data: Mapping[str, Any], identity_version: int = 0) -> ResourceSchema:
-    """The schema of a resource type: its version and its block. Raises ValueError for an unknown type of values."""
+    """Raises ValueError for an unknown type of values."""
     block, version = _block(data.get("block") or {}), int(data.get("version") or 0)
     return ResourceSchema(block, version, identity_version=identity_version)
 

@@ -1,4 +1,4 @@
-"""State JSON: the output of `show -json` for a state, and the member `prior_state` of plan JSON."""
+"""State JSON: the output of `show -json` for a state, and `prior_state` in plan JSON."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from planner.world.state.model import InstanceKey, ObjectState, OutputState, Res
 
 FORMAT_VERSION = "1.0"
 SchemaOf: TypeAlias = "Callable[[str], ProviderSchema]"
-"""returns the schema of a provider by its address; raises Failure if it is not available"""
+"""returns a provider's schema by address; raises Failure if it is not available"""
 SENSITIVE_MARK = frozenset({SENSITIVE})
 
 
 def state_json(state: State | None, schema_of: SchemaOf) -> dict[str, Any]:
-    """A state as `show -json` prints it. Raises Failure if an object does not match its schema, or has no schema."""
+    """Raises Failure if an object has no schema or does not match it."""
     if state is None or state.is_empty:
         return {"format_version": FORMAT_VERSION}
     with collector_paused():
@@ -62,9 +62,8 @@ def outputs_json(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
 
 
 def module_tree(entries: Iterable[tuple[str, dict[str, Any]]], empty: Iterable[str] = ()) -> dict[str, Any]:
-    """A tree of modules with their resources, built from pairs (module instance address, resource) whose order is kept;
-    child modules are sorted by address. Intermediate modules without resources are included, and so are the modules in
-    `empty`."""
+    """A tree of modules from (module instance, resource) pairs, whose order is kept. Child modules are sorted by
+    address. Modules without resources are included if they have descendants or are in `empty`."""
     root: dict[str, Any] = {}
     nodes: dict[str, dict[str, Any]] = {"": root}
     children: dict[str, list[str]] = {}
@@ -139,7 +138,7 @@ def _entry(
 
 
 def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKey, source: str) -> dict[str, Any]:
-    """The JSON members that identify an object."""
+    """The members that identify an object."""
     out: dict[str, Any] = {"address": address, "mode": mode, "type": type, "name": name}
     if key is not None:
         out["index"] = key
@@ -148,7 +147,7 @@ def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKe
 
 
 def resource_schema(schema_of: SchemaOf, source: str, mode: str, type: str, address: str) -> ResourceSchema:
-    """The schema of a resource type. Raises Failure if the provider has no such type."""
+    """Raises Failure if the provider has no such type."""
     schema = schema_of(source).resource(mode, type)
     if schema is None:
         detail = f"{address} cannot be shown: {source} has no schema of {type}."
@@ -157,7 +156,7 @@ def resource_schema(schema_of: SchemaOf, source: str, mode: str, type: str, addr
 
 
 def object_value(obj: ObjectState, schema: ResourceSchema, address: str) -> Value:
-    """The recorded object as a value, with its sensitive parts marked. Raises Failure."""
+    """The recorded object with its sensitive parts marked. Raises Failure."""
     problem = ""
     if obj.schema_version != schema.version:
         problem = (

@@ -1,4 +1,4 @@
-"""Values as plain JSON, as `show -json` prints them: without types, marks and unknown values."""
+"""Values as plain JSON, as in `show -json`: without types, marks and unknown values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 
 
 def plain(value: Value) -> Any:
-    """The JSON of a value, without its marks. Unknown attributes and map elements are omitted; other unknown parts are
-    null. Raises Failure for infinities."""
+    """Unknown attributes and map elements are omitted; other unknown parts are null. Raises Failure for infinities."""
     cls = value.__class__
     if cls is str or cls is bool or cls is int:
         return value
@@ -43,7 +42,7 @@ def _plain_items(items: dict[str, Value]) -> dict[str, Any]:
 
 
 def plain_number(value: Any) -> Any:
-    """A number in JSON with all its digits: int or Decimal. Raises Failure for infinities."""
+    """An int or Decimal with all digits. Raises Failure for infinities."""
     try:
         return json_number(value)
     except CodecError:

@@ -1,4 +1,4 @@
-"""The kind of a file, by its first bytes."""
+"""Detects the kind of a file from its first bytes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ STDIN = "-"
 
 
 def is_plan_file(path: str) -> bool:
-    """Whether a file begins like a zip archive or an encrypted plan file. (Encrypted state files begin with their
+    """Whether a file begins like a zip archive or an encrypted plan file. (An encrypted state file begins with its
     serial.)"""
     try:
         if not os.path.isfile(path):
-            return False  # reading from a pipe would consume its content
+            return False  # a pipe can be read only once
         with open(path, "rb") as file:
             begins = file.read(64)
         return begins.startswith(b"PK\x03\x04") or b"".join(begins.split()).startswith(b'{"meta":')
@@ -21,5 +21,5 @@ def is_plan_file(path: str) -> bool:
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is a JSON document rather than a plan file, which is an archive."""
+    """Whether a file is a JSON document and not a plan file."""
     return path == STDIN or (os.path.exists(path) and not is_plan_file(path))

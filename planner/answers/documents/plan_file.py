@@ -1,11 +1,10 @@
 """Plan files: a zip with the plan, its prior states and the configuration as it was read.
 
-Members: `tfplan` (JSON, our own format: see `planner.answers.documents.encoding`), `tfstate` (the state after refresh),
-`tfstate-prev` (before it, when that differs), `tfstate-planned`, `config/N`, the files of the configuration in the
-order of the list `sources` in `tfplan`, `schemas`, the schemas of plugins, with which the plan is shown if the plugins
-are not installed, and `sha256`, the checksum of all other members, so that an approved plan is applied unchanged or not
-at all. Nothing in a plan file is ever executed, and every defect is a diagnostic. Plan files contain sensitive values
-in plain text."""
+Members: `tfplan`, JSON in planner's own format (see `planner.answers.documents.encoding`); `tfstate`, the state after
+refresh; `tfstate-prev`, the state before it if that differs; `tfstate-planned`; `config/N`, the configuration files in
+the order of `sources` in `tfplan`; `schemas`, with which the plan is shown if plugins are not installed; `sha256`, the
+checksum of all other members, so that an approved plan is applied unchanged or not at all. Nothing in a plan file is
+executed, and every defect is a diagnostic. Plan files contain sensitive values in plain text."""
 
 from __future__ import annotations
 
@@ -49,19 +48,19 @@ if TYPE_CHECKING:
 FORMAT = "planner plan"
 VERSION = 2
 SUM = "sha256"
-"""the member with the checksum of all others"""
+"""member with the checksum of all others"""
 SCHEMAS, REVIEW = "schemas", "review"
 RECORDS: dict[str, type] = {
     c.__name__: c
     for c in (CheckResult, DeferredChange, Importing, Invocation, OutputChange, PolicyRecord, ResourceChange)
 }
 ABSOLUTE = ".terraform/absolute"
-"""the directory in a plan file for the files of modules with absolute directories"""
+"""directory in a plan file for modules with absolute directories"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _LEFT_OUT = ("module_outputs",)
 """data that is evaluated again when a saved plan is applied"""
 _OWN = frozenset((*_STATES, *_LEFT_OUT, "limits"))
-"""fields that have an encoding of their own"""
+"""fields with an encoding of their own"""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _MODES = ("normal", "destroy", "refresh-only")
 
@@ -78,9 +77,8 @@ def write_plan(
     schemas: Mapping[str, ProviderSchema] | None = None,
     review: Mapping[str, Any] | None = None,
 ) -> list[Diagnostic]:
-    """Save a plan with the files of its configuration (path as the loader requested it -> content). `mode`: the
-    permissions of a new file, before the umask; `schemas`: the schemas with which reports show the plan, by provider;
-    `review`: data for the report about the apply."""
+    """Save a plan. `sources`: {path as the loader requested it: content}. `mode`: permissions of a new file, before the
+    umask. `schemas`: {provider: schema} to show the plan with. `review`: data for the report of the apply."""
     with collector_paused():
         data = plan_bytes(plan, sources, schemas, review)
     try:
@@ -101,7 +99,7 @@ def plan_bytes(
     schemas: Mapping[str, ProviderSchema] | None = None,
     review: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The bytes of a plan file, which are the same for the same plan."""
+    """The content of a plan file, equal for equal plans."""
     from zipfile import ZIP_DEFLATED, ZIP_STORED
 
     from planner.foundation.support.archive import allowed_bytes
@@ -114,7 +112,7 @@ def plan_bytes(
     members.append((SUM, _sum(members)))
     data = _archive(members, ZIP_DEFLATED)
     if sum(len(content) for _, content in members) > allowed_bytes(len(data)):
-        data = _archive(members, ZIP_STORED)  # zip readers could mistake very repetitive content for a zip bomb
+        data = _archive(members, ZIP_STORED)  # a zip reader could mistake very repetitive content for a zip bomb
     return data
 
 
@@ -153,7 +151,7 @@ def _members(plan: Plan, sources: Mapping[str, bytes]) -> list[tuple[str, bytes]
 
 
 def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
-    """The SHA-256 of the names and contents of members, sorted by name."""
+    """SHA-256 of names and contents, sorted by name."""
     digest = sha256()
     for name, data in sorted(members):
         digest.update(f"{name}\0{len(data)}\0".encode("utf-8", "surrogateescape"))
@@ -167,9 +165,9 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 def read_plan(
     path: str, seal: Seal = PLAIN, data: bytes | None = None, schemas: dict[str, ProviderSchema] | None = None
 ) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
-    """The plan in a file, the files of its configuration, and the problems of the file (no plan if there are problems).
-    `data`: the content of the file, if the caller has already read it. `schemas` receives the schemas of providers that
-    the file contains, unless they are damaged."""
+    """The plan in a file, {path: content} of its configuration, and problems; the plan is None if there are any.
+    `data`: the file's content, if it is already read. `schemas` receives {provider: schema}, unless these are
+    damaged."""
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
@@ -204,8 +202,7 @@ def _schemas(archive: ZipFile) -> dict[str, ProviderSchema]:
 
 
 def read_review(path: str, seal: Seal = PLAIN) -> Any:
-    """The review in a plan file that was read without problems; None if there is none. The review itself is not
-    checked."""
+    """The review in a valid plan file; None if there is none. The review itself is not checked."""
     from zipfile import ZipFile
 
     try:
@@ -216,7 +213,7 @@ def read_review(path: str, seal: Seal = PLAIN) -> Any:
 
 
 def _open(data: bytes, path: str, seal: Seal) -> bytes:
-    """The bytes of the archive in a plan file, decrypted if necessary. Raises Failure."""
+    """The archive, decrypted if necessary. Raises Failure."""
     if seal is PLAIN and data[:1] == b"{" and b'"encryption_version"' in data:
         raise Failure(_not_a_plan(path, "it is encrypted, and no encryption is configured to read it"))
     return seal.unseal(data).data
@@ -283,7 +280,7 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
 
 
 def _check(plan: Plan) -> None:
-    """Refuse plans that later stages could not process."""
+    """Raises an exception for a plan that later stages could not process."""
     shapes: tuple[tuple[tuple[Any, ...], type], ...] = (
         (plan.changes, ResourceChange),
         (plan.drift, ResourceChange),
@@ -352,8 +349,7 @@ def _was_applied(plan: Plan, current: State) -> bool:
 
 
 def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
-    """Errors if the stored state has changed since the plan was made. Applying the plan would then undo or repeat
-    changes."""
+    """Errors if the stored state has changed since the plan was made, because applying would undo or repeat changes."""
     before = plan.previous_state
     if current is None or not current.lineage:
         return []
@@ -379,9 +375,9 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
 
 
 def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list[Diagnostic]]:
-    """Write the files of a plan into an empty directory. Returns the directory of the root module in it. Names are
-    relative to the root module, and may lead to its parents (`../shared/main.tf`). Absolute names, and names that lead
-    out of the target directory, are refused."""
+    """Write the files of a plan into an empty directory, and return the root module's directory there. Names are
+    relative to the root module and may lead to its parents (`../shared/main.tf`). Absolute names, and names that lead
+    out of the target directory, are errors."""
     names = {name: posixpath.normpath(name) for name in sources}
     above = max((normal.split("/").count("..") for normal in names.values()), default=0)
     root = os.path.join(folder, *(f"up{i}" for i in range(min(above, 100))))

@@ -1,5 +1,5 @@
-"""Plans that are read from plan JSON in order to show them. The JSON is the output of `show -json` of any program, or a
-server's document about a run, which includes the schemas of providers but no sensitive values."""
+"""Reads plans from plan JSON, to show them. The JSON is from `show -json` of any program, or a server's document about
+a run, which includes schemas but no sensitive values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from planner.world.state.model import State
 
 
 class JsonPlan:
-    """A plan without its prior states, and the schemas of its objects if the document has them.
+    """A plan without prior states, with the schemas that the document contains.
 
     Raises ValueError for bytes that are not plan JSON."""
 
@@ -97,7 +97,7 @@ def _step(step: Any) -> tuple[str, Any]:
 
 
 def _value(change: Mapping[str, Any], side: str, schema: ResourceSchema | None) -> Value:
-    """A value with its unknown and sensitive parts, converted to the type in its schema if possible."""
+    """A value with its unknown and sensitive parts, converted to the schema's type if possible."""
     unknown = change.get("after_unknown") if side == "after" else None
     value = _with_marks(change.get(side), unknown, change.get(f"{side}_sensitive"))
     if schema is None:
@@ -125,7 +125,7 @@ def _with_marks(value: Any, unknown: Any, sensitive: Any) -> Value:
 
 
 def part_at(structure: Any, step: str | int) -> Any:
-    """The part of a companion structure (such as after_unknown) that belongs to a part of the value."""
+    """The part of a structure parallel to a value (such as after_unknown) at a step; None if there is none."""
     if isinstance(structure, dict):
         return structure.get(step)
     if isinstance(structure, list) and isinstance(step, int) and step < len(structure):

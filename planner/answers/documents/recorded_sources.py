@@ -1,10 +1,10 @@
-"""The configuration as the record of an apply keeps it: the expressions from which objects get their values, without
-secrets. A value is kept if it is visible in the state: as a non-sensitive argument of a resource or data source, a
-repetition, or a root output. Neither comments are kept, nor values that only the configurations of providers, backends
-and encryption, provisioners, connections or ephemeral resources read. Sensitive expressions (sensitive arguments,
-defaults and arguments of sensitive variables, arguments of `sensitive(...)`) are kept only if they contain no strings
-and numbers: then they show only where a value comes from. `unrecorded.value` replaces everything else. An encrypted
-record (`secrets`) also has sensitive values, but no ephemeral ones."""
+"""Reduces a configuration to the expressions that determine objects, without secrets, for the record of an apply. A
+value stays if the state shows it: in a non-sensitive argument of a resource or data source, in a repetition, or in a
+root output. Comments are removed, and values that only configurations of providers, backends and encryption,
+provisioners, connections or ephemeral resources read. Sensitive expressions (sensitive arguments, defaults and
+arguments of sensitive variables, arguments of `sensitive(...)`) stay only without strings and numbers, so that they
+show only where a value comes from. Everything else becomes `unrecorded.value`. An encrypted record (`secrets`) also has
+sensitive values, but no ephemeral ones."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _KEPT = {
     "module": (*_REPETITION, "version"),
     "lifecycle": ("create_before_destroy", "prevent_destroy", "ignore_changes", "replace_triggered_by", "enabled"),
 }
-"""arguments that cannot contain secrets; `enabled` in a lifecycle block is a repetition"""
+"""arguments without secrets; `enabled` in a lifecycle block is a repetition"""
 
 
 _READS = ("file", "templatefile")
-"""prefixes of the names of functions that read files"""
+"""prefixes of functions that read files"""
 
 
 @frozen
 class FileReader:
-    """An expression that reads files, in a module. `resource`: the declaration of the resource, if the expression is
-    one of its arguments. `shown`: the parts of the expression whose results contain the contents of files, as far as
-    this can be determined; for files that are only named in calls, these calls."""
+    """An expression that reads files. `resource`: the declaration, for an argument of a resource. `shown`: the parts of
+    the expression whose results contain contents of files, as far as this can be determined; for files that are only
+    named in calls, these calls."""
 
     module: ModulePath
     expression: Expression
@@ -59,8 +59,8 @@ class FileReader:
 
 @frozen(eq=False)
 class RecordedSources:
-    """The content of all files of a recorded configuration, by name; the recorded expressions that read further files;
-    and the root variables whose values may be recorded."""
+    """`texts`: {file: recorded content}. `readers`: recorded expressions that read more files. `variables`: root
+    variables whose values may be recorded."""
 
     texts: dict[str, str]
     readers: list[FileReader]
@@ -68,7 +68,6 @@ class RecordedSources:
 
 
 def recorded_sources(config: Config, schemas: Schemas, secrets: bool = False) -> RecordedSources:
-    """The files of a configuration as they are recorded."""
     wanted = _ReadValues(config, schemas, secrets)
     texts: dict[str, str] = {}
     for module in config.root.walk():
@@ -88,7 +87,7 @@ def _sources(module: ModuleConfig) -> Iterator[Source]:
 
 
 class _ReadValues:
-    """The values that shown expressions read: for each module directory, `var.x`, `local.x`, `output.x`."""
+    """The values that recorded expressions read: {module directory: `var.x`, `local.x`, `output.x`}."""
 
     def __init__(self, config: Config, schemas: Schemas, secrets: bool) -> None:
         self.schemas, self._secrets = schemas, secrets
@@ -126,7 +125,6 @@ class _ReadValues:
             return None
 
     def reads(self, module: ModuleConfig, kind: str, name: str) -> bool:
-        """Whether a recorded expression reads a variable, local value or output."""
         return f"{kind}.{name}" in self.read[module.directory]
 
     def is_secret(self, module: ModuleConfig, variable: str) -> bool:
@@ -134,7 +132,7 @@ class _ReadValues:
         return decl is None or decl.ephemeral or (decl.sensitive and not self._secrets)
 
     def keeps(self, module: ModuleConfig, variable: str) -> bool:
-        """Whether the value of a variable may be recorded and is useful."""
+        """Whether a variable's value may be recorded and is useful."""
         return self.reads(module, "var", variable) and not self.is_secret(module, variable)
 
     def shows_output(self, module: ModuleConfig, name: str) -> bool:
@@ -142,15 +140,13 @@ class _ReadValues:
         return output is not None and not output.ephemeral and (self._secrets or not output.sensitive)
 
     def is_shown(self, schema: BlockSchema, name: str) -> bool:
-        """Whether an argument or block is not sensitive."""
         attribute = schema.attributes.get(name)
         if attribute is None:
             return name in schema.blocks
         return not attribute.write_only and (self._secrets or not attribute.sensitive)
 
     def is_repetition_shown(self, block: Block, schema: BlockSchema) -> bool:
-        """Whether the blocks that a dynamic block creates have no sensitive arguments, so that its for_each may be
-        shown."""
+        """Whether a dynamic block creates blocks without sensitive arguments, so that its for_each may be shown."""
         return all(self._is_all_shown(content.body, schema) for content in _blocks_in(block.body))
 
     def _is_all_shown(self, body: Any, schema: BlockSchema) -> bool:
@@ -164,17 +160,17 @@ class _ReadValues:
         return True
 
     def hides(self, text: str) -> bool:
-        """Whether JSON contains something that must not be shown."""
+        """Whether JSON may contain a sensitive value."""
         return not self._secrets and "sensitive(" in text
 
     def hidden(self, expr: Expression) -> list[Call]:
-        """The calls in an expression whose arguments must not be shown."""
+        """The calls of `sensitive(...)`, whose arguments must not be shown."""
         if self._secrets:
             return []
         return [call for call in function_calls(expr) if call.name.removeprefix("core::") == "sensitive"]
 
     def _shown_arguments(self, body: Any, schema: BlockSchema) -> Iterator[Attribute]:
-        """The arguments of a body, and of the blocks in it, that are not sensitive."""
+        """The non-sensitive arguments of a body and of the blocks in it."""
         for name, attribute in body.just_attributes()[0].items():
             if self.is_shown(schema, name):
                 yield attribute
@@ -236,19 +232,19 @@ class _ReadValues:
 
 
 def _blocks_in(body: Any) -> Sequence[Block]:
-    """The blocks of a body; empty for JSON, where only a schema distinguishes them from arguments."""
+    """Empty for JSON, where only a schema distinguishes blocks from arguments."""
     return getattr(body, "blocks", ())
 
 
 def _block_type(block: Block) -> tuple[str, list[Any]]:
-    """The type and the bodies of a block; for a dynamic block, of the blocks that it creates."""
+    """The type and bodies of a block; for a dynamic block, of the blocks that it creates."""
     if block.type != "dynamic" or not block.labels:
         return block.type, [block.body]
     return block.labels[0].value, [content.body for content in _blocks_in(block.body)]
 
 
 def _has_values(expr: Expression) -> bool:
-    """Whether an expression contains strings or numbers, not counting the names of members."""
+    """Whether an expression contains strings or numbers, names of members aside."""
     waiting: list[Any] = [expr]
     while waiting:
         node = waiting.pop()
@@ -271,7 +267,7 @@ class _SourceWriter:
         self.wanted, self.module = wanted, module
 
     def file(self, source: Source) -> str:
-        """The part of a file's text that is recorded; empty if the result is not valid configuration."""
+        """The recorded part of a file; "" if that would not be valid configuration."""
         if source.filename.endswith(".json"):
             return self._json(source.text)
         body, _, problems = load_text(source.text.encode("utf-8", "surrogatepass"), source.filename, keep=False)
@@ -290,7 +286,7 @@ class _SourceWriter:
             return
         if block.type == "locals":
             inside = [self._argument(a, self._reads("local", a.name)) for a in body.attributes.values()]
-        elif block.type == "variable" and labels:  # a default contains only constants
+        elif block.type == "variable" and labels:  # defaults contain only constants
             kept_ones = (*_KEPT["variable"], *(("default", "type") if self._is_kept(labels[0]) else ()))
             inside = [
                 self._argument(a, True)
@@ -372,7 +368,7 @@ class _SourceWriter:
                 yield f"lifecycle {{\n{''.join(kept)}}}\n"
 
     def _blocks(self, body: Any, schema: BlockSchema | None) -> Iterator[str]:
-        """The nested blocks that are in the schema."""
+        """The nested blocks in the schema."""
         for block in body.blocks:
             name, _ = _block_type(block)
             nested = schema.blocks.get(name) if schema is not None else None
@@ -485,7 +481,7 @@ class _SourceWriter:
 
 
 def _items(given: Any) -> list[dict[str, Any]]:
-    """The objects in a JSON property, which holds one object or a list of objects."""
+    """The objects of a JSON property, which is one object or a list."""
     return [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, dict)]
 
 
@@ -494,7 +490,7 @@ def _header(block: Block) -> str:
 
 
 def _text(source: Source, start: int, end: int) -> str:
-    """A part of a text without its comments."""
+    """A range of the source without comments."""
     text = source.text[start:end]
     if not any(sign in text for sign in ("#", "//", "/*")):
         return text

@@ -1,5 +1,5 @@
-"""Causes of failed conditions: each value in a condition is traced through expressions to its inputs: variables with
-their sources, constants, and values decided by providers or mocked by tests."""
+"""Causes of failed conditions. Each value is traced through expressions to inputs: variables with their sources,
+constants, and values from providers or mocks."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _COPIES = {("terraform_data", "output"): "input"}
 
 @frozen
 class AssertionCause:
-    """A step of an explanation: `what` has `value` because of `how`; `span` is the text of the cause. The steps that
-    follow with a greater `depth` are causes of this one."""
+    """A step of an explanation: `what` has `value` because of `how`, at `span`. Its causes follow with a greater
+    `depth`."""
 
     depth: int
     what: str
@@ -42,8 +42,7 @@ class AssertionCause:
 def causes(
     condition: Expr, context: EvaluationContext, given: Mapping[str, RootVariable], outputs: Mapping[str, Value]
 ) -> list[AssertionCause]:
-    """The causes of the values in a condition of a module. `given` are the values of the module's variables, `outputs`
-    the values of its outputs."""
+    """The causes of the values in a condition. `given`, `outputs`: the module's variables and outputs."""
     follower = _Follower(context, given, outputs)
     for node in variables(condition.node):
         place = follower.mentioned(node)
@@ -71,7 +70,7 @@ class _Follower:
         return self.places.of_reference(ref, root, None) if isinstance(ref, Ref) else None
 
     def follow(self, place: ValueLocation, depth: int) -> None:
-        """Report a value, and where it comes from."""
+        """Record a value and the sources of it."""
         owner = self.places.owner(place)
         if owner is not None:
             self.follow(owner, depth)
@@ -113,7 +112,7 @@ class _Follower:
                     self.follow(meant, depth + 1)
 
     def _undeclared(self, place: ValueLocation, depth: int) -> None:
-        """Report a value that no expression sets: a default, or an attribute that is not set in the configuration."""
+        """Record a value without an expression: a default, or an attribute that is not configured."""
         if place.kind == "var":
             decl = place.module.config.variables[place.name]
             self._tell(place, depth, "default", decl.default_span or decl.span)
@@ -136,7 +135,7 @@ class _Follower:
         self._tell(place, depth, how, span)
 
     def _maker(self, place: ValueLocation, decl: ResourceDecl) -> tuple[str, Span]:
-        """The origin of the value of an attribute that is not configured."""
+        """How an attribute that is not configured gets its value, and where that is written."""
         name = str(place.path[0][1])
         config = place.module.config
         override = decl.made_up

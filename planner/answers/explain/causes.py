@@ -1,6 +1,6 @@
-"""The causes of all changes of a plan: for each change the chain of steps to its cause, and all root causes.
-`chains_of` reads the relations of rules/plan/because.dl. If there are several chains, those without guesses come first,
-then the shortest, then the first by name."""
+"""The causes of all changes of a plan: for each change, the chain of steps to its cause, and all root causes.
+`chains_of` reads relations of rules/plan/because.dl. Of several chains, those without guesses come first, then the
+shortest, then the first by name."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ RELATIONS = (
     *("because", "leaf", "unrecorded_value", "former_value"),
     *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides"),
 )
-"""the relations that `chains_of` reads from a derivation"""
+"""relations that `chains_of` reads"""
 UNRECORDED = (
     "No earlier apply is on record here, so the causes are only candidates. To see the input that changed, apply once "
     "with planner, or compare with a commit: -since=REF"
 )
-"""the note shown if no former values are known"""
+"""note shown without former values"""
 _LOST = ("left-state", "not-in-state")
-"""kinds of root causes by which objects are created again because they are not in the state"""
+"""kinds of root causes whose objects are created again because they are not in the state"""
 _WRITTEN_VALUES = ("text", "unapplied")
-"""kinds of leaves whose values are shown"""
+"""kinds of leaves with values to show"""
 _NOTED = ("default", "environment", "input", "plan")
 
 
 @frozen
 class CauseStep:
-    """One step of a chain: an instance, an output or a value, its kind (from the relation `leaf`; "" within a chain)
-    and its place."""
+    """A step of a chain: an instance, an output or a value. `kind`: from the relation `leaf`; "" within a chain.
+    `source`: its place."""
 
     what: str
     kind: str = ""
     source: Any = None
     before: str = ""
-    """the former value as it may be shown; empty if it is not known"""
+    """former value to show; "" if it is unknown"""
     value: str = ""
-    """the current value as it may be shown"""
+    """current value to show"""
     note: str = ""
-    """where the value of a variable comes from if its place does not show this (default, environment, input, plan); or
-    the origin of a taint; or the real name of an object that no longer exists"""
+    """where a variable's value comes from (default, environment, input, plan), if the place does not show this; the
+    origin of a taint; or the real name of a lost object"""
     has_elements: bool = False
-    """whether `before` and `value` are the elements that a list or set lost and gained"""
+    """whether `before` and `value` are elements that a list or set lost and gained"""
     also: tuple[str, ...] = ()
-    """the names of the corresponding steps in other instances"""
+    """the corresponding steps in other instances"""
 
     @property
     def json(self) -> dict[str, Any]:
-        """The step in JSON documents: `what`, `kind`, and the place as in proofs."""
+        """The step in JSON documents, with its place as in proofs."""
         place = {"source": source_json(self.source)} if self.source is not None else {}
         extra: dict[str, Any] = {
             name: text
@@ -80,9 +80,9 @@ class CauseStep:
 
 @frozen
 class Way:
-    """A path from a root cause into a change. `steps` begin at the nearest changed object, or at the root if there is
-    no object in between. They end at a part of the change, or at the change as a whole if no part is known. `roots` are
-    the roots of the change on this path, as (name, kind)."""
+    """A path from a root cause into a change. `steps` begin at the nearest changed object, or at the root without one,
+    and end at a part of the change or at the whole change. `roots`: the change's roots on this path, as (name,
+    kind)."""
 
     steps: tuple[CauseStep, ...]
     roots: frozenset[tuple[str, str]]
@@ -90,27 +90,26 @@ class Way:
 
 @frozen
 class Because:
-    """`steps`: from the root cause to the step before the change. `roots`: all root causes, beginning with the root of
-    the chain. `is_guess`: the former values are not on record, so the roots are only candidates. `is_checked`:
-    interventions confirmed that the roots are complete and that each of them matters."""
+    """`steps`: from the root cause to the step before the change. `roots`: all root causes, the chain's own first.
+    `is_guess`: former values are not recorded, so the roots are only candidates. `is_checked`: interventions confirmed
+    that the roots are complete and that each matters."""
 
     steps: tuple[CauseStep, ...]
     roots: tuple[CauseStep, ...]
     is_guess: bool = False
     is_checked: bool = False
     others: tuple[tuple[CauseStep, ...], ...] = ()
-    """the steps of each further root, as in `steps`, or only the root if no steps lead from it; empty if only the
-    nearest chain was requested"""
+    """for each further root, steps as in `steps`; empty if only the nearest chain was requested"""
     ways: tuple[Way, ...] = ()
     """all paths into the change that are known to matter"""
 
     def is_itself(self, name: str) -> bool:
-        """Whether a change is its own cause, and no other is known."""
+        """Whether a change has no cause but itself."""
         return len(self.roots) == 1 and self.roots[0].what == name
 
     @property
     def json(self) -> dict[str, Any]:
-        """The data in the form of JSON documents."""
+        """The members in JSON documents."""
         return {
             "because": [step.json for step in self.steps],
             "root_causes": [root.json for root in self.roots],
@@ -122,8 +121,8 @@ class Because:
 
 @frozen(eq=False)
 class Derivation:
-    """The derivation for changes that are compared with the same former world: relations, facts, the names of the
-    changes, and the trace that collected the facts."""
+    """The derivation for changes that share a former world: relations, facts, names of the changes, and the trace that
+    collected the facts."""
 
     relations: Mapping[str, Collection[Any]]
     facts: FactBase
@@ -132,7 +131,7 @@ class Derivation:
 
 
 class Checks(Protocol):
-    """The results of interventions (planner.answers.explain.trace)."""
+    """Results of interventions (planner.answers.explain.trace)."""
 
     changes: dict[str, ResourceChange]
     checks: dict[str, ChangedInputs | None]
@@ -144,25 +143,25 @@ class Checks(Protocol):
         """The change of an instance, as an input of other values."""
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: its name, kind and place, and for a variable the origin of its value."""
+        """An input as a root cause: (name, kind, place, origin of a variable's value)."""
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
-        """The former and the current value of a root variable, as strings without secrets."""
+        """The former and current value of a root variable, without secrets."""
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and the current value of a local value, as strings without secrets; empty for other names."""
+        """The former and current value of a local value, without secrets; "" for other names."""
 
     def real_name(self, address: str) -> str:
         """The attribute by which people recognise a former object, with its value; "" if unknown."""
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
-        """The list or set that contains a value (or is the value), if it gained or lost elements: its name, the lost
-        and gained elements, and the place of the first of these."""
+        """The list or set around a value (or the value itself) if it gained or lost elements: (name, lost elements,
+        gained elements, place of the first of these)."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
-    """The causes, by the name of the change or output. If changes are compared with several former worlds, `derived`
-    has one entry for each world. `has_others`: include the chains of all roots."""
+    """{change or output: its causes}. `derived`: an entry for each former world. `has_others`: with the chains of all
+    roots."""
     return _Chains(derived, has_others).answers()
 
 
@@ -215,7 +214,7 @@ class _Chains:
         return answers
 
     def _answer(self, name: str, number: int) -> Because | None:
-        if self._checked.is_alone(name):  # the common case, without searches
+        if self._checked.is_alone(name):  # the common case, which needs no search
             step = self._whole_list(self._root(name, name, number), number)
             return Because((step,), (step,), self._checked.is_guess(name), True)
         roots, chain = self._ways.roots(name), self._ways.chain(name)
@@ -231,7 +230,7 @@ class _Chains:
         roots += sorted({root for value in beside for root in self._checked.of_value(value)} - {*roots})
         if not roots:
             return None
-        # an input that is compared with several former worlds is one root, also if it is the change itself
+        # an input that is compared with several former worlds is one root, even if it is the change itself
         nearest = sorted(roots, key=lambda root: self._worlds.of(root, number) != number)
         roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
         whole = [self._whole_list(self._root(name, root, number), number) for root in roots]
@@ -244,9 +243,9 @@ class _Chains:
             root = roots[whole.index(step)]
             path = self._checked.path(name, {root}, self._unknown) or _to_part(self._ways.chain(name), [root])
             others.append((step, *self._inner(name, path, step, root, number)))
-        # if a value should not differ, its causes are uncertain unless interventions confirmed them
+        # causes of a value that should not differ are uncertain unless interventions confirmed them
         if is_checked:
-            # an object that the state lost may have been applied later than other objects with the same former world
+            # an object that the state lost may have been applied later than others of its former world
             lost = (root for root in roots if self._ways.leaves.get(root) in _LOST)
             is_mixed = len(roots) > 1 and any(self._worlds.of(root, number) != number for root in lost)
             is_guess = is_mixed or self._checked.is_guess(name)
@@ -259,8 +258,7 @@ class _Chains:
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked, tuple(others), ways)
 
     def _ways_into(self, name: str, number: int, named: Mapping[str, tuple[str, str]]) -> Iterator[Way]:
-        """The paths into a change that matter according to interventions; paths that differ only in the instances are
-        returned once.
+        """The paths into a change that matter according to interventions, without paths that differ only in instances.
         `named`: the roots of the change."""
         seen, forcing = set(), set[tuple[str, str]]()
         world = self._worlds.of(name, number)
@@ -282,19 +280,19 @@ class _Chains:
             key = tuple(frozenset((step.what, *step.also)) for step in steps)
             if is_forced:
                 forcing |= roots
-            else:  # differences that do not force a replacement count only for roots that do not force it
+            else:  # differences that do not force a replacement count only for roots that do not, either
                 roots -= forcing
             if key not in seen and roots:
                 seen.add(key)
                 yield Way(tuple(steps), roots)
 
     def _instance(self, name: str) -> str | None:
-        """The changed object that has this name, or that has the value with this name; None for other names."""
+        """The changed object with this name or with a value of this name; None for other names."""
         return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
-        """Whether a chain continues with a known value after an unknown one, although another source is also
-        unknown."""
+        """Whether a chain continues with a known value after an unknown one, although another source is unknown,
+        too."""
         for at, step in pairwise((name, *chain)):
             if is_part(step, at):
                 continue
@@ -303,9 +301,9 @@ class _Chains:
         return False
 
     def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
-        """The steps between a root and a change, without the steps that are only other names of the root."""
+        """The steps between a root and a change, without other names of the root."""
         inner: list[CauseStep] = []
-        own, others = "", list[str]()  # the instance with these steps, and the other instances with equal steps
+        own, others = "", list[str]()  # the instance with these steps, and other instances with equal steps
         for at, (before, step) in enumerate(pairwise((name, *chain))):
             if step.startswith(f"{before}["):
                 instance, alike = self._alike(before, chain[at:])
@@ -323,7 +321,7 @@ class _Chains:
 
     def _alike(self, reader: str, chain: Sequence[str]) -> tuple[str, list[str]]:
         """For a chain through a mention of a whole resource: the instance with which it continues, and the other
-        instances from which the same steps lead to its end."""
+        instances with equal steps."""
         match = _FIRST_KEY.match(chain[0][len(reader) :])
         if match is None or not match[2]:
             return "", []
@@ -334,7 +332,7 @@ class _Chains:
         return own, [other for other in others if self._leads_on(other, own, chain)]
 
     def _leads_on(self, other: str, own: str, chain: Sequence[str]) -> bool:
-        """Whether another instance has the same steps as this one, up to a step outside both."""
+        """Whether another instance has equal steps up to a step outside of both instances."""
         for before, step in pairwise(chain):
             if not before.startswith(own):
                 return True
@@ -344,7 +342,7 @@ class _Chains:
         return True
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
-        """A step of a chain. If a mention covers several parts, the step is the value that contains them."""
+        """A step of a chain; if a mention covers several parts, the value around these."""
         what = plain(step)
         source = self._places[world].of(what)
         if self._worlds.owner(step) is None:
@@ -356,7 +354,7 @@ class _Chains:
         return CauseStep(what, "", source, *self._altered[number].get(what, ()))
 
     def _mention(self, reader: str, step: str, number: int) -> Any:
-        """The place where the expression of one value mentions another."""
+        """Where the expression of one value mentions another."""
         facts = self._derived[self._worlds.of(reader, number)].facts
         return facts.source("refers_value", (plain(reader), plain(step)))
 
@@ -377,8 +375,8 @@ class _Chains:
         return CauseStep(what, kind, source, *shown)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
-        """A root. If it is an element of a list, the list with all elements that it gained or lost, because these are
-        one edit."""
+        """The root; for an element of a list, the list with all elements that it gained or lost, because these are one
+        edit."""
         lead = "the text of " if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
         known = self._derived[number].trace.list_of(name) if root.kind in _WRITTEN else None
@@ -392,7 +390,7 @@ class _Chains:
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))
 
     def _missing(self, unit: ChangedInput, value: str) -> str:
-        """The name of a root cause of a value that no rule derives."""
+        """The name of a root cause that no rule derives."""
         trace = self._derived[0].trace
         name, kind, source, origin = trace.describe(unit)
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
@@ -403,7 +401,7 @@ class _Chains:
 
 
 def _whole_of_both(one: str, other: str) -> str:
-    """The innermost value that contains both values, or is equal to both; empty if there is none."""
+    """The innermost value around both values; "" if there is none."""
     pairs = zip(_STEPS_OF_NAME.findall(one), _STEPS_OF_NAME.findall(other), strict=False)
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -413,14 +411,13 @@ _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]'
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
-    """The chain, whose last step is replaced by the root that is a part of it; empty if no root is a part of the last
-    step."""
+    """The chain with its last step replaced by a root that is a part of it; [] if there is no such root."""
     part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
     return [*chain[:-1], part] if part else []
 
 
 def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
-    """The changes of instances as inputs of other values, by instance name."""
+    """{instance: its change as an input of other values}."""
     inputs: dict[str, ChangedInput] = {}
     for one in derived:
         for name, change in one.trace.changes.items():
@@ -432,21 +429,21 @@ def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
 
 _WATCHES = ("watches", "watches_value")
 TRIGGER = "replace_triggered_by"
-"""the note of a step whose object is replaced because of this argument"""
+"""note of a step whose object is replaced because of this argument"""
 _STEPS = ("because", "forces", "changed_besides")
 """relations between names"""
 _WORLD = "\0"
-"""the separator between the name of a value and the number of the former world with which it is compared"""
+"""separates the name of a value from the number of its former world"""
 
 
 def plain(name: str) -> str:
-    """The name of a value without its former world."""
+    """The name without its former world."""
     return name.partition(_WORLD)[0]
 
 
 class _Worlds:
-    """The relations of all former worlds joined, and the world to which each name belongs. A value that does not belong
-    to an object has the number of its world in its name; objects and their values belong to the world of the object."""
+    """The joined relations of all former worlds. Objects and their values belong to one world; any other value has the
+    number of its world in its name."""
 
     def __init__(self, derived: Sequence[Derivation]) -> None:
         self._owners = {name: number for number, one in enumerate(derived) for name in one.names}
@@ -467,15 +464,15 @@ class _Worlds:
         self.relations = joined
 
     def owner(self, name: str) -> int | None:
-        """The world of an object or of its value; None for other names."""
+        """The world of an object or its value; None for other names."""
         return next((self._owners[whole] for whole in wholes(name) if whole in self._owners), None)
 
     def name(self, name: str, number: int) -> str:
-        """The name that a name of one former world has in the joined relations."""
+        """The name in the joined relations."""
         return name if self._is_single or self.owner(name) is not None else f"{name}{_WORLD}{number}"
 
     def of(self, name: str, number: int) -> int:
-        """The world of a name; `number` if the name belongs to every world."""
+        """The world of a name; `number` if the name is in every world."""
         if self._is_single:
             return 0
         mark, owner = name.partition(_WORLD)[2], self.owner(name)
@@ -483,8 +480,7 @@ class _Worlds:
 
 
 def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str, str]]:
-    """The former and current value of each root variable, and where the value comes from if its place does not show
-    this."""
+    """{root variable: (former value, current value, where it comes from if its place does not show this)}."""
     before = dict(sorted(relations["former_value"], reverse=True))
     told = {}
     for name, text, origin in facts.relation("root_variable"):
@@ -497,7 +493,7 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 
 def _note(origin: str, source: Any) -> str:
-    """Where the value of a variable comes from, if its place does not show this: the place of a sensitive value is its
+    """The origin of a variable's value if its place does not show it: a sensitive value has the place of its
     declaration."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
     return origin if origin in _NOTED or (is_elsewhere and origin) else ""
@@ -505,9 +501,9 @@ def _note(origin: str, source: Any) -> str:
 
 @frozen
 class RootCause:
-    """A root cause with its consequences: the (name, action) of each change, the riskiest first. `is_certain`: for at
-    least one change it is certain, not only a candidate. `parts`: the root causes, as (name, kind), that result from
-    the same edit; empty for changes without another cause."""
+    """A root cause and its changes, as (name, action), the riskiest first. `is_certain`: for at least one change it is
+    more than a candidate. `parts`: root causes from the same edit, as (name, kind); empty for changes without another
+    cause."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -518,8 +514,8 @@ class RootCause:
 def grouped(
     chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
 ) -> tuple[RootCause, ...]:
-    """The changes grouped by root cause; changes without another cause are grouped by kind. A change with several
-    causes is listed under each of them. `risks`: the position of each action in the order."""
+    """The changes by root cause; those without another cause by kind. A change with several causes is listed for each.
+    `risks`: {action: rank}."""
     members: dict[Key, list[str]] = {}
     roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
     behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
@@ -544,8 +540,8 @@ def grouped(
 
 
 def _one_root(parts: list[CauseStep]) -> CauseStep:
-    """One root cause for all parts of an edit. It has the first of their places, and values only if all parts have the
-    same difference."""
+    """One root cause for all parts of an edit, at the first place; with values only if all parts have the same
+    difference."""
     first = min(parts, key=lambda step: _line(step) or ("", 0))
     inner = {(step.what.removeprefix(_whole(step.what)), step.before, step.value) for step in parts}
     if len(inner) == 1:
@@ -562,21 +558,21 @@ Key = tuple[Any, ...]
 _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
 """kinds of root causes for which objects and effects are listed together"""
 _MOST_APART = 3
-"""the maximum number of lines of one variable that are reported as separate causes"""
+"""maximum number of lines of one variable that are separate causes"""
 _WRITTEN = ("variable", "text")
-"""kinds of leaves in files; each of their lines counts as one edit"""
+"""kinds of leaves in files; each of their lines is one edit"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 _STEP = re.compile(rf"{_KEY.pattern}|\.?[^.[]+")
 _PART = re.compile(
     rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"
     rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{_KEY.pattern}?\.[\w-]+)"
 )
-"""matches the variable, local value or argument to which a name belongs"""
+"""matches the variable, local value or argument of a name"""
 
 
 def _key(root: CauseStep, crowded: Collection[str]) -> Key:
-    """The key of a group. All causes on one line are one edit, for all instances; if a variable has many changed parts,
-    they are one edit, too."""
+    """The key of a group. Causes on one line are one edit, for all instances; many changed parts of one variable are
+    one edit, too."""
     if root.kind == "variable" and _whole(root.what) in crowded:
         return (_whole(root.what), root.kind)
     if root.kind in _WRITTEN and root.what:
@@ -585,7 +581,7 @@ def _key(root: CauseStep, crowded: Collection[str]) -> Key:
 
 
 def _crowded(chains: Mapping[str, Because]) -> set[str]:
-    """The variables whose changed parts are in many lines."""
+    """Variables with changed parts on many lines."""
     lines: dict[str, set[Any]] = {}
     for because in chains.values():
         for root in because.roots:
@@ -600,25 +596,25 @@ def _line(root: CauseStep) -> tuple[str, int] | None:
 
 
 def _in_common(one: str, other: str) -> str:
-    """A common name for two names that differ only in instance keys."""
+    """A name for two names that differ only in instance keys: `a[*].b`."""
     pairs = zip_longest(_KEY.split(one), _KEY.split(other), fillvalue="")
     return "".join(a if a == b else "[*]" for a, b in pairs)
 
 
 def _path_in_common(one: str, other: str) -> str:
-    """The smallest value that contains two parts of one variable."""
+    """The smallest value around two parts of a variable."""
     pairs = zip(*([step[0] for step in _STEP.finditer(name)] for name in (one, other)), strict=False)
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _whole(what: str) -> str:
-    """The variable, local value or argument that contains a part; other names are returned unchanged."""
+    """The variable, local value or argument around a part; other names are unchanged."""
     whole = _PART.match(what)
     return whole.group() if whole else what
 
 
 def is_part(name: str, source: str) -> bool:
-    """Whether a name is the name of a source, or of a part of that source."""
+    """Whether a name is a source or a part of it."""
     own = name.removeprefix("the text of ")
     return own == source or own.startswith((f"{source}.", f"{source}["))
 
@@ -629,7 +625,7 @@ def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, st
 
 
 class _Ways:
-    """For every name with a leaf, the next step towards the nearest leaf."""
+    """{name that has a leaf: next step towards the nearest leaf}."""
 
     def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
         self.leaves: dict[str, str] = {}
@@ -637,7 +633,7 @@ class _Ways:
             self.leaves[what] = kind
         self._next: dict[str, str] = {}
         self._depths: dict[str, int] = {}
-        """the number of steps to the nearest leaf"""
+        """{name: steps to its nearest leaf}"""
         self._guesses: set[str] = set()
         self.further: dict[str, list[str]] = {}
         backwards: dict[str, list[str]] = {}
@@ -673,12 +669,12 @@ class _Ways:
                     waiting.append(what)
 
     def is_guess(self, name: str) -> bool:
-        """Whether every chain of a name has a step that is only a candidate."""
+        """Whether every chain of a name has a candidate step."""
         return name in self._guesses
 
     def chain(self, name: str) -> list[str]:
-        """The steps from a change to its nearest root, including the root. For a replacement, or a replacement that
-        renews a value, the steps follow the causes that force it."""
+        """The steps from a change to its nearest root. For a replacement, and for a value that a replacement renews,
+        they follow the causes that force it."""
         steps = [name]
         while (at := steps[-1]) in self._next:
             after = self._next[at]
@@ -692,7 +688,7 @@ class _Ways:
         return steps[1:]
 
     def roots(self, name: str) -> list[str]:
-        """All leaves that lead to a name, beginning with the leaf of its chain; for a leaf, only the leaf itself."""
+        """All leaves that lead to a name, that of its chain first. A leaf leads only to itself."""
         nearest = self.chain(name)
         if not nearest and name not in self.leaves:
             return []
@@ -700,7 +696,7 @@ class _Ways:
         return [first, *sorted(self._leaves_behind(name) - {first})]
 
     def beside(self, name: str) -> set[str]:
-        """The further changed arguments of the created instances from which a name has its value."""
+        """Other changed arguments of created instances from which a name has its value."""
         seen, waiting = {name}, [name]
         values: set[str] = set()
         for at in waiting if self.besides else ():
@@ -711,8 +707,7 @@ class _Ways:
         return values
 
     def reader(self, name: str, file: str) -> str:
-        """The value whose expression reads a file, among the values that lead to a name; empty for leaves that are not
-        files."""
+        """The value whose expression reads a file, on the way to a name; "" for a leaf that is not a file."""
         if self.leaves[file] != "file":
             return ""
         seen, waiting = {name}, [name]
@@ -725,7 +720,7 @@ class _Ways:
         return ""
 
     def _leaves_behind(self, name: str) -> frozenset[str]:
-        """The leaves that lead to a name: joined from those of earlier names or, within a cycle, searched for."""
+        """The leaves that lead to a name, joined from earlier names or, in a cycle, found by a search."""
         stack = [(name, False)]
         open_ones: set[str] = set()
         while stack:
@@ -763,7 +758,7 @@ class _Ways:
 
 
 class FactLocations:
-    """The locations of the subjects of facts: the source of the first fact whose first column names the subject."""
+    """Locations of subjects: the source of the first fact with the subject in its first column."""
 
     _ASKING: Mapping[str, tuple[str, ...]] = {
         "replace_by_request": ("replace_requested",),
@@ -772,7 +767,7 @@ class FactLocations:
         "delete_because_no_resource_config": ("removal",),
         "delete_because_no_module": ("removal",),
     }
-    """the facts on which the decision about an action rests, by the leaf of the action"""
+    """{leaf of an action: the facts that decide about the action}"""
     _TELLING = ("root_variable", "read_file", "own_text", "named_value", "altered", "read_value", "unknown_value")
 
     def __init__(self, facts: FactBase) -> None:
@@ -780,7 +775,7 @@ class FactLocations:
         self._sources: dict[str, Any] = {}
         for predicate in sorted(
             facts.predicates, key=lambda predicate: predicate != "desired"
-        ):  # `desired` first: its source is the block itself
+        ):  # `desired` first: its source is the block
             rank = predicate in self._TELLING
             column = (
                 1
@@ -797,8 +792,7 @@ class FactLocations:
                         self._sources[row[column]] = source
 
     def of_leaf(self, what: str, kind: str, reader: str) -> Any:
-        """The place of a root cause: for a file the place where `reader` reads it, for an action the option that
-        requests it."""
+        """The place of a root cause: of a file where `reader` reads it, of an action the option that requests it."""
         if reader:
             return self._facts.source("refers_value", (reader, what))
         for predicate in self._ASKING.get(kind, ()):
@@ -808,5 +802,5 @@ class FactLocations:
         return self.of(what)
 
     def of(self, what: str) -> Any:
-        """The place of a subject; None if it is not known."""
+        """None if it is unknown."""
         return self._sources.get(what)

@@ -1,4 +1,4 @@
-"""Inputs of values that changed since the former world."""
+"""Inputs that changed since the former world."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ RESOURCES = ("instances", "object", "renewed")
 
 
 class ChangedInput(NamedTuple):
-    """An input that changed. It is a part of a root `variable`, a `file`, or the text of an expression (`local`,
-    `output`, `argument` of a module call or its default, `repetition`, `attribute`). For a resource it is its
-    `instances`, its `object`s, or the attributes that are `renewed` only because objects are replaced. `name`: the name
-    within its module."""
+    """A changed input. `kind`: `variable` (a part of a root variable), `file`, the text of an expression (`local`,
+    `output`, `argument` of a module call or its default, `repetition`, `attribute`), or for a resource its `instances`,
+    its `object`s, or attributes `renewed` only because objects are replaced. `name`: within its module."""
 
     kind: str
     module: ModulePath
@@ -32,7 +31,7 @@ ChangedInputs: TypeAlias = frozenset[ChangedInput]
 
 
 def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]:
-    """An input as a root cause: its name, kind and place."""
+    """An input as a root cause: (name, kind, place)."""
     if unit.kind == "variable":
         return place_name(f"var.{unit.name}", unit.path), "variable", None
     if unit.kind == "file":
@@ -72,8 +71,8 @@ def changed_resource(change: ResourceChange) -> ChangedInput:
 
 
 def unit_of(place: ValueLocation) -> ChangedInput | None:
-    """The input for the value at a place, or for the expression of that value; None if the value is not written in the
-    configuration."""
+    """The input for the value at a place, or for its expression; None if the configuration does not contain the
+    value."""
     path, name = place.module.config.path, place.name
     if place.kind == "var":
         return (
@@ -92,7 +91,7 @@ def unit_of(place: ValueLocation) -> ChangedInput | None:
 
 
 def covers(one: ChangedInput, other: ChangedInput) -> bool:
-    """Whether two inputs are equal, or one is part of the other."""
+    """Whether two inputs are equal, or one is a part of the other."""
     if one.kind == other.kind == "repetition":
         return one.module == other.module and (one.name.startswith(other.name) or other.name.startswith(one.name))
     if one[:3] != other[:3]:

@@ -1,4 +1,4 @@
-"""Root causes of a change that interventions confirm: if the cause is undone, the change is different."""
+"""Root causes that interventions confirm: with the cause undone, the change would be different."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Protocol
 from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, covers
 
 _INPUTS = ("variable", "text", "file")
-"""kinds of leaves that are inputs; other leaves are objects, or values that were read"""
+"""kinds of leaves that are inputs; others are objects, or values that were read"""
 
 
 class Steps(Protocol):
-    """Relations of rules/plan/because.dl. `further`: the next steps from each name; `leaves`: the final steps, with
-    their kinds; `forces`: the steps each of which would replace an instance; `besides`: the values by which a created
-    instance would change if it existed; `renewed`: the values that are unknown because their instance is replaced,
-    `perhaps_renewed`: values that may be unknown for this reason; `doubtful`: the values whose known causes may be
-    incomplete."""
+    """Relations of rules/plan/because.dl. `further`: next steps from each name. `leaves`: {final step: kind}. `forces`:
+    steps each of which would replace an instance. `besides`: values by which a created instance would change if it
+    existed. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`: values that may
+    be. `doubtful`: values whose known causes may be incomplete."""
 
     further: dict[str, list[str]]
     leaves: dict[str, str]
@@ -28,13 +27,12 @@ class Steps(Protocol):
     doubtful: set[str]
 
     def is_guess(self, name: str) -> bool:
-        """Whether the steps that lead to a name are only candidates."""
+        """Whether the steps to a name are only candidates."""
 
 
 class CheckedRoots:
-    """`checks`: the inputs that matter to the values of changes; `unit`: returns the input of a leaf; `owner`: returns
-    the resource of an instance; `instances`: the instances of a resource; `name_of`: returns the name of an input as a
-    leaf."""
+    """`checks`: the inputs that matter to the values of changes. `unit` returns the input of a leaf, `owner` the
+    resource of an instance, `instances` the instances of a resource, `name_of` the name of an input as a leaf."""
 
     def __init__(
         self,
@@ -50,10 +48,9 @@ class CheckedRoots:
         self._further, self._leaves = steps.further, steps.leaves
         self._known: dict[tuple[str, bool, bool], frozenset[str] | None] = {}
         self._met: dict[str, set[str]] = {}
-        """for each name, the values and instances on the way to its roots"""
+        """{name: values and instances on the way to its roots}"""
         self._met_besides: dict[str, set[str]] = {}
-        """further values and instances: those on the way to the roots of the values that others read from an
-        instance"""
+        """like `_met`, for the roots of values that others read from an instance"""
 
     def is_alone(self, name: str) -> bool:
         """Whether a change is its own root, because no step leads to it."""
@@ -61,25 +58,25 @@ class CheckedRoots:
         return name in self._leaves and not is_reached
 
     def roots(self, name: str) -> frozenset[str] | None:
-        """The confirmed roots of a change; None if they cannot all be confirmed."""
+        """The confirmed roots of a change; None if not all can be confirmed."""
         return self._behind(name, False, for_others=False)
 
     def of_value(self, value: str) -> Collection[str]:
-        """The confirmed roots of a value; empty if they cannot all be confirmed."""
+        """The confirmed roots of a value; empty if not all can be confirmed."""
         units = self._checks.get(value)
         return (self._behind_value(value, units) if units else None) or ()
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
-        """The confirmed roots of a change. `only_replaced`: return the roots that make it a replacement; `for_others`:
-        return the roots of the values that others read from it."""
+        """The confirmed roots of a change. `only_replaced`: only those that force its replacement. `for_others`: those
+        of values that others read from it."""
         key = name, only_replaced, for_others
         if key not in self._known:
-            self._known[key] = frozenset()  # in a cycle
+            self._known[key] = frozenset()  # for a cycle
             self._known[key] = self._roots(name, only_replaced, for_others)
         return self._known[key]
 
     def is_guess(self, name: str) -> bool:
-        """Whether the path to confirmed roots contains steps that are only candidates."""
+        """Whether the path to confirmed roots has candidate steps."""
         seen, waiting = {name}, [name]
         for at in waiting:
             besides = self._met_besides.get(at, set()) if at != name else set()
@@ -99,7 +96,7 @@ class CheckedRoots:
         return value in self._steps.perhaps_renewed or value in self._steps.doubtful
 
     def _roots(self, name: str, only_replaced: bool, for_others: bool) -> frozenset[str] | None:
-        if name in self._checks:  # an output has the role of a change and that of a value
+        if name in self._checks:  # an output is both a change and a value
             units = self._checks[name]
             known = self._behind_value(name, units) if units is not None else None
             return frozenset(known) if known is not None else None
@@ -121,7 +118,7 @@ class CheckedRoots:
                     met.setdefault(name, set()).add(step)
                     is_checked = True
                 elif self._owner(step) is not None:
-                    # the path does not lead through an untested value, unless the provider decides that value
+                    # the path does not go through an untested value, unless the provider decides that value
                     is_own = at != name and self._object_of(at) == self._owner(step)
                     behind = self._behind(step, is_own and at in self._steps.renewed) if at == name or is_own else None
                     met.setdefault(name, set()).update((step, *([at] if self._is_noted(at) else [])))
@@ -137,7 +134,7 @@ class CheckedRoots:
         return frozenset(roots) if is_checked else None
 
     def _behind_value(self, value: str, units: ChangedInputs) -> set[str] | None:
-        """The roots of a value: the leaves whose inputs matter, and the roots of the objects that matter."""
+        """The roots of a value: leaves whose inputs matter, and the roots of objects that matter."""
         if not units and value in self._leaves:
             return {value}
         roots: set[str] = set()
@@ -151,7 +148,7 @@ class CheckedRoots:
             if of_value is None:
                 return None
             through.add(at)
-            # a value that is newly configured hides from other values a change made outside planner
+            # a newly configured value hides a change made outside planner from other values
             roots |= of_value - ({at} if inner and self._leaves.get(at) == "drift" else set())
         for leaf in leaves:
             unit = self._unit(leaf)
@@ -180,12 +177,11 @@ class CheckedRoots:
             if unit.kind == "object" and not self._instances.get(unit) and not _is_among(unit, steps):
                 if not unit.name.startswith("data."):
                     return None
-                missing.add(unit)  # a data source, which was read
+                missing.add(unit)  # a data source that was read
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
     def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:
-        """The names of the keys of a variable that matter, if the leaf also covers other keys; otherwise the name of
-        the leaf."""
+        """The keys of a variable that matter, if the leaf also covers others; otherwise the leaf."""
         if unit is None or unit.kind != "variable" or not fitting:
             return {leaf}
         deeper = [one.path[len(unit.path) :] for one in fitting]
@@ -194,8 +190,7 @@ class CheckedRoots:
         return {self._name_of(one, value) for one in fitting}
 
     def _leaf_or_name(self, unit: ChangedInput, value: str) -> str:
-        """The name that an input has as a root: the name of the leaf from which the value comes, if there is exactly
-        one."""
+        """The name of an input as a root: of the value's own leaf if there is exactly one."""
         seen, waiting = {value}, [value]
         while waiting:
             for step in self._further.get(waiting.pop(), ()):
@@ -204,13 +199,13 @@ class CheckedRoots:
                     waiting.append(step)
         leaves = [leaf for leaf in seen if self._leaves.get(leaf) in _INPUTS]
         if unit.kind not in ("variable", "file", "repetition"):
-            return self._name_of(unit, value)  # the leaf may be another part of the same expression
+            return self._name_of(unit, value)  # the leaf may be another part of the expression
         known = [leaf for leaf in leaves if (of := self._unit(leaf)) is not None and covers(of, unit)]
         return known[0] if len(known) == 1 else self._name_of(unit, value)
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
-        """The nearest leaves that lead to a value; the nearest instances, each with whether only its replacement
-        counts; the known values of these instances; and all steps on the way. The search does not go beyond these."""
+        """The nearest leaves of a value; the nearest instances, each with whether only its replacement counts; the
+        known values of these instances; and all steps on the way. The search goes no further."""
         leaves, values, seen = set(), set(), {value}
         objects: dict[str, bool] = {}
         waiting = deque([value])
@@ -237,14 +232,13 @@ class CheckedRoots:
         return _is_met(self._owner(instance), units)
 
     def _object_of(self, value: str) -> ChangedInput | None:
-        """The change of the instance that has a value, as an input of other values."""
+        """The change of the instance around a value, as an input of other values."""
         owners = (self._owner(whole) for whole in wholes(value) if whole != value)
         return next((owner for owner in owners if owner is not None), None)
 
     def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
-        """The paths into a change through tested values. A path begins at a part of the change (one that forces the
-        replacement, or one that only differs), and its steps lead to each changed object or root that matters to that
-        part."""
+        """The paths into a change through tested values. A path begins at a part of the change (`is_forced`: one that
+        forces the replacement), and leads to each changed object or root that matters to that part."""
         inside = (f"{name}.", f"{name}[")
         forced = self._steps.forces.get(name, ())
         others = [part for part in self._further.get(name, ()) if part not in forced]
@@ -258,7 +252,7 @@ class CheckedRoots:
                 yield [part]
 
     def behind_way(self, value: str, instance: str) -> Collection[str] | None:
-        """The confirmed roots of those values of an object that a path uses; None if they cannot all be confirmed."""
+        """The confirmed roots of the object's values on a path; None if not all can be confirmed."""
         units = self._checks.get(value)
         return self._behind_value(value, units) if units else self._behind(instance, value in self._steps.renewed)
 
@@ -278,9 +272,8 @@ class CheckedRoots:
                     waiting.append(step)
 
     def path(self, name: str, roots: Collection[str], unknown: Collection[str] = ()) -> list[str]:
-        """The steps from a change to the nearest of its roots, including the root; empty if no chain leads there. A
-        chain through causes that force replacements is preferred. `unknown`: the values whose being unknown the chain
-        should explain."""
+        """The steps from a change to the nearest of these roots, preferably through causes that force replacements;
+        empty if no chain leads there. `unknown`: values whose being unknown the chain should explain."""
         steps = self._path(name, roots, True, unknown) if unknown else []
         return steps or self._path(name, roots, True, ()) or self._path(name, roots, False, ())
 
@@ -304,12 +297,12 @@ class CheckedRoots:
 
 
 def wholes(name: str) -> Iterator[str]:
-    """A name and the names of all values around it: `a.b[0]`, `a.b`, `a`."""
+    """A name and the values around it: `a.b[0]`, `a.b`, `a`."""
     return (name[:at] for at in range(len(name), 0, -1) if at == len(name) or name[at] in ".[")
 
 
 def _steps_to(end: str, before: Mapping[str, str]) -> list[str]:
-    """The steps that lead from the start of a search to `end`; `before` has the predecessor of each step."""
+    """The steps from the start of a search to `end`. `before`: {step: previous step}."""
     steps = [end]
     while before[steps[-1]]:
         steps.append(before[steps[-1]])
@@ -322,10 +315,10 @@ def _is_met(owner: ChangedInput | None, units: ChangedInputs) -> bool:
 
 
 def _is_among(unit: ChangedInput, names: Collection[str]) -> bool:
-    """Whether one of the names belongs to an object of a resource, or to a value in one."""
+    """Whether a name belongs to an object of the resource or to a value in it."""
     return any(f".{unit.name}{end}" in f".{name}." for name in names for end in ".[")
 
 
 def _as_object(unit: ChangedInput) -> ChangedInput:
-    """The input for an object, from the input for values that are renewed because the object is replaced."""
+    """The input for an object, also for values that its replacement renews."""
     return unit._replace(kind="object") if unit.kind == "renewed" else unit

@@ -1,4 +1,4 @@
-"""The instances that resources declare by their repetition, in the current and in the former world."""
+"""The instances that resources declare by count or for_each, in the current and in the former world."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ Keys = Collection[InstanceKey]
 
 
 class DeclaredInstances:
-    """The instances that resource blocks declare, in the plan and in the former world. `places`: the places of the
-    plan."""
+    """`places`: of the plan."""
 
     def __init__(self, places: LocationLookup, former: FormerWorld) -> None:
         self._places, self._former = places, former
@@ -34,8 +33,8 @@ class DeclaredInstances:
         self._all_new: dict[tuple[ModulePath, str], bool] = {}
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
-        """The change of an instance as an input of other values: it is a new object if a declared object was lost from
-        the state or no longer exists."""
+        """The change of an instance as an input of other values; `object` if a declared object was lost from the state
+        or no longer exists."""
         unit = changed_resource(change)
         if unit.kind != "instances" or change.deposed:
             return unit
@@ -43,28 +42,27 @@ class DeclaredInstances:
         return unit._replace(kind="object") if is_kept else unit
 
     def inputs_of(self, change: ResourceChange) -> Iterator[ChangedInput]:
-        """The change of an instance as an input of other values, and the values that its replacement renews."""
+        """The change of an instance as an input, and the values that its replacement renews."""
         unit = self.input_of(change)
         yield unit
         if unit.kind == "object" and renewed_attributes(change):
             yield unit._replace(kind="renewed")
 
     def are_by_key(self, path: ModulePath, name: str) -> bool:
-        """Whether the existing instances of a resource are those that its repetition declares, in both worlds;
-        instances that the state lost are not counted. If the block exists in only one world, only that world is
-        checked."""
+        """Whether the existing instances are those that the repetition declares, in each world that has the block.
+        Instances lost from the state are ignored."""
         if (path, name) not in self._by_key:
             instances = self._places.context.instances(path)
             self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)
         return self._by_key[path, name]
 
     def have_other_keys(self, path: ModulePath, name: str) -> bool:
-        """Whether the repetition of a resource has different keys than in the former world."""
+        """Whether the repetition has other keys than in the former world."""
         known = (self._keys(module, name) for module in self._places.context.instances(path))
         return any(keys is not None and set(keys[0]) != set(keys[1]) for keys in known)
 
     def is_in_both(self, module: ModuleInstance, name: str) -> bool:
-        """Whether both worlds have the block of a resource."""
+        """Whether both worlds have the block."""
         was = self._former.declaration(module, name)
         return was is not None and name in module.config.resources
 
@@ -92,8 +90,7 @@ class DeclaredInstances:
             return False
 
     def _keys(self, module: ModuleInstance, name: str) -> tuple[Keys, Keys] | None:
-        """The former and the current keys of a block; None if the block does not exist in one of the worlds, or if they
-        are not known."""
+        """(former keys, current keys); None if a world lacks the block or the keys are unknown."""
         if (module.text, name) not in self._known:
             self._known[module.text, name] = self._expand(module, name)
         return self._known[module.text, name]
@@ -112,7 +109,7 @@ class DeclaredInstances:
             return None
 
     def is_kept(self, module: ModuleAddress, name: str, key: InstanceKey) -> bool:
-        """Whether an instance was declared in the former world and is declared now."""
+        """Whether an instance was declared in the former world and still is."""
         now = self._places.context.module(module)
         keys = self._keys(now, name) if now is not None else None
         return keys is not None and all(key in some for some in keys)
@@ -128,7 +125,7 @@ class DeclaredInstances:
         return {name: Unknown(of.attributes[name]) if v.__class__ is Null else v for name, v in given.items()}
 
     def are_all_new(self, path: ModulePath, name: str) -> bool:
-        """Whether a resource has lost all its former instances because its keys, or the keys of its module, are new."""
+        """Whether a resource lost all former instances because its keys, or those of its module, are new."""
         if (path, name) not in self._all_new:
             self._all_new[path, name] = self._have_new_keys(path, name)
         return self._all_new[path, name]
@@ -154,8 +151,8 @@ class DeclaredInstances:
         return bool(was) and not now & was
 
     def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """A substitute for an object that the state lost: it has the former configured values, and unique strings for
-        the others."""
+        """A substitute for an object that the state lost: the former configured values, and unique strings for
+        others."""
         places, known = self._former.places, {}
         for name, of in module.context.schemas.object_type(module.config, decl).attributes.items():
             with view(self._former.tree):
@@ -168,7 +165,7 @@ class DeclaredInstances:
 
 
 def renewed_attributes(change: ResourceChange) -> Collection[str]:
-    """The attributes of a replaced object that are unknown because of its replacement; empty if that is uncertain."""
+    """Attributes of a replaced object that are unknown because of its replacement; empty if that is uncertain."""
     known: dict[str, set[str]] = {}
     for row in change.facts:
         known.setdefault(row[0], set()).update(row[2:])

@@ -1,5 +1,4 @@
-"""Whether another version of a text has the same expression at the same position. Layout, comments and parentheses are
-ignored."""
+"""Compares expressions of two versions of a text by position; layout, comments and parentheses are ignored."""
 
 from __future__ import annotations
 
@@ -12,19 +11,19 @@ _POSITIONS = frozenset(
     ("name_end", "root_end", "open", "close", "bracket", "marker_start", "marker_end", "open_end", "close_start")
 )
 _FIELDS: dict[type, tuple[str, ...]] = {}
-"""the parts of a node, without its positions"""
+"""{class of nodes: its fields without positions}"""
 
 
 class _Keys(dict[int, int]):
-    """The keys of expressions, by the identity of the expression. `former`: returns the former form of a reference."""
+    """{id of an expression: key}. `former` returns the former form of a reference."""
 
     former: Callable[[Traversal], Traversal] | None = None
 
 
 def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] | None = None) -> dict[int, int]:
-    """Keys of an expression and of all expressions in it, by their identities. Equal expressions at equal positions in
-    the whole have equal keys. Empty if the expression is nested too deeply. They are hashes, valid only in this
-    process. `former`: returns the former form of a reference, which is then compared."""
+    """{id of an expression: key} for the expression and all in it. Equal keys mean equal expressions at equal
+    positions; they are hashes, valid in this process. Empty if the expression is nested too deeply. `former` returns
+    the former form of a reference, which is compared instead."""
     keys = _Keys()
     keys.former = former
     try:
@@ -56,7 +55,6 @@ def _key(node: Any, path: tuple[Any, ...], keys: _Keys) -> int:
 
 
 def parts_of(kind: type) -> tuple[str, ...]:
-    """The fields of a kind of node, except its positions."""
     fields = _FIELDS.get(kind)
     if fields is None:
         fields = _FIELDS[kind] = tuple(f for f in kind.__slots__ if f not in _POSITIONS)  # type: ignore[attr-defined]
@@ -79,7 +77,7 @@ def _part(value: Any, path: tuple[Any, ...], keys: _Keys) -> Any:
 
 
 def item_name(item: SyntaxNode, at: int) -> Any:
-    """The name of an item in an object or list: its key if that is a literal, otherwise its number."""
+    """The key of an item if that is a literal, otherwise its index."""
     if item.__class__ is ObjectItem and item.key.__class__ is Literal:
         return repr(item.key.value)
     return at

@@ -1,8 +1,8 @@
-"""Fixes that remove an unknown value, a denial or a change: the smallest sets of places to edit.
+"""Fixes that avoid an unknown value, a denial or a change: the smallest sets of places to edit.
 
-Sets for unknown values and denials are found by repeated derivation (planner.logic.graph.fixes). For a change, the sets
-consist of its root causes according to rules/plan/because.dl: all certain causes together, or one of the candidates.
-Planning again checks them."""
+For unknown values and denials, sets are found by repeated derivation (planner.logic.graph.fixes). For a change, they
+consist of its root causes (rules/plan/because.dl): all certain causes together, or one of the candidates. Planning
+again checks them."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
 
 
 class _Unknown:
-    """Derivations of the fact that a value is unknown. The value becomes known if all causes of its being unknown are
-    removed."""
+    """Derivations of the fact that a value is unknown, which holds as long as one of its causes remains."""
 
     def __init__(self, base: FactBase, goal: str) -> None:
         self.base, self.goal = base, goal
@@ -95,7 +94,7 @@ class _Unknown:
         return set(self._places(proof)) if proof is not None else None
 
     def _is_known(self, value: str, unknown: set[Any], gone: Mapping[str, set[Row]]) -> bool:
-        """Whether a value was unknown because of certain causes, and all of these are removed."""
+        """Whether a value was unknown only because of causes that are removed."""
         held = self.supports.get(value, {})
         was = [
             (p, row)
@@ -117,7 +116,7 @@ class _Unknown:
         waiting = [proof]
         while waiting:
             at = waiting.pop()
-            if at.predicate == "explained":  # the cause of the object's action is explained by another command
+            if at.predicate == "explained":  # another command explains the cause of the action
                 continue
             if at.rule is None and at.row:
                 place = self.supports.get(str(at.row[0]), {}).get((at.predicate, at.row))
@@ -130,7 +129,7 @@ _OWNER = re.compile(r"(?:module\.[^.\[]+(?:\[[^\]]*\])?\.)*(?:data\.)?[^.\[]+\.[
 
 
 def _owner(value: Any) -> str:
-    """The object that has a value: `terraform_data.web` for `terraform_data.web[0].input.size`."""
+    """Example: `terraform_data.web` for `terraform_data.web[0].input.size`."""
     told = _OWNER.match(str(value))
     return told[0] if told else str(value)
 
@@ -139,7 +138,7 @@ def _owner(value: Any) -> str:
 
 
 def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> Fixes:
-    """Fixes after which a policy has no finding about an object: values to change, or to set."""
+    """Fixes that avoid a finding: values to change or to set."""
     search = _Denial(finding, plain, Culprits(plain, explainer))
     stuck = "It does not depend on a value of the plan."
     smallest = smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts)))
@@ -151,8 +150,8 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
 
 
 class _Denial:
-    """Derivations of a finding with one code and address, whatever its message is. Values that are removed are absent;
-    values that were missing have an arbitrary value."""
+    """Derivations of a finding by code and address, whatever its message. Removed values are absent; values that were
+    missing become arbitrary."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits
@@ -189,7 +188,7 @@ class _Denial:
         return FixLocation("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
 
     def with_former_values(self, places: tuple[FixLocation, ...]) -> tuple[FixLocation, ...]:
-        """The places to edit, each with the value in the state if the finding does not hold with that value."""
+        """The places with the values in the state, if these avoid the finding."""
         culprits = {place: sorted(self.of_place[place], key=lambda c: c.what) for place in places}
         changed = [culprit for place in places for culprit in culprits[place]]
         if any(c.is_missing or c.is_action or c.is_secret for c in changed):
@@ -213,7 +212,7 @@ class _Denial:
         return evolve(place, text=f"set {place.key}{back} to {text}{copied}")
 
     def _former(self, address: str) -> dict[tuple[str, str], Any]:
-        """The non-sensitive values of an object in the state, in the form that policies read, by address and path."""
+        """{(address, path): value} of an object in the state, as policies read it, without sensitive values."""
         rows = ValueRows(structure=False)
         for change in self.culprits.explainer.plan.changes:
             if change_name(change) == address:
@@ -226,8 +225,8 @@ class _Denial:
 
 @frozen
 class Cause:
-    """A root cause of a change, as a place to edit, with its former value if that is known: an expression for a
-    variable; True for an option that was not set before."""
+    """A root cause as a place to edit, with its former value if that is known: an expression for a variable, True for
+    an option that was not set."""
 
     root: Root
     place: FixLocation
@@ -235,7 +234,7 @@ class Cause:
 
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
-    """Sets of causes to remove: first single options, then all certain causes together, or each candidate by itself."""
+    """Sets of causes to remove: options first, then all certain causes together, or each candidate."""
     known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))
@@ -266,7 +265,7 @@ _INSTRUCTIONS = {
     "create": "remove {what} from the configuration",
     "everything": "plan without -destroy",
 }
-"""instructions for removing a root cause, by its kind"""
+"""instructions to remove a root cause, by kind"""
 _LAST_KEY = re.compile(r'(.+?)(?:\.([\w-]+)|\[("(?:[^"\\]|\\.)*"|[0-9]+)\])')
 
 

@@ -1,4 +1,4 @@
-"""Former names of objects that were moved since they were last applied."""
+"""Former names of objects that were moved since the last apply."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from planner.logic.model.plan import ResourceChange
 
 
 def former_addresses(changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> dict[str, str]:
-    """The former addresses of a plan's moved instances, by current address. `recorded`: the former addresses of objects
-    that were moved earlier."""
+    """{current address: former address} of moved instances. `recorded`: of objects moved earlier."""
     present = {c.previous_address: c.address for c in changes if not c.deposed and c.previous_address}
     pairs = {present.get(address, address): was for address, was in recorded.items()}
     return {now: was for was, now in present.items() if was not in recorded} | pairs
@@ -29,16 +28,15 @@ def former_addresses(changes: Iterable[ResourceChange], recorded: Mapping[str, s
 
 @frozen(eq=False)
 class FormerNames:
-    """The former addresses of instances, resources (without a key) and module instances, by current address."""
+    """{current address: former address} of instances, resources (without a key) and module instances."""
 
     _names: dict[str, str] = field(factory=dict)
     _paths: dict[ModulePath, ModulePath] = field(factory=dict)
-    """the former paths of modules, without instance keys"""
+    """{module path: former path}, without instance keys"""
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:
-        """The former names of a plan's moved objects. `recorded`: the former names of objects that were moved
-        earlier."""
+        """`recorded`: {current address: former address} of objects moved earlier."""
         names: dict[str, str] = {}
         paths: dict[ModulePath, ModulePath] = {}
         for address, former in former_addresses(changes, recorded).items():
@@ -54,20 +52,16 @@ class FormerNames:
 
     @property
     def has_any(self) -> bool:
-        """Whether anything was moved."""
         return bool(self._names)
 
     def path(self, path: ModulePath) -> ModulePath:
-        """The former path of a module."""
         known = next((n for n in range(len(path), 0, -1) if path[:n] in self._paths), 0)
         return (*self._paths[path[:known]], *path[known:]) if known else path
 
     def is_former(self, address: str) -> bool:
-        """Whether an object was moved away from an address."""
         return address in self._names.values()
 
     def module(self, address: str) -> ModuleAddress:
-        """The former address of a module instance."""
         here = parse_module(address)
         if not self._names:
             return here
@@ -83,8 +77,7 @@ class FormerNames:
         return here
 
     def reference(self, module: str, node: Traversal) -> Traversal:
-        """A reference in a module instance, with the former name of the resource or module call; unchanged if it was
-        not moved."""
+        """The reference with the former name of a moved resource or module call."""
         ref = parse_reference(node) if self._names else None
         if not isinstance(ref, Ref):
             return node
@@ -105,7 +98,7 @@ class FormerNames:
         return Traversal(words[0], node.root_end, steps, node.start, node.end)
 
     def resource(self, module: str, name: str, key: InstanceKey) -> tuple[ModuleAddress, str, InstanceKey]:
-        """The former module instance, name (`type.name`) and key of an instance; without a key, of a resource."""
+        """The former (module instance, `type.name`, key) of an instance or, without a key, of a resource."""
         if not self._names:
             return parse_module(module), name, key
         here = join(module, name)

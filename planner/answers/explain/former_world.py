@@ -1,6 +1,6 @@
-"""The former world: the configuration, variables and files with which a plan is compared, evaluated by the same engine
-over the objects in the state. It comes from the record of the last apply next to the state, or from a former commit in
-git. Values that are missing there (sensitive values, files of which only a digest is on record) are unknown."""
+"""The former world: the configuration, variables and files that a plan is compared with, evaluated by the same engine
+over the objects in the state. It comes from the record of the last apply, or from a git commit. Values that these lack
+(sensitive values, files with only a digest) are unknown."""
 
 from __future__ import annotations
 
@@ -43,36 +43,35 @@ Status = Literal["same", "other", "unknown"]
 
 
 class FormerWorldsOf(Protocol):
-    """The former world with which each change of a plan is compared."""
+    """The former world of each change."""
 
     origin: str
-    """`record`, or a revision; empty if nothing is known"""
+    """`record`, or a revision; "" without a former world"""
     notes: list[str]
     """remarks about missing parts of the former worlds"""
     assumes: bool
-    """whether values that are not on record count as unchanged"""
+    """whether unrecorded values count as unchanged"""
 
     def doubt(self) -> None:
-        """Treat these values as unknown from now on."""
+        """From now on, treat these values as unknown."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world with which a change is compared; None if nothing is known of it. Without a change, the
-        latest former world."""
+        """The former world of a change; None if nothing is known. Without a change, the latest one."""
 
 
 class FormerWorld:
-    """Compares the places of a plan with their former values. `names`: the names of moved objects; `tree`: the former
-    files; `providers`: the former provider versions by source address; `lost`: the modules without a former version;
-    `later`: the attributes whose former values are unknown ("": all of them), by former address."""
+    """Compares places of a plan with their former values. `names`: of moved objects. `tree`: the former files.
+    `providers`: {source address: former version}. `lost`: modules without a former version. `later`: {former address:
+    attributes with unknown former values}; "" means all."""
 
     is_whole = False
     """whether the last apply applied everything that was declared"""
     has_entries = False
-    """whether the record lists the objects that were in the state after the last apply"""
+    """whether the record lists the objects in the state after the last apply"""
     destroyed: Collection[str] = ()
-    """the instances that a later apply destroyed"""
+    """instances that a later apply destroyed"""
     created: Collection[str] = ()
-    """the former addresses of resources whose instances a later apply created"""
+    """former addresses of resources whose instances a later apply created"""
 
     def __init__(
         self,
@@ -86,7 +85,7 @@ class FormerWorld:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.lost, self.later = lost, later
         self.entry: Callable[[str], Status] = lambda _: "unknown"
-        """reports whether the state still has an instance as the apply left it"""
+        """returns whether an instance in the state is as the apply left it"""
         self.places = LocationLookup(context)
         self._unknown: dict[str, ModuleInstance] = {}
         self._texts: dict[ValueLocation, GivenExpression | None] = {}
@@ -94,8 +93,8 @@ class FormerWorld:
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
-        """The former place of a value; None if its module instance did not exist. If `exists` is false, it is None only
-        if the module had no instance at all."""
+        """The former place of a value; None if its module instance did not exist or, if `exists` is false, if the
+        module had no instance at all."""
         name, key = place.name, place.key
         if place.kind in ("resource", "resources", "each"):
             address, name, key = self.names.resource(place.module.text, name, key)
@@ -103,13 +102,13 @@ class FormerWorld:
             address = self.names.module(place.module.text)
             if place.kind in ("call", "each_call"):
                 name = self.names.path((*place.module.config.path, name))[-1]
-        with view(self.tree):  # the keys of calls may depend on files
+        with view(self.tree):  # keys of calls may depend on files
             module = self._module(address, exists)
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
-        """A module instance. Its repetition is unknown if the keys of its call are unknown, or if `exists` is false and
-        the instance did not exist."""
+        """A module instance. Its repetition is unknown if the keys of its call are unknown, or if it did not exist and
+        `exists` is false."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:
@@ -127,7 +126,7 @@ class FormerWorld:
         return here
 
     def value(self, place: ValueLocation) -> tuple[Value, bool]:
-        """The former value at a place of the plan (None: there was no value), and whether it is known."""
+        """The former value at a place of the plan (None: there was none), and whether it is known."""
         with view(self.tree):
             was = self.place(place)
             if was is None:
@@ -140,7 +139,7 @@ class FormerWorld:
         return parts[0][1], is_wholly_known(parts[0][1])
 
     def lacks(self, module: ModuleInstance) -> bool:
-        """Whether there is no former version of a module, or of a module that contains it."""
+        """Whether the module, or one around it, has no former version."""
         path = self.names.module(module.text).path
         return any(path[: len(lost)] == lost for lost in self.lost)
 
@@ -150,8 +149,8 @@ class FormerWorld:
         return join(str(address), former_name) in self.created
 
     def is_later(self, module: ModuleInstance, name: str, attribute: str = "") -> bool:
-        """Whether later applies changed the objects of a resource, or one of its attributes, so that the former value
-        is not known."""
+        """Whether later applies changed the objects of a resource, or this attribute, so that the former value is
+        unknown."""
         address, former_name, _ = self.names.resource(module.text, name, None)
         instances = self.later.get(join(str(address), former_name), {}).values()
         return any(not attribute or attribute in names or "" in names for names in instances)
@@ -163,11 +162,10 @@ class FormerWorld:
             return []
 
     def _declares(self, place: ValueLocation) -> bool:
-        """Whether the former world declared the object of the value."""
         return self.places.declaration(place) is not None
 
     def status(self, place: ValueLocation, value: Value) -> Status:
-        """Whether the value at a place is unchanged. A value of None means that there is no value."""
+        """Whether the value at a place is unchanged; None means that there is no value."""
         was, is_known = self.value(place)
         if not is_known:
             return "unknown"
@@ -176,8 +174,8 @@ class FormerWorld:
         return "same" if same_parts(was, value) else "other"
 
     def is_applied(self, place: ValueLocation, state: Value) -> Status:
-        """Whether the value at a place in the state is the result of the former expression. A value of None means that
-        there is no value. If it is not, the state was changed in another way, or the expression was never applied."""
+        """Whether the value in the state (None: no value) results from the former expression. If not, it was changed in
+        another way, or the expression was never applied."""
         given = self.text(place)
         if given is None or state is None:
             return "same"
@@ -192,7 +190,7 @@ class FormerWorld:
         return "same" if same_parts(was, state) else "other"
 
     def ignores(self, place: ValueLocation) -> bool:
-        """Whether the former configuration ignored changes at a place of an object (ignore_changes)."""
+        """Whether the former configuration ignored changes at a place (ignore_changes)."""
         was = self.place(place)
         decl = was.module.config.resources.get(was.name) if was is not None else None
         ignores = decl.lifecycle.ignore_changes if decl is not None else ()
@@ -205,7 +203,7 @@ class FormerWorld:
         return any(keys[: len(path)] == path[: len(keys)] for path in paths)
 
     def text(self, place: ValueLocation) -> GivenExpression | None:
-        """The former expression that set the value at a place; None if there was none."""
+        """The former expression of the value at a place; None if there was none."""
         if place not in self._texts:
             with view(self.tree):
                 was = self.place(place, exists=False)
@@ -215,7 +213,7 @@ class FormerWorld:
         return self._texts[place]
 
     def is_lost(self, place: ValueLocation) -> bool:
-        """Whether the value at a place is not on record, or a part of its expression is not."""
+        """Whether the value at a place, or a part of its expression, is not recorded."""
         attribute = str(place.path[0][1]) if place.kind == "resource" and place.path else ""
         if place.kind in ("resource", "resources") and self.is_later(place.module, place.name, attribute):
             return True
@@ -225,14 +223,14 @@ class FormerWorld:
         return was is not None and any(map(is_unrecorded, self.mentions(was.node)[0]))
 
     def mentions(self, node: Expression) -> tuple[list[Traversal | Variable], list[Call]]:
-        """The references and function calls in an expression, in the current or the former world."""
+        """The references and calls in an expression of either world."""
         known = self._mentioned.get(id(node))
         if known is None:
             known = self._mentioned[id(node)] = (node, (variables(node), function_calls(node)))
         return known[1]
 
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
-        """Whether an expression is unchanged at its current position within the whole expression of a place."""
+        """Whether an expression is unchanged at its position in the whole expression of a place."""
         was = self.text(place)
         if was is None:
             return "unknown" if self.lacks(place.module) else "other"
@@ -245,7 +243,7 @@ class FormerWorld:
         return "unknown" if self.is_lost(place) else "other"
 
     def _expressions(self, whole: Expression, module: str | None = None) -> dict[int, int]:
-        """The keys of a former expression; or of a current expression of a module, with its references in their former
+        """The keys of a former expression; or, with a module, of a current expression whose references are in former
         form."""
         known = self._keys.get((id(whole), module))
         if known is None:
@@ -254,14 +252,14 @@ class FormerWorld:
         return known[1]
 
     def is_same_text(self, module: ModuleInstance, now: Expression, was: Expression) -> bool:
-        """Whether an expression in a module is unchanged, except for its layout and the names of moved objects."""
+        """Whether an expression is unchanged, except for layout and names of moved objects."""
         keys, before = self._expressions(now, module.text), self._expressions(was)
         return now is was or (bool(keys) and keys[id(now)] == before.get(id(was)))
 
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
-        """The outermost module around a place that was not called in the former world; None if all were called."""
+        """The outermost module around a place that was not called in the former world; None if all were."""
         outer = self.new_call(module.parent) if module.parent is not None else None
-        # if a moved module has a new key, only its path has a former name
+        # of a moved module with a new key, only the path has a former name
         paths = (self.names.module(module.text).path, self.names.path(module.config.path))
         if self.lacks(module) or any(self.context.config.root.descendant(was) is not None for was in paths):
             return outer
@@ -274,7 +272,7 @@ class FormerWorld:
         return was.resources.get(former_name) if was is not None else None
 
     def declares(self, address: str) -> bool:
-        """Whether the former configuration had an instance with this former address."""
+        """Whether the former configuration had an instance at this former address."""
         of = parse_resource_instance(address)
         with view(self.tree):
             module = self.context.module(of.module)
@@ -299,13 +297,12 @@ class FormerWorld:
                 return False
 
     def is_new(self, place: ValueLocation) -> bool:
-        """Whether the object or call at a place was not declared in the former world."""
+        """Whether the object or call at a place is newly declared."""
         was = self.place(place.whole)
         return not self.lacks(place.module) and (was is None or not self._declares(was))
 
     def instances(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
-        """The keys of the instances of a former block; None if the block was not declared, or if the keys are not
-        known."""
+        """The instance keys of a former block; None if it was not declared or the keys are unknown."""
         with view(self.tree):
             was = self.place(at.place.whole)
             if was is None or not self._declares(was):
@@ -316,8 +313,8 @@ class FormerWorld:
                 return None
 
     def files(self, evaluate: Callable[[], object]) -> dict[str, Status]:
-        """The files that an evaluation reads, with the current or with the former files, and the files that match its
-        patterns in either world. Each file has a flag: whether it is unchanged."""
+        """The files that an evaluation reads in either world, and those that match its patterns, each with whether it
+        is unchanged."""
         with files_used() as now:
             evaluate()
         was = self.files_used(evaluate)
@@ -326,7 +323,7 @@ class FormerWorld:
         return statuses
 
     def files_used(self, evaluate: Callable[[], object]) -> FilesUsed:
-        """The files that an evaluation reads when it runs with the former files."""
+        """The files that an evaluation reads in the former world."""
         with view(self.tree), files_used() as used:
             evaluate()
         return used
@@ -344,7 +341,7 @@ class FormerWorld:
 
 
 def _content(path: str) -> bytes | None:
-    """None for a file that cannot be read. Raises UnrecordedError."""
+    """None if the file cannot be read. Raises UnrecordedError."""
     try:
         return read_whole(path)
     except UnrecordedError:

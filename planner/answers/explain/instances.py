@@ -1,4 +1,4 @@
-"""The instances of a plan as facts for queries: the predicates of rules/graph/instances.dl."""
+"""The instances of a plan as facts for queries (rules/graph/instances.dl)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _FILES = ("graph/instances.dl", "graph/own_references.dl", "graph/selected_insta
 
 
 def is_about_instances(predicate: Predicate) -> bool:
-    """Whether a relation describes instances that are known only after a walk of the plan."""
+    """Whether a relation describes instances, which only a walk of the plan determines."""
     return predicate.span.filename in _FILES and predicate.name != "mentions_itself"
 
 
 def with_instances(facts: FactBase, context: EvaluationContext, state: State) -> FactBase:
-    """The facts, completed by facts about all instances: those of the configuration, as far as the planned values in
-    `context` determine them, and those in the state."""
+    """The facts with those about all instances, in the configuration (as far as planned values determine them) and in
+    the state."""
     builder = FactBuilder(facts)
     declared: set[str] = set()
     for module in context.all_instances():

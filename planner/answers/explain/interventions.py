@@ -1,9 +1,8 @@
-"""Interventions: evaluate the value that would result if only some of the inputs that changed since the former world
-had changed. An input matters if there is a combination of other inputs with which the value differs depending on this
-input. For an unknown value, an input matters if it makes any difference. For a new value, an input matters if the value
-does not exist without it. The engine itself evaluates the value with subsets of the changes. So `length(var.names)`
-does not depend on a name that was replaced by another; `c ? a : b` depends on `b` only if c selects it; and a cause is
-found even if another cause hides it."""
+"""Interventions: evaluates the value that would result if only some of the changed inputs had changed. An input matters
+if, with some combination of other inputs, the value depends on it; for an unknown value, if it makes any difference;
+for a new value, if the value does not exist without it. The engine itself evaluates the value with subsets of the
+changes. So `length(var.names)` does not depend on a name that was replaced by another, `c ? a : b` depends on `b` only
+if c selects it, and a cause is found even if another one hides it."""
 
 from __future__ import annotations
 
@@ -40,27 +39,26 @@ from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
-"""the number of inputs up to which all subsets are tried; if there are more, only the smallest and largest subsets and
-pairs"""
+"""number of inputs up to which all subsets are tried; beyond, only the smallest and largest subsets and pairs"""
 MOST_UNITS = 24
 _REPETITION = ("count", "for_each", "enabled")
 
 
 _UNKNOWN = "unknown"
-"""the kind of an input whose former value is not on record, so that it keeps its current value"""
+"""kind of an input whose former value is not recorded, so that it keeps its current value"""
 _NOTHING = object()
-"""the outcome if there is no value at a place"""
+"""outcome: there is no value"""
 _INVALID = object()
-"""the outcome if a mixture of old and new inputs is not a valid configuration"""
+"""outcome: the mixture of old and new inputs is not a valid configuration"""
 
 
 class UncheckedError(Exception):
-    """The effects of the inputs of a value cannot be distinguished."""
+    """The effects of a value's inputs cannot be distinguished."""
 
 
 class Interventions:
-    """The inputs that matter to the values of a plan. `places`: the places of the plan; `given`: the values of its root
-    variables; `changes`: the changes of its objects, including changes made outside planner."""
+    """Finds the inputs that matter to a plan's values. `places`: of the plan. `given`: values of its root variables.
+    `changes`: of objects, including changes made outside planner."""
 
     def __init__(
         self,
@@ -82,13 +80,13 @@ class Interventions:
         self._contexts: dict[tuple[ChangedInputs, ChangedInputs, frozenset[str]], tuple[LazyContext, MixedTree]] = {}
         self._union: Config | None = None
         self._shown: set[str] = set()
-        """the files whose contents are part of results"""
+        """files whose contents are part of results"""
         self._hashed: set[str] = set()
         self._unread: set[str] = set()
         """new or edited files that only expressions read"""
 
     def matters(self, place: ValueLocation) -> ChangedInputs | None:
-        """The inputs that matter to the value at a place; None if this cannot be decided."""
+        """The inputs that matter to the value at a place; None if that is undecidable."""
         if place not in self._known:
             try:
                 self._known[place] = self._decide(place)
@@ -97,7 +95,7 @@ class Interventions:
         return self._known[place]
 
     def value_without(self, place: ValueLocation, unit: ChangedInput) -> Value:
-        """The value that a place would have if an input had its former value; None if this cannot be decided."""
+        """The value at a place if an input had its former value; None if that is undecidable."""
         try:
             units = frozenset(one for one in self._units_of(place) if one.kind != _UNKNOWN)
             outcome = self._outcome(place, frozenset(one for one in units if not covers(one, unit)), units)
@@ -125,7 +123,7 @@ class Interventions:
         none: ChangedInputs = frozenset()
         if place.kind in ("each", "each_call") and _same(outcome(none), now):
             raise UncheckedError  # an unchanged argument does not show why the instance is created or destroyed
-        if outcome(none) is _NOTHING:  # in that case its value does not matter
+        if outcome(none) is _NOTHING:  # then its value does not matter
             return _needed(units, lambda some: outcome(some) not in (_NOTHING, _INVALID))
         if now is _NOTHING or is_wholly_known(now):
             return _needed(units, lambda some: _same(outcome(some), now))
@@ -141,8 +139,8 @@ class Interventions:
         return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
 
     def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
-        """Whether the value of an object or output returns to its former state, or becomes known, if all these inputs
-        are reverted."""
+        """Whether undoing all these inputs gives the value of an object or output its former state, or makes it
+        known."""
         before, is_known = self.former.value(place) if place.kind in ("resource", "output") else (None, False)
         outcome = self._outcome(place, frozenset(), units) if is_known or place.kind == "output" else _INVALID
         if outcome is _NOTHING:
@@ -152,7 +150,7 @@ class Interventions:
         return is_known and before is not None and _same(outcome, before)
 
     def differs_besides(self, place: ValueLocation) -> bool:
-        """Whether changed inputs affect, or may affect, an argument of a new instance without determining its key."""
+        """Whether changed inputs may affect an argument of a new instance without determining its key."""
         try:
             units = self._units_of(place)
             return not units <= self._units_of(ValueLocation(place.module, "each", place.name))
@@ -172,8 +170,7 @@ class Interventions:
     # ---------------------------------------------------------------- inputs that changed
 
     def _units_of(self, place: ValueLocation) -> ChangedInputs:
-        """The changed inputs that the expression of a value mentions, directly or through other names, in its current
-        or former version."""
+        """The changed inputs that a value's current or former expression mentions, directly or through other names."""
         module, path = place.module, place.module.config.path
         if place.kind == "resource":
             now, was = self.places.whole_text(place), self.former.text(place)
@@ -192,7 +189,7 @@ class Interventions:
         raise UncheckedError
 
     def _in_blocks(self, place: ValueLocation, unit: ChangedInput) -> ChangedInputs:
-        """The inputs of a value in nested blocks of a resource, taken as a whole."""
+        """The inputs of a value in nested blocks, taken as a whole."""
         module, name = place.module, str(place.path[0][1])
         now, was = (_texts_of_blocks(decl, name) for decl in self._declarations(place))
         if not (now or was):
@@ -205,11 +202,10 @@ class Interventions:
         return frozenset(units)
 
     def _declarations(self, place: ValueLocation) -> tuple[Any, Any]:
-        """The current and the former block of a resource."""
         return place.module.config.resources.get(place.name), self._former_block(place.module, place.name)
 
     def _repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of the repetition of a block."""
+        """The inputs of a block's repetition."""
         units: ChangedInputs = frozenset()
         now, was = block_of(self._now.get(path), block), self._former_block(module, block)
         for argument in _REPETITION if was is not None else ():
@@ -218,7 +214,7 @@ class Interventions:
         return units
 
     def _own_repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of the repetition of a block that exists in only one of the worlds."""
+        """The inputs of the repetition of a block that only one world has."""
         decl = block_of(self._now.get(path), block) or self._former_block(module, block)
         exprs = (_expr(getattr(decl, argument, None)) for argument in _REPETITION)
         units = (self._mentions(expr.node, None, module, block) for expr in exprs if expr is not None)
@@ -239,7 +235,7 @@ class Interventions:
             raise UncheckedError
         if key in self._texts:
             return known
-        self._texts[key] = frozenset()  # in a cycle
+        self._texts[key] = frozenset()  # for a cycle
         try:
             self._texts[key] = units = self._inputs_in(unit, now, was, module, block)
         except UncheckedError:
@@ -262,8 +258,8 @@ class Interventions:
     def _mentions(
         self, node: Expression, given: Any, module: ModuleInstance, block: str, is_new: bool = False
     ) -> set[ChangedInput]:
-        """The inputs behind all mentions in an expression, and the files that it reads. `is_new`: the expression was
-        edited, so that inputs which it did not read before do not count."""
+        """The inputs behind the mentions in an expression, and the files that it reads. `is_new`: the expression was
+        edited, so inputs that it did not read before do not count."""
         units: set[ChangedInput] = set()
         mentions, calls = self.former.mentions(node)
         for mention in mentions:
@@ -275,7 +271,7 @@ class Interventions:
         return units
 
     def _is_unread(self, ref: Ref, module: ModuleInstance) -> bool:
-        """Whether a mention is of a variable that is not sensitive, and yet not on record because nothing read it."""
+        """Whether a mentioned variable is not sensitive, yet unrecorded because nothing read it."""
         was = self.former.context.given.get(ref.name) if ref.kind == "var" and module.parent is None else None
         decl = module.config.variables.get(ref.name)
         return was is not None and decl is not None and not decl.sensitive and not is_wholly_known(was.value)
@@ -310,7 +306,7 @@ class Interventions:
         return frozenset()
 
     def _reads_otherwise(self, module: ModuleInstance, name: str) -> bool:
-        """Whether a data source returned a result that differs from the state."""
+        """Whether a data source returned another result than the state has."""
         decl = module.config.resources.get(name)
         if decl is None or decl.mode != "data":
             return False
@@ -318,7 +314,7 @@ class Interventions:
         return self.former.status(place, self.places.value(place)) == "other"
 
     def _of_name(self, module: ModuleInstance, kind: str, name: str) -> ChangedInputs:
-        """The inputs of a variable, a local value or an output."""
+        """The inputs of a variable, local value or output."""
         path = module.config.path
         now, was = self._now.get(path), self._was.get(path)
         if kind == "var":
@@ -327,11 +323,10 @@ class Interventions:
         before, after = (_expr(_expression(table.get(name))) for table in tables)
         unit = ChangedInput(kind, path, name)
         types = [decl.type for table in tables if isinstance(decl := table.get(name), OutputDecl)]
-        is_converted = len(types) == 2 and types[0] != types[1]  # the type of an output counts as part of its text
+        is_converted = len(types) == 2 and types[0] != types[1]  # the type of an output is part of its text
         return self._text(unit, before, after, module) | ({unit} if is_converted else frozenset())
 
     def _variable(self, name: str) -> ChangedInputs:
-        """The parts of a root variable that changed."""
         now, was = self.given.get(name), self.former.context.given.get(name)
         if now is None or was is None:
             return frozenset()
@@ -362,7 +357,7 @@ class Interventions:
         return units
 
     def _is_lost(self, was: Any) -> bool:
-        """Whether parts of a former expression are not on record."""
+        """Whether parts of a former expression are not recorded."""
         return was is not None and any(map(is_unrecorded, self.former.mentions(was.node)[0]))
 
     def _files(self, node: Expression, given: Any, module: ModuleInstance, is_new: bool) -> ChangedInputs:
@@ -389,7 +384,7 @@ class Interventions:
     # ---------------------------------------------------------------- mixtures
 
     def _outcome(self, place: ValueLocation, new: ChangedInputs, units: ChangedInputs) -> Any:
-        """The value that a place would have if only these inputs had their current values."""
+        """The value at a place if, of `units`, only the inputs in `new` had their current values."""
         if new == units:
             return self._value_now(place)
         context, tree = self._context(new, units)
@@ -437,8 +432,7 @@ class Interventions:
         return _only(mixed.parts(), mixed.rest)
 
     def _value_in_blocks(self, place: ValueLocation, decl: ResourceDecl | None, scope: ModuleScope) -> Any:
-        """The value of an attribute that is set in nested blocks; for a set of blocks, the value of the whole set.
-        Raises Failure."""
+        """The value of an attribute in nested blocks; of a set of blocks, the whole set. Raises Failure."""
         if decl is None:
             return _NOTHING
         schema = self.places.context.schemas.of(place.module.config, decl)
@@ -449,8 +443,8 @@ class Interventions:
         return whole if unmark(whole)[0].__class__ is Set else _part(value, place.path)
 
     def _context(self, new: ChangedInputs, units: ChangedInputs) -> tuple[LazyContext, MixedTree]:
-        """The values and files of a mixture. Of the inputs of a value, the given ones have their new values and the
-        others their old ones; everything else is current."""
+        """The values and files of a mixture: inputs in `new` have new values, other `units` old ones, and everything
+        else is current."""
         new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
         key = new, old, frozenset(self._unread)
         if key not in self._contexts:
@@ -475,14 +469,14 @@ class Interventions:
         return evolve(now, value=mixed_value(was.value, now.value, (), chosen))
 
     def _whole(self) -> Config:
-        """The current configuration, extended by the declarations that only the former one has."""
+        """The current configuration with declarations that only the former one has."""
         if self._union is None:
             root = self.places.context.config.root
             self._union = Config(union_of(root, self._was.get(())), {})
         return self._union
 
     def _mixed_module(self, module: ModuleConfig, old: ChangedInputs, call: ModuleCall | None) -> ModuleConfig:
-        """A module in which some expressions have their former texts."""
+        """A module in which some expressions have their former text."""
         path, was = module.path, self._was.get(module.path)
         if was is None or not any(unit.module[: len(path)] == path for unit in old if unit.kind not in _NO_TEXTS):
             return module if call is module.call or call is None else evolve(module, call=call)
@@ -543,8 +537,7 @@ def _attribute_unit(place: ValueLocation) -> ChangedInput:
 
 
 def _texts_of_blocks(decl: ResourceDecl | None, name: str) -> dict[str, Expression]:
-    """The expressions for an attribute in nested blocks, by the positions of the blocks. Raises UncheckedError for
-    JSON."""
+    """{block position: expression of an attribute in nested blocks}. Raises UncheckedError for JSON."""
     if decl is None:
         return {}
     if not isinstance(decl.body, NativeBody):
@@ -562,8 +555,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
-    """The inputs in all minimal sets that suffice for the current value; if there are many inputs, in two such sets.
-    None if not even all inputs together suffice."""
+    """The inputs in all minimal sets that suffice for the current value; of many inputs, in two such sets. None if even
+    all inputs do not suffice."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
@@ -583,13 +576,12 @@ def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) ->
 
 
 def _is_open(outcome: Any) -> bool:
-    """Whether an outcome is an unknown value."""
     return outcome not in (_NOTHING, _INVALID) and not is_wholly_known(outcome)
 
 
 def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:
-    """The subsets of the other inputs with which an input is tried: all subsets, or if there are many inputs the
-    smallest and the largest."""
+    """The sets of other inputs with which an input is tried: all subsets, or of many inputs the smallest and
+    largest."""
     rest = sorted(units - {without}, key=str)
     if len(units) <= MOST_ENUMERATED:
         sizes: Iterable[int] = range(len(rest) + 1)
@@ -600,8 +592,7 @@ def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInp
 
 
 def _presence(place: ValueLocation, module: ModuleInstance) -> Any:
-    """Whether the repetition of a block includes the instance of a place; for other places, the number of its
-    instances."""
+    """Whether the repetition includes a place's instance; for other places, the number of instances."""
     table: Mapping[str, Any] = module.config.calls if place.kind == "each_call" else module.config.resources
     instances = expand(table[place.name], module.scope, str(place)).instances
     return place.path[0][1] in instances if place.path else len(instances)
@@ -616,7 +607,7 @@ def _only(parts: Sequence[tuple[Path, Value]], path: Path) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two outcomes are equal; two unknown values count as equal."""
+    """Two unknown values count as equal."""
     if _INVALID in (one, other):
         return False
     if _NOTHING in (one, other) or one.__class__ is bool or one.__class__ is int:

@@ -1,4 +1,4 @@
-"""Facts about mentions in the expressions at places. See planner.answers.explain.trace."""
+"""Adds facts about mentions in expressions (see planner.answers.explain.trace)."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
 
 @frozen
 class OtherSource:
-    """A module whose source changed: a description of the change, and the current and former directory of a module in
-    it (empty if that version is not available)."""
+    """A module whose source changed. `words`: the change. `directory`, `before`: its current and former directory (""
+    if not available)."""
 
     words: str
     span: Span
@@ -63,8 +63,6 @@ class OtherSource:
 
 
 class MentionTrace:
-    """Gathers facts about mentions in expressions."""
-
     def __init__(
         self,
         plan: Plan,
@@ -92,23 +90,23 @@ class MentionTrace:
         self._by_name: dict[str, ValueLocation] = {}
         self.checks_causes = True
         self.checks: dict[str, ChangedInputs | None] = {}
-        """the inputs that affect a value, by the name of a place in a change; None if they could not be determined"""
+        """{place in a change: inputs that affect its value}; None if they are undecidable"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
-        """the former values at places that only copy the value of another place"""
+        """former values at places that only copy another place"""
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """Look up a place. Returns the places that the name means, with their values."""
+        """The places that a name means, with their values."""
         raise NotImplementedError
 
     def _source(self, place: ValueLocation) -> Any:
-        """The source location for facts about a place, computed once."""
+        """The source location of facts about a place, computed once."""
         if place not in self._sources:
             self._sources[place] = self._found_source(place)
         return self._sources[place]
 
     def _found_source(self, place: ValueLocation) -> Any:
-        """The source location for a fact about a place; the line of a sensitive value is not shown."""
+        """Without the text of the line for a sensitive value."""
         given = self.places.given(place)
         span = given.span if given is not None else self.places.declaration(place)
         return Unquoted.of(span) if span is not None and self.places.is_sensitive(place) else span
@@ -131,8 +129,8 @@ class MentionTrace:
         return known.declared.input_of(change) if known is not None else changed_resource(change)
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: its name, kind and place, and for a variable the origin of its value. An input in a
-        module whose source changed is reported as that change of the source."""
+        """An input as a root cause: (name, kind, place, origin of a variable's value). An input in a module whose
+        source changed is reported as that change."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):
@@ -146,8 +144,7 @@ class MentionTrace:
         return *describe(unit, self.config), ""
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
-        """The former and the current value of a part of a root variable, as text without secrets; empty for other
-        inputs."""
+        """The former and current value of a part of a root variable, without secrets; "" for other inputs."""
         if unit.kind != "variable" or self.former is None or unit.name not in self.config.root.variables:
             return "", ""
         place = self._root_place(unit)
@@ -158,9 +155,8 @@ class MentionTrace:
         return texts[0] if is_known else "", texts[1]
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
-        """The list or set that is the value (or a part of the value) of a variable or local value, and that gained or
-        lost elements: its name, the lost and gained elements as strings without secrets ("nothing" for none), and the
-        place of the first element. None if there is no such list or set."""
+        """The list or set in a variable or local value that gained or lost elements: (name, lost elements, gained
+        elements, place of the first element), without secrets, "nothing" for no elements. None if there is none."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None
@@ -181,8 +177,8 @@ class MentionTrace:
         return None
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and the current value of a local value or of a module's variable, as strings without secrets;
-        empty for other names, or if one of the values is not known."""
+        """The former and current value of a local value or a module's variable, without secrets; "" for other names and
+        unknown values."""
         place = self.places.read(name)
         is_inner = place is not None and place.kind == "var" and place.module.parent is not None
         if place is None or not (place.kind == "local" or is_inner) or self.former is None:
@@ -197,7 +193,7 @@ class MentionTrace:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
 
     def _variable_source(self, place: ValueLocation) -> tuple[Any, str]:
-        """The place that sets a root variable or a part of it, and the kind of that origin (see root_variable)."""
+        """Where a root variable (or a part) is set, and the kind of that origin (see root_variable)."""
         given = self.variables.get(place.name)
         value = next((v for _, v in self.places.found(place)), None)
         decl = place.module.config.variables[place.name]
@@ -210,7 +206,7 @@ class MentionTrace:
             origin = given.span.filename
             source, is_written = self._written.part(given.span, place.path)
             if not is_written and value is not None:
-                origin = "default"  # the attribute is optional in the type, and not set at this place
+                origin = "default"  # the optional attribute is not set there
         if hidden:
             source = Unquoted.of(decl.span)
         if origin == "command line":
@@ -223,7 +219,7 @@ class MentionTrace:
         return self._by_name
 
     def _check(self, place: ValueLocation) -> None:
-        """Decide which inputs matter to the value at a place, by interventions."""
+        """Find the inputs that matter to the value at a place, by interventions."""
         if self.former is None or not self.checks_causes:
             return
         units = self.checks[str(place)] = self._inputs(place)
@@ -235,12 +231,12 @@ class MentionTrace:
                 self.value(ValueLocation(root, "var", unit.name, None, unit.path))
 
     def _inputs(self, place: ValueLocation) -> ChangedInputs | None:
-        """The inputs that matter to the value at a place; None if this cannot be decided."""
+        """The inputs that matter to the value at a place; None if undecidable."""
         known = self._trials()
         return known.matters(place) if known is not None else None
 
     def _trials(self) -> Interventions | None:
-        """Interventions on the inputs of the plan; None without a former world."""
+        """None without a former world."""
         if self.former is None or not self.checks_causes:
             return None
         if self._interventions is None:
@@ -249,7 +245,7 @@ class MentionTrace:
         return self._interventions
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
-        """Add facts about the former value at a place, and about whether the value is unchanged if this is known."""
+        """Add facts about the former value at a place, and about whether the value is unchanged."""
         if self.former is None or place.kind in _WITHOUT_VALUES:
             return
         status, text = self.former.status(place, value), str(place)
@@ -265,17 +261,15 @@ class MentionTrace:
                 self._facts.add("recorded_value", text, shown, source=source)
 
     def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
-        """Whether an expression is unchanged at its current position in the expression of a place; without `node`,
-        whether the expression of the place is unchanged as a whole. If it is not, the current parts do not show the
-        former value."""
+        """Whether an expression (None: the whole expression) is unchanged at its position in the expression of a place.
+        If it is not, current parts do not show the former value."""
         whole = self.places.whole_text(place)
         if self.former is None or whole is None:
             return "unknown"
         return self.former.text_status(place, whole.node if node is None else node, whole.node)
 
     def _repeats_otherwise(self, at: RepetitionLocation) -> bool:
-        """Whether an instance is created or destroyed because the repetition of its block, or of a module around it,
-        changed."""
+        """Whether an instance is created or destroyed because a repetition around it changed."""
         keys = self.former.instances(at) if self.former is not None else None
         if keys is not None:
             return (at.key in keys) != (at.key in at.now)
@@ -284,7 +278,7 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The changed source of the outermost module around a place that has a different source."""
+        """The changed source of the outermost module around a place that has another source."""
         if self.former is None:
             return None
         was = self.former.place(place)
@@ -293,7 +287,7 @@ class MentionTrace:
         return self._lost_source(place.module) if self.former.lacks(place.module) else None
 
     def _lost_source(self, module: ModuleInstance) -> OtherSource | None:
-        """For a module without a former version: the change of the source or version in the outermost call above it."""
+        """For a module without a former version: the changed source or version in the outermost call above it."""
         assert self.former is not None
         now, before = self.config.root, self.former.context.config.root
         path = module.config.path
@@ -310,7 +304,7 @@ class MentionTrace:
         return None
 
     def _changed_source(self, module: ModuleConfig, former: ModuleConfig) -> OtherSource | None:
-        """For a module with the former version `former`: the change of the source in the outermost call above it."""
+        """For a module with a former version: the changed source in the outermost call above it."""
         if self.former is None or former.directory == module.directory:
             return None
         now, before = self.config.root, self.former.context.config.root
@@ -327,8 +321,8 @@ class MentionTrace:
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
-        """Add facts about the mentions in the expressions at a place; with `unknown`, only about mentions of unknown
-        values. Returns whether there are any. `before` and `after`: the values, if both are known."""
+        """Add facts about mentions at a place; if `unknown`, only of unknown values. Returns whether there are any.
+        `before`, `after`: the values, if both are known."""
         status = self._text_status(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if self.former is None and not unknown and not self._is_constant(place):
@@ -397,16 +391,15 @@ class MentionTrace:
         return some
 
     def _is_constant(self, place: ValueLocation) -> bool:
-        """Whether the value at a place is a constant, which only an edit of the text can have changed."""
+        """Whether the value is a constant, so that only an edit can have changed it."""
         whole = self.places.whole_text(place)
         return whole is not None and not variables(whole.node) and not any(map(uses_files, function_calls(whole.node)))
 
     def _files(
         self, text: str, given: GivenExpression, calls: Sequence[Call], other: OtherSource | None = None
     ) -> bool:
-        """Add facts about the files that an expression reads or lists, in the current or in the former world. Returns
-        whether there are any.
-        `other`: the module had a different source, with other files."""
+        """Add facts about files that an expression reads or lists in either world. Returns whether there are any.
+        `other`: the module had another source with other files."""
         readers = [call for call in calls if uses_files(call) and call.arguments]
         if not readers:
             return False
@@ -459,7 +452,7 @@ class MentionTrace:
 
 
 def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
-    """Whether an expression is neither a single mention nor a computation from the key of a loop."""
+    """Whether an expression is neither a single mention nor computed from a loop's key."""
     node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
         return False
@@ -467,14 +460,12 @@ def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
 
 
 def _items_of(value: Value) -> Sequence[Value]:
-    """The elements of a list or set."""
     plain = unmark(value)[0]
     return plain if plain.__class__ is tuple else getattr(plain, "items", ())
 
 
 def _join_paths(path: Path, rest: Path) -> Path:
-    """A path that is extended by a path into its value. If the first path means every element, the rest starts with the
-    key."""
+    """A path extended into its value. If it means every element, the extension starts with the key."""
     if rest and ANY in path:
         at = path.index(ANY)
         return (*path[:at], rest[0], *path[at + 1 :], *rest[1:])
@@ -501,17 +492,17 @@ def _without_keys(change: ResourceChange) -> str:
     return format_resource(module, change.mode, change.type, change.name)
 
 
-# The position of a literal part of a value, in a file of variables or in the default of a variable.
+# Positions of literal parts of a value, in a variables file or a variable's default
 
 
 class WrittenValues:
-    """Finds the positions of literal parts. Each text is parsed once."""
+    """Finds positions of literal parts; each text is parsed once."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[str, int], Expression | None] = {}
 
     def part(self, whole: Span, path: Path) -> tuple[Span, bool]:
-        """The span of the part, or of the nearest text around it, and whether the part may be in that text."""
+        """The span of a part, or of the nearest text around it, and whether the part may be in that text."""
         node, at = self._node(whole) if path else None, whole
         for _, key in path:
             while isinstance(node, Parens):

@@ -31,7 +31,7 @@ from planner.language.config.model import ModuleConfig, ResourceDecl
 
 
 def mixed_value(was: Value, now: Value, path: Path, chosen: Collection[Path]) -> Value:
-    """A value in which the given parts are current and the other differing parts are former."""
+    """A value in which the chosen parts are current and other differing parts are former."""
     if path in chosen:
         return now
     if not any(one[: len(path)] == path for one in chosen):
@@ -66,7 +66,7 @@ def _mixed_items(
 
 
 def union_of(now: ModuleConfig, was: ModuleConfig | None) -> ModuleConfig:
-    """The current configuration of a module, plus declarations that only the former one has."""
+    """A module's current configuration with declarations that only the former one has."""
     if was is None:
         return now
     tables: dict[str, Any] = {
@@ -85,8 +85,8 @@ def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> 
 
 
 class MixedObjects:
-    """The objects of a plan, except that the objects of some resources are those in the state (an ObjectSource, see
-    planner.engine.evaluation.context). `has_lost_ones`: an object was needed that is no longer in the state."""
+    """The objects of a plan, but for some resources those in the state (an ObjectSource, see
+    planner.engine.evaluation.context). `has_lost_ones`: an object was needed that the state no longer has."""
 
     has_lost_ones = False
 
@@ -101,10 +101,10 @@ class MixedObjects:
         self._now, self._was, self._declared, self._old = places.context, former, declared, old
         self._renewed = renewed
         self._expanded: dict[tuple[str, str], Collection[InstanceKey]] = {}
-        """the keys of a resource in a module instance, for looking up each of its instances"""
+        """{(module instance, resource): keys}"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
-        """The instances of a resource in one world; if that world does not declare the resource, in the other."""
+        """A resource's instances in one world or, if that does not declare it, in the other."""
         address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
         with view(self._was.tree):
             was = self._was.context.module(address), former_name
@@ -159,8 +159,8 @@ class MixedObjects:
 
 
 class MixedTree:
-    """The former files, except that some of them are current. `is_digested`: only digests are on record for some file;
-    `is_incomplete`: a content was needed that is not on record."""
+    """The former files, except some current ones. `is_digested`: of some file only a digest is recorded.
+    `is_incomplete`: a needed content is not recorded."""
 
     root = "/"
     is_incomplete = False
@@ -170,7 +170,7 @@ class MixedTree:
         self._is_digested = is_digested
 
     def read(self, name: str) -> bytes:
-        """The content of a file, as in planner.foundation.support.disk.Tree."""
+        """See planner.foundation.support.disk.Tree."""
         with view(None if f"/{name}" in self._new else self._former):
             try:
                 return read_whole(f"/{name}")
@@ -181,7 +181,7 @@ class MixedTree:
                 raise
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """The entries of a directory, as in planner.foundation.support.disk.Tree."""
+        """See planner.foundation.support.disk.Tree."""
         entries: dict[str, Entry] = {}
         for tree, is_new in ((self._former, False), (None, True)):
             with view(tree):

@@ -1,12 +1,12 @@
-"""The part of an expression from which a part of its value comes.
+"""Finds the part of an expression from which a part of its value comes.
 
     { one = var.a, two = var.b }    at .two     var.b
     c ? var.a : var.b               anywhere    the branch that is taken, and c, which decides that
     { for k, v in var.m : k => v }  at .x       var.m at .x
     merge(local.base, var.more)     at .x       the last argument with an x, and those after it, which may have had one
 
-If this cannot be derived from the text (other functions, templates), the result is the whole expression, because
-everything that it mentions may matter."""
+Where the text does not show this (other functions, templates), the result is the whole expression, because everything
+in it may matter."""
 
 from __future__ import annotations
 
@@ -56,17 +56,16 @@ Path: TypeAlias = tuple[tuple[str, Any], ...]
 TRANSPARENT = frozenset(("sensitive", "nonsensitive", "tomap", "tostring", "tonumber", "tobool"))
 """functions whose result has the parts of their argument"""
 MOST_PARTS = 20
-"""the maximum number of different parts of one value that are traced"""
+"""maximum number of different parts of a value that are traced"""
 ANY = ("any", None)
-"""a step of a path: every element"""
+"""step of a path: every element"""
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 
 
 class GivenExpression(NamedTuple):
-    """The expression of the value at a place. `rest` is the path into its value, `scope` has the values of names,
-    `bound` the values of names in enclosing `for` expressions. `fresh`: the value at `rest` does not exist before or
-    after the plan. `before`: the former value at `rest`, unless the expression certainly changed; `same_text`: the
-    expression is certainly unchanged."""
+    """The expression of the value at a place. `rest`: path into its value. `scope`: values of names. `bound`: names of
+    `for` expressions around it. `fresh`: the value at `rest` exists only before or only after the plan. `before`: the
+    former value at `rest`, unless the expression certainly changed. `same_text`: it certainly did not."""
 
     node: Expression
     source: Source
@@ -82,15 +81,15 @@ class GivenExpression(NamedTuple):
         return Span(self.source, self.node.start, self.node.end)
 
     def to(self, node: Expression, rest: Path = (), fresh: bool = False) -> GivenExpression:
-        """Another expression with the same scope."""
+        """Another expression with this scope."""
         return self._replace(node=node, rest=rest, fresh=fresh and bool(rest), before=None)
 
     def into(self, node: Expression, rest: Path, fresh: bool = False) -> GivenExpression:
-        """An inner expression with the same part of the value."""
+        """An inner expression for the same part of the value."""
         return self.to(node, rest, fresh)._replace(before=self.before)
 
     def evaluate(self, node: Expression) -> Value:
-        """The value of an expression in this scope, without marks at the top."""
+        """Without marks at the top."""
         return unmark(self._with_marks(node))[0]
 
     def _with_marks(self, node: Expression) -> Value:
@@ -98,7 +97,7 @@ class GivenExpression(NamedTuple):
         return try_evaluate(node, scope, self.source)[0]
 
     def parts(self) -> list[tuple[Path, Value]]:
-        """The values at `rest`, with their paths (see select). Other items of objects and tuples are not evaluated."""
+        """The values at `rest` with their paths (see select). Other items of objects and tuples are not evaluated."""
         node, rest = self.node, self.rest
         while rest and (item := _item(node, rest[0][1])) is not None:
             node, rest = item, rest[1:]
@@ -108,7 +107,7 @@ class GivenExpression(NamedTuple):
 
 
 def _item(node: Expression, key: Any) -> Expression | None:
-    """The expression of the item of an object or tuple with this key; None if the text does not show it."""
+    """The expression of an item with this key; None if the text does not show it."""
     if isinstance(node, Object) and all(item.bare for item in node.items):
         named = (item.value for item in reversed(node.items) if isinstance(item.key, Literal) and item.key.value == key)
         return next(named, None)
@@ -118,14 +117,14 @@ def _item(node: Expression, key: Any) -> Expression | None:
 
 
 class Bound(NamedTuple):
-    """The meaning of a name in a `for` expression: a value, and its source (None: it is a key)."""
+    """A name in a `for` expression: its value and that value's source (None for a key)."""
 
     value: Value
     given: GivenExpression | None
 
 
 class _LoopScope(Scope):
-    """A scope in which names of `for` expressions take precedence over names of the module."""
+    """A scope in which names of `for` expressions hide names of the module."""
 
     def __init__(self, outer: ModuleScope, bound: Mapping[str, Bound]) -> None:
         self.outer, self.bound = outer, bound
@@ -144,8 +143,8 @@ class _LoopScope(Scope):
 
 
 def origins(given: GivenExpression) -> list[GivenExpression]:
-    """The expressions from which the part comes, as far as the text shows them. If there are none, the text itself
-    decides whether the part exists."""
+    """The expressions from which the part comes, as far as the text shows. If there are none, the text itself decides
+    whether the part exists."""
     places: list[GivenExpression] = []
     waiting = [given]
     while waiting:
@@ -159,7 +158,7 @@ def origins(given: GivenExpression) -> list[GivenExpression]:
 
 
 def _steps(given: GivenExpression) -> list[GivenExpression] | None:
-    """The expressions one step further down; None if there are none."""
+    """The expressions one step down; None if there are none."""
     node, rest = given.node, given.rest
     if isinstance(node, (Parens, Wrap)):
         return [given._replace(node=node.expr)]
@@ -209,7 +208,7 @@ def _is_reference(node: Any) -> bool:
 
 
 def _bind(given: GivenExpression, node: Traversal | Variable) -> list[GivenExpression] | None:
-    """The meaning of a name in a `for` expression; None for other names."""
+    """The source of a name in a `for` expression; None for other names."""
     name, steps = (node.root, node.steps) if isinstance(node, Traversal) else (node.name, ())
     bound = given.bound.get(name)
     if bound is None:
@@ -236,8 +235,8 @@ def _of_object(given: GivenExpression, node: Object) -> list[GivenExpression] | 
 
 
 def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
-    """The result of the iteration that produces the part, and the source of its key; for a new or removed part, the
-    collection and the condition of the loop."""
+    """The iteration that produces the part, and the source of its key; for a new or removed part, the loop's collection
+    and condition."""
     collection = given.evaluate(node.collection)
     if collection.__class__ is Unknown or node.group or (node.condition is not None and node.key_expr is None):
         return None
@@ -277,8 +276,7 @@ def _of_set(given: GivenExpression, argument: Expression) -> GivenExpression:
 
 
 def _of_merge(given: GivenExpression, node: Call) -> list[GivenExpression] | None:
-    """The last argument with the key, and the arguments after it. For a new or removed part, any argument may have had
-    the key."""
+    """The last argument with the key, and later ones; for a new or removed part, any argument may have had the key."""
     values = [given.evaluate(argument) for argument in node.arguments]
     if not all(v.__class__ in (dict, Map) for v in values):
         return None
@@ -297,7 +295,7 @@ def _text(key: Value) -> str:
 
 
 def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
-    """The parts of a value that a path means, with their paths: shortened at unknown values, and at sets, whose
+    """The parts of a value that a path means, as (path, value). A path ends at an unknown value or a set, whose
     elements have no names."""
     values: list[tuple[Path, Value]] = [((), value)]
     for step in path:
@@ -322,9 +320,9 @@ def path_step(step: Any) -> tuple[str, Any]:
 
 
 def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
-    """The innermost parts in which two values differ, the first MOST_PARTS of them, each with whether it exists in only
-    one of them. Parts of sets and sensitive parts are not returned. For a list that became longer the part is the whole
-    list, for a shorter one its first former element."""
+    """The first MOST_PARTS innermost parts in which two values differ, as (path, whether only one has it), without
+    sensitive parts and parts of sets. Of a list that grew, the part is the list; of one that shrank, its first lost
+    element."""
     parts: list[tuple[Path, bool]] = []
     for part in _differing(before, after, ()):
         parts.append(part)
@@ -359,8 +357,8 @@ def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, 
 
 
 def gained_and_lost(before: Value, after: Value) -> tuple[Sequence[Value], Sequence[Value]] | None:
-    """The elements that a list or set has gained, and those that it has lost; None for other values, and for a list
-    whose elements only differ."""
+    """(gained elements, lost elements) of a list or set; None for other values, and for a list whose elements only
+    differ."""
     before, after = unmark(before)[0], unmark(after)[0]
     old, new = (
         value if value.__class__ is tuple else value.items if value.__class__ in (List, Set) else None
@@ -379,7 +377,7 @@ def gained_and_lost(before: Value, after: Value) -> tuple[Sequence[Value], Seque
 
 
 def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Value]]] | None:
-    """Whether the value is a list or has names, with its parts by name; None for values without named parts."""
+    """("list" or "named", {key: (step, part)}); None for values without named parts."""
     value = unmark(value)[0]
     if value.__class__ in (dict, Map, tuple, List):
         kind = "named" if value.__class__ in (dict, Map) else "list"
@@ -388,7 +386,7 @@ def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Va
 
 
 def same_parts(before: Value, after: Value) -> bool:
-    """Whether two values are known to be equal; an object equals a map of the same parts."""
+    """Whether two values are known to be equal; an object equals a map with the same parts."""
     old, new = _named_parts(before), _named_parts(after)
     if old is None or new is None:
         return same_value(unmark_deep(before)[0], unmark_deep(after)[0])
@@ -398,8 +396,8 @@ def same_parts(before: Value, after: Value) -> bool:
 
 
 def _is_turned(given: GivenExpression, node: Conditional, taken: bool) -> bool:
-    """Whether the branch not taken has the former value and the taken one always differs from it, so that the condition
-    must have changed."""
+    """Whether the condition must have changed: the branch not taken has the former value, and the taken one never
+    does."""
     here, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     if any(chains(here)):
         return False
@@ -410,8 +408,7 @@ def _is_turned(given: GivenExpression, node: Conditional, taken: bool) -> bool:
 
 
 def _is_as_before(given: GivenExpression, node: Conditional, taken: bool) -> bool:
-    """Whether the branch not taken always differs from the former value, so that the condition had the same result as
-    now."""
+    """Whether the condition cannot have changed: the branch not taken never has the former value."""
     other = node.otherwise if taken else node.then
     if given.before is None or any(chains(other)):
         return False
@@ -420,7 +417,7 @@ def _is_as_before(given: GivenExpression, node: Conditional, taken: bool) -> boo
 
 
 def _part(value: Value, path: Path) -> Value:
-    """The value at a path in a value; None if there is none."""
+    """The value at a path; None if there is none."""
     for _, key in path:
         value = next((part for step, part in parts(unmark(value)[0]) if step[1] == key), None)
         if value is None:
@@ -429,21 +426,19 @@ def _part(value: Value, path: Path) -> Value:
 
 
 def _truth(condition: Value) -> bool | None:
-    """The result of a condition; a string is converted. None if it is not known."""
+    """The result of a condition, also as a string; None if it is unknown."""
     if condition.__class__ is bool:
         return bool(condition)
     return {"true": True, "false": False}.get(condition) if condition.__class__ is str else None
 
 
 def is_json(given: GivenExpression) -> bool:
-    """Whether the expression is `jsonencode(...)`."""
     node = given.node
     return isinstance(node, Call) and node.name.removeprefix("core::") == "jsonencode" and len(node.arguments) == 1
 
 
 def within_json(given: GivenExpression, before: Value, after: Value) -> list[GivenExpression]:
-    """The parts of `jsonencode(...)` that differ, according to the former and the current text; otherwise the
-    expression itself."""
+    """The differing parts of `jsonencode(...)`, by its former and current text; otherwise the expression itself."""
     old, new = _decoded(before), _decoded(after)
     if old is None or new is None or given.rest:
         return [given]
@@ -453,8 +448,8 @@ def within_json(given: GivenExpression, before: Value, after: Value) -> list[Giv
 
 
 def shows_text(node: Expression, before: Value) -> bool:
-    """Whether a former value can be the result of a template for some values of its mentions, so that nothing shows a
-    change of the text around them."""
+    """Whether a template can have the former value for some values of its mentions, so that nothing shows a change of
+    the text around these."""
     text = unmark(before)[0]
     if text.__class__ is not str or not isinstance(node, Template):
         return False
@@ -465,7 +460,7 @@ def shows_text(node: Expression, before: Value) -> bool:
 
 
 def _fits(text: str, pieces: Sequence[str | None]) -> bool:
-    """Whether a string consists of the pieces in this order; None matches any string."""
+    """Whether a string consists of these pieces in order; None matches any string."""
     between = "".join("\0" if piece is None else piece for piece in pieces).split("\0")
     if len(between) == 1:
         return text == between[0]
@@ -482,17 +477,16 @@ def _fits(text: str, pieces: Sequence[str | None]) -> bool:
 
 
 def _is_mention(node: Expression) -> bool:
-    """Whether an expression is only a mention of a value or file."""
+    """Whether an expression is only a reference or the reading of a file."""
     return isinstance(node, (Traversal, Variable)) or (isinstance(node, Call) and reads_files((node.name,)))
 
 
 def uses_files(call: Call) -> bool:
-    """Whether a call reads files, or lists them."""
+    """Whether a call reads or lists files."""
     return call.name.removeprefix("core::") == "fileset" or reads_files((call.name,))
 
 
 def reads_files(names: Iterable[str]) -> bool:
-    """Whether some of the functions read files."""
     return any(name.removeprefix("core::").startswith(("file", "templatefile")) for name in names)
 
 

@@ -2,7 +2,7 @@
 
     terraform_data.web[0].input.ports    local.tags["owner"]    module.net.id    output.id    module.net.var.size
 
-`LocationLookup` has the value at a place, the expression that set it, and the targets of mentions in an expression.
+`LocationLookup` returns the value at a place, its expression, and the targets of mentions in it.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "ca
 
 
 class ValueLocation(NamedTuple):
-    """`kind` is the kind of the object `name` in the module instance: a resource instance (with `key`) or all instances
-    of a resource, a local, variable or output, a module call, the repetition of a resource or a call (count, for_each
-    or enabled), a provider block. `fresh`: the value at the path does not exist before or after the plan."""
+    """`kind` of the object `name`: a resource instance (with `key`) or all instances, a local, variable or output, a
+    module call, the repetition of a resource or call (count, for_each or enabled), or a provider block. `fresh`: the
+    value exists only before or only after the plan."""
 
     module: ModuleInstance
     kind: Kind
@@ -57,7 +57,6 @@ class ValueLocation(NamedTuple):
     fresh: bool = False
 
     def at(self, path: Path, fresh: bool = False) -> ValueLocation:
-        """This place with another path."""
         return self._replace(path=path, fresh=fresh)
 
     @property
@@ -74,13 +73,13 @@ class ValueLocation(NamedTuple):
 
     @property
     def is_repeated_call(self) -> bool:
-        """Whether the module call at the place has several instances."""
+        """Whether the module call has count or for_each."""
         call = self.module.config.calls[self.name]
         return call.count is not None or call.for_each is not None
 
     @property
     def root_text(self) -> str:
-        """The name of the value as a whole."""
+        """The name of the value without the path."""
         module, name = self.module.text, self.name
         if self.kind == "resource":
             return self.module.instance_address(self.module.config.resources[name], self.key)
@@ -96,12 +95,12 @@ class ValueLocation(NamedTuple):
 
     @property
     def repeated(self) -> str:
-        """The resource or call whose repetition the place means."""
+        """The resource or call of a repetition."""
         return join(self.module.text, f"module.{self.name}" if self.kind == "each_call" else self.name)
 
 
 class LocationLookup:
-    """Answers questions about the places of one evaluation context."""
+    """Looks up places in one evaluation context."""
 
     def __init__(self, context: EvaluationContext) -> None:
         self.context = context
@@ -112,7 +111,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- values
 
     def value(self, place: ValueLocation) -> Value:
-        """The value without the path. None if there is none."""
+        """The value without the path; None if there is none."""
         module, name = place.module, place.name
         try:
             if place.kind == "resource":
@@ -144,15 +143,15 @@ class LocationLookup:
         return self._each[place]
 
     def found(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """The place with its value: several for paths with ANY; shorter if a value on the path is unknown or a set;
-        none if the path does not exist."""
+        """The places that a path means, with their values: several for ANY; shorter at an unknown value or a set; none
+        if the path does not exist."""
         value = self.value(place)
         if value is None:
             return []
         return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
 
     def named(self, place: ValueLocation) -> ValueLocation:
-        """The place with the kinds of steps of its value: maps have indexes, objects have attributes."""
+        """The place with the kinds of steps that its value has: indexes for maps, attributes for objects."""
         value, path = self.value(place), []
         for step in place.path:
             plain = unmark(value)[0] if value is not None else None
@@ -163,7 +162,7 @@ class LocationLookup:
         return place._replace(path=tuple(path))
 
     def is_sensitive(self, place: ValueLocation) -> bool:
-        """Whether anything at the place, or around it, must not be shown."""
+        """Whether something at the place or around it must not be shown."""
         if place not in self._secrets:
             self._secrets[place] = self._has_secret(place)
         return self._secrets[place]
@@ -183,20 +182,20 @@ class LocationLookup:
     # ---------------------------------------------------------------- expressions
 
     def given(self, place: ValueLocation) -> GivenExpression | None:
-        """The expression of the value at a place, or the first of several; None if there is none."""
+        """The first expression of the value at a place; None if there is none."""
         base = self._base(place)
         return next(iter(origins(base)), base) if base is not None else None
 
     def origins(
         self, place: ValueLocation, before: Value = None, same_text: bool = False
     ) -> list[GivenExpression] | None:
-        """The expressions of the value at a place: the selected part, and the expressions that select it (see origins).
-        None if there is none. `before` and `same_text`: see Given."""
+        """The expressions that provide or select the value at a place (see origins); None if there are none. `before`,
+        `same_text`: see GivenExpression."""
         base = self._base(place)
         return origins(base._replace(before=before, same_text=same_text)) if base is not None else None
 
     def whole_text(self, place: ValueLocation) -> GivenExpression | None:
-        """The whole expression from which the value at a place comes; None if there is none."""
+        """The whole expression from which the value comes; None if there is none."""
         return self._base(place)
 
     def _base(self, place: ValueLocation) -> GivenExpression | None:
@@ -259,7 +258,7 @@ class LocationLookup:
         return None
 
     def in_blocks(self, place: ValueLocation) -> list[tuple[Traversal | Variable, Source]]:
-        """The mentions in nested blocks that contain the place."""
+        """The mentions in the nested blocks around a place."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         wanted = ".".join(str(key) for kind, key in place.path if kind == "attr")
         if decl is None or not wanted:
@@ -274,7 +273,7 @@ class LocationLookup:
         return mentions
 
     def file_calls_in_blocks(self, place: ValueLocation) -> list[tuple[Call, Source]]:
-        """The calls that read files in nested blocks that contain the place."""
+        """The calls that read files in the nested blocks around a place."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         if decl is None or not place.path:
             return []
@@ -282,11 +281,10 @@ class LocationLookup:
         return [call for block in named for call in _file_calls(block.body)]
 
     def is_in_blocks(self, place: ValueLocation) -> bool:
-        """Whether the place is in nested blocks that mention something."""
+        """Whether the nested blocks around a place mention something."""
         return bool(self.in_blocks(place) or self.file_calls_in_blocks(place))
 
     def instance_scope(self, place: ValueLocation) -> ModuleScope:
-        """The scope of the block of a resource instance."""
         module, decl = place.module, place.module.config.resources[place.name]
         objects = module.resource(place.name)
         if objects.expansion is None:
@@ -297,7 +295,7 @@ class LocationLookup:
         return module.with_repetition(objects.expansion.instances.get(place.key, NO_REPETITION))
 
     def declaration(self, place: ValueLocation) -> Span | None:
-        """The declaration of the object that has the value."""
+        """The declaration of the object with the value."""
         config, name = place.module.config, place.name
         tables: dict[str, Mapping[str, Any]] = {
             "resource": config.resources,
@@ -315,7 +313,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- mentions
 
     def meant(self, chain: Chain, given: GivenExpression, inside: ValueLocation) -> ValueLocation | None:
-        """The place that a traversal in an expression means; None for names without a place (path, terraform, ...)."""
+        """The place that a traversal means; None for names without a place (path, terraform, ...)."""
         steps: list[Step] = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
         after: Path = ()
         for index, step in enumerate(chain.suffix):
@@ -346,8 +344,7 @@ class LocationLookup:
     def of_reference(
         self, ref: Ref, module: ModuleInstance, inside: ValueLocation | None, after: Path = ()
     ) -> ValueLocation | None:
-        """The place that a reference in a module instance means; `inside`: the place that contains it, for count and
-        each."""
+        """The place that a reference means. `inside`: the place around it, for count and each."""
         path = (*map(path_step, ref.rest), *after)
         config = module.config
         if ref.kind == "var" and ref.name in config.variables:
@@ -386,7 +383,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- parts of all instances of a block
 
     def owner(self, place: ValueLocation) -> ValueLocation | None:
-        """The target of a path into all instances of a resource or module: an instance, or an output of one."""
+        """The instance, or its output, at a path into all instances of a resource or module."""
         module, path = place.module, place.path
         if place.kind == "resources" and path and path[0] != ANY:
             return ValueLocation(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)
@@ -400,7 +397,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- addresses from users
 
     def read(self, text: str) -> ValueLocation | None:
-        """The place that the user names; None if it does not exist."""
+        """The place that a user names; None if it does not exist."""
         from planner.language.syntax.parse import parse_expression
 
         node, problems = parse_expression(Source("", text))
@@ -437,19 +434,19 @@ class LocationLookup:
 
 
 def repeatable(place: ValueLocation) -> Repeatable:
-    """The block to which the repetition at a place belongs."""
+    """The block of a repetition."""
     config = place.module.config
     return config.calls[place.name] if place.kind == "each_call" else config.resources[place.name]
 
 
 def repetition(block: Repeatable) -> tuple[str, Expr | None]:
-    """The argument that determines the instances, and its expression; for_each if there is none."""
+    """(argument, expression) of the repetition; ("for_each", None) without one."""
     name = repetition_argument(block)
     return ("for_each", None) if name == "none" else (name, getattr(block, name))
 
 
 def place_name(name: str, path: tuple[Any, ...]) -> str:
-    """The name of a part of a value. Attributes are in brackets if a dot is not possible."""
+    """The name of a part of a value. Attributes that a dot cannot name are in brackets."""
     inside = path_text(tuple(("index", key) if not valid_identifier(str(key)) else (kind, key) for kind, key in path))
     return name + (f".{inside}" if inside and inside[0] != "[" else inside)
 
@@ -459,7 +456,7 @@ def _is(steps: list[Step], index: int, name: str) -> bool:
 
 
 def open_parts(value: Value) -> Iterator[Path]:
-    """The paths of unknown parts of a value; a set that is not completely known is itself such a part."""
+    """Paths of the unknown parts of a value; a set with an unknown part counts as a whole."""
     stack: list[tuple[Path, Value]] = [((), value)]
     while stack:
         path, here = stack.pop()
@@ -472,7 +469,7 @@ def open_parts(value: Value) -> Iterator[Path]:
 
 
 def block_name(block: Block) -> str:
-    """The name of the argument of a nested or dynamic block."""
+    """The type of a nested block; for a dynamic block, of the blocks that it creates."""
     return block.labels[0].value if block.type == "dynamic" and block.labels else block.type
 
 

@@ -1,4 +1,4 @@
-"""Values of an object that differ between two plans, and the differing root variables that cause this."""
+"""Values of an object that differ between two plans, and the differing root variables behind them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from planner.logic.model.plan import OutputChange, ResourceChange
 
 @frozen
 class ValueDifference:
-    """A part of an object that has a different value in each of two plans; the values as text without secrets, "" for
-    one that is not known yet."""
+    """A part that differs between two plans: its values as text without secrets, "" if not known yet."""
 
     what: str
     without: str
@@ -33,12 +32,12 @@ class ValueDifference:
 def value_differences(
     name: str, before: ResourceChange | OutputChange, after: ResourceChange | OutputChange
 ) -> tuple[ValueDifference, ...]:
-    """The parts in which the planned values of an object, or of an output, differ."""
+    """The parts in which two planned values of an object or output differ."""
     return _value_differences(name, *(_hidden(one) for one in (before, after)))
 
 
 def _hidden(change: ResourceChange | OutputChange) -> Value:
-    """The planned value; that of a sensitive output is marked as a whole."""
+    """The planned value; of a sensitive output, marked as a whole."""
     is_secret = bool(getattr(change, "sensitive", False))
     return Marked(unmark_deep(change.after)[0], frozenset((SENSITIVE,))) if is_secret else change.after
 
@@ -56,8 +55,8 @@ def _value_differences(name: str, before: Value, after: Value) -> tuple[ValueDif
 
 
 def cause_between(names: Sequence[str], without: Explainer, within: Explainer) -> Because | None:
-    """The root variables that differ between two plans, among those that these values depend on in one of them, with
-    the chain to the first; None if there are none."""
+    """The root variables that differ between two plans and on which these values depend, with the chain to the first;
+    None if there are none."""
     chains: dict[str, tuple[CauseStep, ...]] = {}
     for explainer in (within, without):
         trace = explainer.trace()
@@ -78,9 +77,9 @@ def cause_between(names: Sequence[str], without: Explainer, within: Explainer) -
 def roots_between(
     because: Because, without: Explainer, within: Explainer, known: dict[str, CauseStep | None], is_former: bool
 ) -> Because:
-    """The cause of a change in one of two plans, with the values that its variables have in the two plans, if these
-    differ. `known`: the variables that were compared already, by name. `is_former`: the change is only in the plan
-    `without`, so that the place of a variable in the other plan explains the difference."""
+    """The cause of a change, with its variables' values in both plans if these differ. `known`: variables that were
+    compared already. `is_former`: only the plan `without` has the change, so a variable's place in the other plan
+    explains the difference."""
 
     def root_of(step: CauseStep) -> CauseStep:
         if step.kind != "variable":
@@ -97,8 +96,8 @@ def roots_between(
 
 
 def only_between(because: Because, known: dict[str, CauseStep | None], variables: AbstractSet[str]) -> Because | None:
-    """The cause of a change, with only the roots that differ between two plans. None if these may not be all causes of
-    the difference: `variables` are the root variables that differ."""
+    """The cause with only the roots that differ between the plans. None if other causes are possible. `variables`: the
+    root variables that differ."""
     roots = tuple(root for root in because.roots if known.get(root.what) is not None)
     are_all = variables and variables <= {
         match[0] for root in roots if (match := _VARIABLE.match(root.what)) is not None
@@ -110,7 +109,7 @@ _VARIABLE = re.compile(r"var\.[\w-]+")
 
 
 def _variable(name: str, without: Explainer, within: Explainer) -> CauseStep | None:
-    """A root variable that differs, with both values; None for one that does not."""
+    """A root variable with both values; None if they are equal."""
     values: list[Value] = []
     texts: list[str] = []
     source: Any = None
@@ -128,7 +127,7 @@ def _variable(name: str, without: Explainer, within: Explainer) -> CauseStep | N
 
 
 def _steps(facts: FactBase, starts: Sequence[str], root: str) -> list[CauseStep]:
-    """The shortest path from a root to one of the values that depend on it."""
+    """The shortest path from a root to one of these values."""
     further: dict[str, dict[str, Any]] = {}
     for predicate in ("refers_value", "value_part"):
         for row in sorted(facts.relation(predicate)):

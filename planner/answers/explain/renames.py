@@ -1,5 +1,5 @@
-"""Renames: destroyed and created objects of a plan that look like one object, and the moves for them. The rules of
-rules/plan/renames.dl decide; this module states facts about the similarities of objects."""
+"""Renames: destroyed and created objects that look like one object, and moves for them. rules/plan/renames.dl decides;
+this module adds facts about similarities."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from planner.world.state.model import State
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _EMPTY = ("null", '""', "[]", "{}")
 _MOST_MASKS = 20
-"""the maximum number of sets of unknown attributes by which destroyed objects of a kind are compared"""
+"""maximum number of sets of unknown attributes by which destroyed objects of a kind are compared"""
 _MOST_SINGLE = 200
-"""the maximum number of created or destroyed objects of a kind that are compared attribute by attribute"""
+"""maximum number of objects of a kind that are compared attribute by attribute"""
 
 
 @frozen(eq=False)
 class ProposedMove:
-    """A move of a module, a resource or an instance, and the objects that it carries: (old, new) instances."""
+    """A move of a module, resource or instance. `carried`: (old, new) of each instance in it."""
 
     from_: str
     to: str
@@ -50,15 +50,15 @@ class ProposedMove:
 
 @frozen(eq=False)
 class RenamedObject:
-    """An object of the plan under both addresses."""
+    """An object of the plan that may be one half of a rename."""
 
     change: ResourceChange
     address: ResourceAddress
     known: dict[str, str]
-    """the attributes that are known, as JSON; empty ones are left out"""
+    """{attribute: JSON} of known values that are not empty"""
     unknown: frozenset[str]
     is_scaled: bool = False
-    """whether its key is a number, and other instances of its block stay"""
+    """whether its key is a number and other instances of its block stay"""
 
     @property
     def name(self) -> str:
@@ -66,19 +66,18 @@ class RenamedObject:
 
 
 def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """The objects that a plan destroys and creates again although all their known values are equal: (old, new),
-    sorted."""
+    """(old, new) of the objects that a plan destroys and creates again although all known values are equal, sorted."""
     return tuple(sorted(_same_values(*_candidates(plan))))
 
 
 def sure_moves(plan: Plan, config: Config) -> tuple[ProposedMove, ...]:
-    """The moves for objects whose known values are all equal, each with all objects that it carries."""
+    """The moves that include such an object."""
     same = set(same_objects(plan))
     return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
 
 
 def rename_text(objects: Sequence[tuple[str, str]], moves: Sequence[tuple[str, str]]) -> str:
-    """The line about objects that look renamed and the moves that would carry them, both (old, new); "" for none."""
+    """The line about renamed objects and the moves that keep them, both (old, new); "" for none."""
     if not objects:
         return ""
     old, new = moves[0]
@@ -89,7 +88,7 @@ def rename_text(objects: Sequence[tuple[str, str]], moves: Sequence[tuple[str, s
 
 
 def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]] = ()) -> tuple[ProposedMove, ...]:
-    """The moves for objects that look renamed, sorted. `refused`: pairs that are not the same object."""
+    """The moves for objects that look renamed, sorted. `refused`: pairs that are not one object."""
     old, new = _candidates(plan)
     if not old:
         return ()
@@ -110,7 +109,7 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
 def _same_values(
     old: list[RenamedObject], new: list[RenamedObject], refused: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """The pairs of objects with the same values. Settling some pairs may make further pairs unique."""
+    """Pairs of objects with equal values. Removing pairs may make others unique."""
     settled: list[tuple[str, str]] = []
     while old and new:
         facts = FactBuilder()
@@ -126,13 +125,12 @@ def _same_values(
 def _without(
     old: list[RenamedObject], new: list[RenamedObject], pairs: Iterable[tuple[str, str]]
 ) -> tuple[list[RenamedObject], list[RenamedObject]]:
-    """The objects that are not in the pairs."""
     names = {name for pair in pairs for name in pair}
     return [item for item in old if item.name not in names], [item for item in new if item.name not in names]
 
 
 def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
-    """Resources with count whose indexes have shifted: by address, the old and new address of each object."""
+    """{resource with count: {old address: new address}} where indexes have shifted."""
     facts = FactBuilder()
     counted: dict[str, list[ResourceChange]] = {}
     for change in plan.changes:
@@ -167,8 +165,7 @@ def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
 
 
 def values_in_common(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[int, int]:
-    """The numbers of known values of created objects that equal the values of the destroyed objects, and of values that
-    differ."""
+    """The numbers of known values that are equal, and that differ, between destroyed and created objects."""
     changes = {change.address: change for change in plan.changes if _is_object(change)}
     same = differing = 0
     for old, new in pairs:
@@ -189,7 +186,7 @@ def _add_looks(
     refused: Iterable[tuple[str, str]],
     values_only: bool,
 ) -> None:
-    """Add the descriptions by which objects are compared. `values_only`: only descriptions that include the values."""
+    """Add the descriptions by which objects are compared; if `values_only`, only those with values."""
     masks: dict[str, Counter[frozenset[str]]] = {}
     for item in new:
         masks.setdefault(_kind(item), Counter())[item.unknown] += 1
@@ -213,7 +210,7 @@ def _add_looks(
 
 
 def _candidates(plan: Plan) -> tuple[list[RenamedObject], list[RenamedObject]]:
-    """The destroyed objects that are no longer declared, and the created ones, of kinds that occur in both groups."""
+    """(destroyed objects that are no longer declared, created objects), of kinds in both groups."""
     gone = [c for c in plan.changes if _is_object(c) and does(c.action, "removes") and c.reason.startswith("delete_")]
     if not gone:
         return [], []
@@ -246,7 +243,7 @@ def _kind(item: RenamedObject) -> str:
 
 
 def _crowded(items: list[RenamedObject]) -> set[str]:
-    """The kinds with too many objects for comparing single attributes."""
+    """The kinds with too many objects to compare single attributes."""
     numbers = Counter(map(_kind, items))
     return {kind for kind, number in numbers.items() if number > _MOST_SINGLE}
 
@@ -269,19 +266,17 @@ def _object(change: ResourceChange, value: Value) -> RenamedObject:
 
 
 def _shape(item: RenamedObject, unknown: frozenset[str]) -> str:
-    """A digest of the known values."""
     values = [(name, text) for name, text in sorted(item.known.items()) if name not in unknown]
     return sha256_of(repr((_kind(item), sorted(unknown), values)).encode("utf-8", "surrogateescape"))[:24]
 
 
 def _keys(address: ResourceAddress) -> str:
-    """All keys of the address."""
     keys: list[InstanceKey] = [key for _, key in address.module.steps]
     return "".join(f"[{format_key(key)}]" for key in (*keys, address.key))
 
 
 def _looks_by_value(shapes: list[tuple[RenamedObject, str]]) -> Iterator[tuple[RenamedObject, str, str]]:
-    """(object, evidence, look) of objects with a digest of their values."""
+    """(object, evidence, look) for objects with a digest of their values."""
     alike: dict[str, list[RenamedObject]] = {}
     for item, shape in shapes:
         alike.setdefault(shape, []).append(item)
@@ -301,7 +296,7 @@ def _looks_by_value(shapes: list[tuple[RenamedObject, str]]) -> Iterator[tuple[R
 
 
 def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, str]]:
-    """Yields (evidence, look) for an object, with evidence that also holds if its values changed."""
+    """(evidence, look) that do not depend on all values."""
     kind, block = _kind(item), str(item.address.config)
     yield "name and keys", f"{kind} {item.change.name} {_keys(item.address)}"
     yield "block and key", f"{kind} {block} {format_key(item.address.key)}"
@@ -316,7 +311,7 @@ def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, 
 
 
 def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
-    """All objects that contain an instance, from the inside: (address, height, the rest of the instance's address)."""
+    """An instance and what contains it, inside out: (address, height, rest of the instance address)."""
     yield str(address), 0, ""
     yield str(address.resource), 1, format_key(address.key)
     steps, rest = address.module.steps, f".{address.relative}"
@@ -330,7 +325,7 @@ def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
 
 
 def declared_at(move: ProposedMove, config: Config) -> Any:
-    """The place of the declaration at the destination of a move; None if it is not known."""
+    """Where the destination of a move is declared; None if unknown."""
     address = parse_resource_instance(move.carried[0][1])
     height = next((height for whole, height, _ in wholes(address) if whole == move.to), 0)
     return _declarations(config, address).get(height + 1 - height % 2)
@@ -360,7 +355,7 @@ def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str],
 
 
 def _declarations(config: Config, address: ResourceAddress) -> dict[int, object]:
-    """The declarations of the resource and of the module calls around it, by height."""
+    """{height: declaration} of the resource and the module calls around it."""
     declarations: dict[int, object] = {}
     path = address.module.path
     module = config.root.descendant(path)

@@ -1,4 +1,5 @@
-"""The count, for_each or enabled, of a resource or a module around it, that decides whether an instance exists."""
+"""Finds the count, for_each or enabled that decides whether an instance exists: of its resource or of a module around
+it."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class RepetitionLocation:
-    """The place that decides whether an instance exists. `key`: the key of the instance, or of the
-    module instance around it; `before`: the keys in the state, empty if the block is not in it."""
+    """A repetition. `key`: of the instance, or of the module instance around it. `before`: keys in the state, empty if
+    the block is not in it."""
 
     place: ValueLocation
     key: InstanceKey
@@ -27,26 +28,26 @@ class RepetitionLocation:
 
     @property
     def argument(self) -> str:
-        """The argument of the repetition: count, for_each or enabled."""
+        """count, for_each or enabled."""
         return repetition(repeatable(self.place))[0]
 
     def counted(self) -> tuple[str, str]:
-        """The current and the former number of instances."""
+        """Example: ("3 instances", "2"), now and before."""
         count = len(self.now)
         return f"{count} instance{'s' if count != 1 else ''}", str(len(self.before))
 
 
 @frozen(eq=False)
 class KnownInstances:
-    """The keys that a state has of each resource and call: by module instance, and block."""
+    """The keys in a state: {(module instance, block): keys}."""
 
     calls: dict[tuple[str, str], set[InstanceKey]] = field(factory=dict)
     resources: dict[tuple[str, str], set[InstanceKey]] = field(factory=dict)
 
     @classmethod
     def of(cls, state: State, previous: State) -> KnownInstances:
-        """The keys of current objects. `state` is the state after moves and reads of this plan; objects that were read
-        count only if the `previous` state has them, too."""
+        """The keys of current objects. `state`: after moves and reads of this plan. A data source counts only if the
+        `previous` state has it, too."""
         known, seen = cls(), set()
         read = {(r.address, i.key) for r, i in previous.instances() if r.mode == "data"}
         for resource, instance in state.instances():
@@ -72,9 +73,9 @@ def repeated(
     known: KnownInstances,
     former: Callable[[RepetitionLocation], Collection[InstanceKey] | None],
 ) -> RepetitionLocation | None:
-    """The outermost block whose repetition causes the creation or destruction of an instance. None if nothing repeats
-    it, or if the block is no longer configured. `former`: the former keys of a block, None if unknown; the state may
-    have only a part of a module instance."""
+    """The outermost repetition that creates or destroys an instance; None if there is none, or its block is gone.
+    `former` returns the former keys of a block (None if unknown), because the state may have only a part of a module
+    instance."""
     goes = change.after.__class__ is Null
     module: ModuleInstance = context.root
     for name, key in parse_module(change.module).steps:

@@ -1,7 +1,7 @@
-"""Facts about the sources of planned values and actions: the predicates of rules/plan/values.dl and object.dl.
+"""Facts about the sources of planned values and actions (rules/plan/values.dl and object.dl).
 
-Facts are collected from the subject of the question through the expressions of the configuration.
-rules/plan/unknowns.dl and causes.dl decide which of them explain something. Sensitive values never become facts."""
+Facts are collected from the subject of a question through the expressions of the configuration. rules/plan/unknowns.dl
+and causes.dl decide which of these explain something. Sensitive values never become facts."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 class Trace(ValueTrace):
-    """Gathers facts: `change`, `output` and `value` set the subject of an answer, `build` returns all facts that it may
-    need."""
+    """Collects facts: `change`, `output` and `value` set the subject of a question, `build` returns all facts that it
+    may need."""
 
     taints: Mapping[str, TaintOrigin] = MappingProxyType({})
-    """the origins of taints, by the address of the object"""
+    """{address: origin of its taint}"""
     locked: Mapping[str, tuple[str, Span]] = MappingProxyType({})
-    """the present versions of providers by source address, with their places"""
+    """{source address: (current version, place)} of providers"""
 
     # ---------------------------------------------------------------- actions
 
     def change(self, change: ResourceChange) -> None:
-        """Add the facts of a decision, and of its subject."""
+        """Add the facts of a decision and its subject."""
         name = change_name(change)
         if name in self._explained:
             return
@@ -99,8 +99,7 @@ class Trace(ValueTrace):
         self._pending(change, name, module, decl)
 
     def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
-        """Add the fact about an instance that is created although it was declared before, or that is in a new
-        module."""
+        """Add the fact that an instance is in a new module, or is created although it was declared before."""
         call = former.new_call(place.module)
         if call is not None:
             words = format_module((step, None) for step in call.path)
@@ -124,7 +123,7 @@ class Trace(ValueTrace):
     def _may_have_been(
         self, former: FormerWorld, place: ValueLocation, change: ResourceChange
     ) -> ResourceChange | None:
-        """The destruction of the object that an instance of a new block may have been before the block was renamed."""
+        """The destruction of the object that an instance of a new block may have been before a rename of the block."""
         if former.declaration(place.module, place.name) is not None:
             return None
         gone = (other for other in self.plan.changes if other.reason == "delete_because_no_resource_config")
@@ -132,7 +131,7 @@ class Trace(ValueTrace):
         return next((other for other in same if other.key == change.key), None)
 
     def _besides(self, place: ValueLocation, name: str) -> None:
-        """Add the facts about arguments that would change an instance if it still existed."""
+        """Add facts about arguments that would change an instance if it still existed."""
         for at in self._argument_places(place, name):
             inputs = self._inputs(at)
             if inputs:
@@ -142,17 +141,16 @@ class Trace(ValueTrace):
                 self._facts.add("new_besides", name, str(at), source=self._source(at))
 
     def _argument_places(self, place: ValueLocation, name: str) -> Iterator[ValueLocation]:
-        """The places of the arguments of an instance."""
         places = (place.at((step,)) for step, _ in parts(unmark(self.changes[name].after)[0]))
         return filter(self._is_configured, places)
 
     def _has_applied(self) -> bool:
-        """Whether the state has objects."""
+        """Whether the state has managed objects."""
         state = self.plan.previous_state
         return any(resource.mode == "managed" and instance.current for resource, instance in state.instances())
 
     def _provider_version(self, change: ResourceChange, name: str) -> None:
-        """Add the fact about the version of an object's provider, if it differs from that of the last apply."""
+        """Add the fact that the object's provider has another version than at the last apply."""
         before = self.former.providers if self.former is not None and change.provider else {}
         source = parse_provider_configuration(change.provider).source if before else ""
         now = self.locked.get(source)
@@ -161,7 +159,7 @@ class Trace(ValueTrace):
             self._facts.add("provider_changed", name, words, before[source], now[0], source=now[1])
 
     def _call_gone(self, change: ResourceChange, name: str) -> None:
-        """Add the fact about an instance in a module that is no longer called."""
+        """Add the fact that an instance is in a module that is no longer called."""
         config = self.config.root
         path = parse_module(change.module).path
         for number, step in enumerate(path, 1):
@@ -173,8 +171,7 @@ class Trace(ValueTrace):
             config = inner
 
     def _repetition(self, change: ResourceChange, name: str) -> None:
-        """Add facts about the repetition that decides whether the instance exists (count, for_each or enabled), and its
-        former value."""
+        """Add facts about the repetition that decides whether the instance exists, and its former value."""
         comes, goes = change.before.__class__ is Null, change.after.__class__ is Null
         if change.deposed or comes == goes or self.plan.mode == "destroy":
             return
@@ -186,7 +183,7 @@ class Trace(ValueTrace):
                 self._inner_repetition(change, name, place)
 
     def _inner_repetition(self, change: ResourceChange, name: str, outer: ValueLocation) -> None:
-        """Add facts about the repetition of a resource in a new module instance, if its own key is also new."""
+        """Add facts about a resource's repetition in a new module instance, if the resource's key is new, too."""
         module = self.places.context.module(parse_module(change.module))
         key = format_resource("", change.mode, change.type, change.name)
         decl = module.config.resources.get(key) if module is not None else None
@@ -202,7 +199,7 @@ class Trace(ValueTrace):
         return self.former.instances(at) if self.former is not None else None
 
     def output(self, change: OutputChange) -> None:
-        """Add the facts of the decision about a root output, and of its subject."""
+        """Add the facts of the decision about a root output, and its subject."""
         name = f"output.{change.name}"
         for predicate, _, *columns in change.facts:
             self._facts.add(predicate, name, *columns, source=output_source(self.config, change.name, predicate))
@@ -212,7 +209,7 @@ class Trace(ValueTrace):
             self.value(place)
 
     def drift(self, change: ResourceChange) -> None:
-        """Add the facts about changes of an object made outside planner."""
+        """Add facts about changes of an object made outside planner."""
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, change.address, *columns, source=source)
@@ -229,7 +226,7 @@ class Trace(ValueTrace):
             self._facts.add("drifted_path", change.address, name, *shown, source=source)
 
     def _arguments(self, change: ResourceChange, name: str, place: ValueLocation) -> None:
-        """Add the references of the arguments of an unchanged object."""
+        """Add the references in the arguments of an unchanged object."""
         for (_, argument), _ in parts(unmark(change.after)[0]):
             at = place.at((("attr", argument),))
             if self.places.given(at) is not None:
@@ -237,7 +234,7 @@ class Trace(ValueTrace):
                 self._mentions(at, unknown=False)
 
     def _ignored_values(self, change: ResourceChange, name: str) -> None:
-        """Add the ignored differences of an unchanged object, with the current and the configured values."""
+        """Add the ignored differences of an unchanged object, with current and configured values."""
         for row in change.facts:
             at = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None
             given = self.places.given(at) if at is not None else None
@@ -253,7 +250,7 @@ class Trace(ValueTrace):
             self._facts.add("ignored_values", name, row[2], words, *shown, source=given.span)
 
     def _other_arguments(self, change: ResourceChange, place: ValueLocation) -> None:
-        """Add further differing arguments of a tainted object, or of a replaced one with ignored differences."""
+        """Add further differing arguments of a tainted object, or of a replaced object with ignored differences."""
         for step, value in parts(unmark(change.after)[0]):
             at, before = place.at((step,)), part_at(change.before, (step,))
             if before is None or not self._is_configured(at):
@@ -275,7 +272,7 @@ class Trace(ValueTrace):
         self.value(place)
 
     def _dropped(self, place: ValueLocation, instance: str, argument: str) -> None:
-        """Add the facts about an argument that was set when the object was last applied, and no longer is."""
+        """Add facts about an argument that was set at the last apply and no longer is."""
         text, source = str(place), self._source(place)
         words = f"the text of {text}"
         self._facts.add("attribute_place", text, instance, argument, source=source)
@@ -322,7 +319,7 @@ class Trace(ValueTrace):
         self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
 
     def _newly_ignored(self, change: ResourceChange, trigger: str, other: ResourceChange) -> None:
-        """Add the fact about an object that a trigger names and that would change if ignore_changes had not been
+        """Add the fact about an object that a trigger names and that would change, had ignore_changes not been
         edited."""
         name = other.address
         for row in other.facts if self.former is not None else ():
@@ -333,8 +330,7 @@ class Trace(ValueTrace):
                 self._facts.add("hidden_trigger", change_name(change), words, trigger, source=source)
 
     def _pending(self, change: ResourceChange, name: str, module: ModuleInstance, decl: ResourceDecl) -> None:
-        """Add the facts about changes for which a data source waits; changes in other instances of its own module do
-        not count."""
+        """Add facts about the changes for which a data source waits; other instances of its own module do not count."""
         others: list[ResourceChange] = []
         for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
             for other in self._resources.get(resource, ()):
@@ -355,12 +351,11 @@ class Trace(ValueTrace):
 
 
 MOST_NAMED = 4
-"""the maximum number of awaited objects of a data source that a sentence names"""
+"""maximum number of awaited objects that a sentence names"""
 
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:
-    """The modules that depends_on (of the data source or of a call around it) names and that contain some of the
-    objects."""
+    """The modules in depends_on (of the data source or a call around it) that contain some of the objects."""
     seen: set[str] = set()
     at: ModuleInstance | None = module
     references, who = decl.depends_on, "it"

@@ -1,4 +1,4 @@
-"""Facts about the sources of planned values, place by place. See planner.answers.explain.trace."""
+"""Facts about the sources of planned values, place by place (see planner.answers.explain.trace)."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import NO_OP, does
 
 _NAMING = ("filename", "path", "name", "id")
-"""attributes by which people recognise objects, the best one first"""
+"""attributes by which people recognise objects, best first"""
 
 
 class ValueTrace(MentionTrace):
-    """Gathers facts about values: `value` sets the subject of an answer, `build` returns all facts that it may need."""
+    """Collects facts about values: `value` sets the subject of a question, `build` returns all facts that it may
+    need."""
 
     def build(self) -> FactBase:
-        """All facts about the subjects."""
         while self._waiting:
             self._visit(self._waiting.pop())
         return self._facts.build()
 
     def change(self, change: ResourceChange) -> None:
-        """Add the facts of a decision, and of its subject."""
+        """Add the facts of a decision and its subject."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- values
@@ -70,13 +70,13 @@ class ValueTrace(MentionTrace):
         return results
 
     def mentioned(self, place: ValueLocation) -> None:
-        """Add everything to which a known value refers, whether or not it differs from the state."""
+        """Add everything to which a known value refers, changed or not."""
         for at, value in self.places.found(place):
             if value is not None and is_wholly_known(value):
                 self._mentions(at, unknown=False, after=value)
 
     def _gone(self, place: ValueLocation) -> list[ValueLocation]:
-        """The places in each former instance of a resource or module, for a place in all instances."""
+        """For a place in all instances of a resource or module: the places in former instances."""
         keys: set[InstanceKey] = set()
         if place.path[:1] == (ANY,) and place.kind == "resources":
             changes = self._resources.get(join(str(place.module.address.config), place.name), ())
@@ -87,7 +87,7 @@ class ValueTrace(MentionTrace):
         return [place.at((("index", key), *place.path[1:])) for key in sorted(keys - {None}, key=key_order)]
 
     def _goes(self, place: ValueLocation) -> bool:
-        """Whether a place is in an instance that does not exist after the plan."""
+        """Whether a place is in an instance that the plan destroys."""
         if place.kind == "resources" and place.path and place.path[0] != ANY:
             place = ValueLocation(place.module, "resource", place.name, place.path[0][1])
         change = self.changes.get(place.root_text) if place.kind == "resource" else None
@@ -107,7 +107,7 @@ class ValueTrace(MentionTrace):
             change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
             before = part_at(change.before, place.path) if change is not None else None
             if before is not None and any(part_at(before, path) is None for path in open_parts(value)):
-                self._state_differs(place, before)  # the value as a whole differs
+                self._state_differs(place, before)  # the whole value differs
             for path in open_parts(value):
                 for inner, _ in self.value(place.at((*place.path, *path))):
                     self._part(place, inner)
@@ -156,7 +156,7 @@ class ValueTrace(MentionTrace):
             change = self.changes[place.root_text]
             self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
             self._attribute_of(place, change)
-            if not mentions_some:  # if there is a mention, the provider is not a cause
+            if not mentions_some:  # with a mention, the provider is not a cause
                 self.change(change)
                 self._provider(place, change)
 
@@ -170,7 +170,7 @@ class ValueTrace(MentionTrace):
             self._facts.add("attribute_of", str(place), change.address, attribute, source=self._source(place))
 
     def _provider(self, place: ValueLocation, change: ResourceChange) -> None:
-        """Add the configuration of the instance's provider, if it is not completely known."""
+        """Add the configuration of the instance's provider, unless it is wholly known."""
         used = parse_provider_configuration(change.provider)
         module: ModuleInstance | None = place.module
         while module is not None and module.config.path != used.module:
@@ -224,7 +224,7 @@ class ValueTrace(MentionTrace):
             self._mentions(place, unknown=False, before=self._was.get(text), after=value)
 
     def _instances_that_change(self, place: ValueLocation) -> None:
-        """Add the instances of a module that exist only before the plan, or only after it."""
+        """Add the instances of a module that exist only before or only after the plan."""
         if place.path and place.path[0] != ANY:
             return
         now = place.module.calls.get(place.name, {})
@@ -236,7 +236,7 @@ class ValueTrace(MentionTrace):
 
     def _other_instances(self, place: ValueLocation) -> bool:
         """Whether a place is in a module instance that exists only before or only after the plan, so that it changes
-        with the repetition of the module."""
+        with the module's repetition."""
         key = place.path[0][1] if place.path and place.path[0] != ANY else None
         now = place.module.calls.get(place.name, {})
         before = self._known.calls.get((place.module.text, place.name), set())
@@ -286,7 +286,7 @@ class ValueTrace(MentionTrace):
             self._drifted(place, change)
 
     def real_name(self, address: str) -> str:
-        """The attribute that identifies a former object for people, with its value; "" if unknown."""
+        """The attribute by which people recognise a former object, with its value; "" if unknown."""
         drift, place = self._drift.get(address), self.places.read(address)
         for name in _NAMING if drift is not None and place is not None else ():
             value = part_at(drift.before, (("attr", name),)) if drift is not None else None
@@ -296,8 +296,8 @@ class ValueTrace(MentionTrace):
         return ""
 
     def differing_lines(self, name: str, roots: Sequence[str]) -> list[dict[str, Any]]:
-        """The lines of a text, or the parts of a JSON text, in which a value of an object differs: `what`, `before`,
-        `value`, and the `roots` of each line, as far as reverting the roots one by one shows them."""
+        """The differing lines of a text, or parts of a JSON text: `what`, `before`, `value`, and the `roots` of each,
+        as far as undoing one root at a time shows them."""
         place = self._places().get(name)
         change = self.changes.get(place.root_text) if place is not None else None
         if place is None or change is None or self.places.is_sensitive(place):
@@ -310,7 +310,7 @@ class ValueTrace(MentionTrace):
             was = unmark(known.value_without(place, unit))[0] if known is not None and unit is not None else None
             taken_back = {value for _, value in text_differences(was, now)}
             if was.__class__ is not str or not taken_back or not taken_back <= of_line.keys():
-                of_line = {}  # the line numbers belong to another version of the file
+                of_line = {}  # the line numbers are of another version of the file
             for value in taken_back & of_line.keys():
                 of_line[value].append(root)
         is_known = bool(of_line) and all(of_line.values())
@@ -320,7 +320,7 @@ class ValueTrace(MentionTrace):
         ]
 
     def _drifted(self, place: ValueLocation, change: ResourceChange) -> None:
-        """Add the facts about a place of an object that was changed outside planner."""
+        """Add facts about a place that was changed outside planner."""
         text, source = str(place), StateEntry(change.address)
         self._facts.add("drifted_value", text, change.address, source=source)
         drift, hidden = self._drift[place.root_text], self.places.is_sensitive(place)
@@ -337,8 +337,8 @@ class ValueTrace(MentionTrace):
         return old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
 
     def _read_value(self, place: ValueLocation, value: Value) -> None:
-        """Add the facts about a data source that was read while planning: arguments as configured, other values as read
-        with the arguments."""
+        """Add facts about a data source that was read while planning: arguments as configured, other values as read
+        with these arguments."""
         text, source = str(place), self._source(place)
         if place.path and self.places.given(place) is not None:
             self._facts.add("named_value", text, source=source)
@@ -356,12 +356,12 @@ class ValueTrace(MentionTrace):
                     self._facts.add("refers_value", text, str(at), source=self._source(at))
 
     def _is_recorded(self, place: ValueLocation) -> bool:
-        """Whether the value of a root output differs from that in the state."""
+        """Whether a root output differs from its value in the state."""
         output = self._outputs.get(place.root_text)
         return output is not None and output.before.__class__ is not Null and does(output.action, "makes")
 
     def _altered(self, place: ValueLocation, before: Value, value: Value, secret: bool = False) -> bool:
-        """Add facts about a place whose value changed. Returns whether they apply to the place as a whole."""
+        """Add facts about a place whose value changed. Returns whether these are about the place as a whole."""
         text, source = str(place), self._source(place)
         inside = differing(before, value) if before is not None and value is not None and not place.fresh else []
         if inside and inside != [((), False)]:
@@ -379,7 +379,7 @@ class ValueTrace(MentionTrace):
         return True
 
     def _state_differs(self, place: ValueLocation, before: Value) -> None:
-        """Add the facts about a value in the state that differs from that of the former configuration."""
+        """Add facts about a value in the state that the former configuration does not explain."""
         text, source = str(place), self._source(place)
         if self.former is not None and self.former.ignores(place):
             self._facts.add("ignored_before", text, source=source)
@@ -399,7 +399,7 @@ class ValueTrace(MentionTrace):
             self._facts.add(known, text, source=StateEntry(place.root_text))
 
     def _state_value(self, place: ValueLocation, before: Value) -> Value:
-        """The value of an object in the state before refreshing, or of an output in the state."""
+        """The value of an object in the state before refresh, or of an output."""
         if place.kind != "resource" or self.former is None:
             return before
         was, is_known = self.former.value(place)
@@ -415,7 +415,7 @@ class ValueTrace(MentionTrace):
 
     def _repeats(self, at: RepetitionLocation, goes: bool) -> ValueLocation | None:
         """The place that decides whether an instance exists, with its former value; None if its result is unchanged, or
-        if it is not known whether the block existed."""
+        it is unknown whether the block existed."""
         place, of = at.place, at.place.repeated
         if at.argument == "for_each":
             place = place.at((("index", at.key),), True)
@@ -439,7 +439,7 @@ class ValueTrace(MentionTrace):
         return place
 
     def _new_instance(self, place: ValueLocation, said: str, before: Value = None, value: Value = None) -> None:
-        """Add the facts about a repetition that creates or destroys an instance."""
+        """Add facts about a repetition that creates or destroys an instance."""
         self._seen.add(place)
         self._facts.add("altered", str(place), said, source=self._source(place))
         self._check(place)

@@ -1,7 +1,7 @@
-"""Explanations of policy findings: the rule, and the wrong values, each with its line.
+"""Explanations of policy findings: the rule, and the values at fault, each with its line.
 
-A document in the format of proofs (by the rules as written), with `culprits` added: the expression that sets each value
-(not its block), traced through mere copies to the source."""
+A document in the proof format (with the rules as written) and `culprits`: for each value the expression that sets it,
+not its block, traced through mere copies to the source."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ from planner.logic.datalog.language.model import Rule
 from planner.logic.model.graph import StateEntry, source_json
 
 _FARTHEST = 8
-"""the maximum number of references that are followed"""
+"""maximum number of references that are followed"""
 
 
 def explain_finding(finding: Finding, plain: PlainProofs, explainer: Explainer) -> dict[str, Any]:
-    """The document of one finding."""
     return _Explained(finding, plain, explainer).document()
 
 
 class Culprits:
-    """The wrong values, with the line of each value and its source."""
+    """Finds the values at fault, with the line and the source of each."""
 
     def __init__(self, plain: PlainProofs, explainer: Explainer) -> None:
         self.plain, self.explainer = plain, explainer
@@ -55,7 +54,7 @@ class Culprits:
         return told
 
     def place(self, address: str, path: str) -> ValueLocation | None:
-        """The place of a value; for a missing value, the nearest existing one."""
+        """The place of a value; for a missing one, the nearest existing place."""
         while True:
             place = self.places.read(join_path(address, path))
             if place is not None and (not path or (self.places.found(place) and self.span(place) is not None)):
@@ -65,7 +64,7 @@ class Culprits:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
 
     def span(self, place: ValueLocation | None) -> Span | None:
-        """The place of the text that sets a value."""
+        """The expression that sets a value."""
         given = self.places.given(place) if place is not None else None
         return given.span if given is not None else None
 
@@ -78,7 +77,7 @@ class Culprits:
         return {"source": source}
 
     def followed(self, place: ValueLocation) -> list[dict[str, Any]]:
-        """The sources from which the value is copied, step by step."""
+        """The places from which the value is copied, step by step."""
         steps: list[dict[str, Any]] = []
         while len(steps) < _FARTHEST:
             if place.kind == "var" and place.module.parent is None:
@@ -96,7 +95,7 @@ class Culprits:
         return steps
 
     def given_variable(self, place: ValueLocation) -> dict[str, Any]:
-        """The source of a root variable's value."""
+        """The origin of a root variable's value."""
         trace = self.explainer.trace()
         trace.value(place)
         facts = trace.build()
@@ -154,7 +153,7 @@ class _Explained(Culprits):
     # -------- what is not known yet
 
     def waiting(self, address: str, path: str) -> dict[str, Any]:
-        """A value on which an undecided verdict depends, and the reason why it is not known yet."""
+        """A value on which an undecided verdict depends, and why it is unknown."""
         text = join_path(address, path)
         place = self.place(address, path)
         span = self.span(place) or self.plain.facts.owners.span(address, path)

@@ -1,4 +1,4 @@
-"""Explanations of a plan: proofs of actions and of unknown values, from the rules of rules/plan.
+"""Explanations of a plan: proofs of actions and of unknown values, from rules/plan.
 
 `Explainer` has a plan with its values, and returns proofs in the documented format.
 """
@@ -38,7 +38,7 @@ from planner.world.state.taint_record import TaintOrigin
 
 @frozen
 class QuestionSubject:
-    """The subject of a question: its name in facts, its action, and the changes that have its facts."""
+    """The subject of a question: its name in facts, its action, and the changes with its facts."""
 
     name: str
     action: str
@@ -46,12 +46,12 @@ class QuestionSubject:
 
     @property
     def predicate(self) -> str:
-        """The predicate of facts about the action of the subject."""
+        """The predicate of its action in facts."""
         return "output_action" if any(isinstance(change, OutputChange) for change in self.changes) else "action"
 
 
 def read_now(plan: Plan) -> list[ResourceChange]:
-    """The data sources that were read while planning, as changes with the action no-op."""
+    """The data sources read while planning, as changes with the action no-op."""
     facts: dict[str, list[tuple[str, ...]]] = {}
     for row in plan.facts:
         facts.setdefault(row[1], []).append(row)
@@ -80,12 +80,11 @@ def read_now(plan: Plan) -> list[ResourceChange]:
 
 
 def more_causes(name: str) -> str:
-    """The title of the causes of a change that are not in its proof."""
     return f"More causes for {name}"
 
 
 class Explainer:
-    """Proofs about one plan. `context` holds the planned values (planner.engine.evaluation.eval_walk)."""
+    """Proofs about one plan. `context`: the planned values (planner.engine.evaluation.eval_walk)."""
 
     def __init__(
         self,
@@ -102,7 +101,7 @@ class Explainer:
         self.places = LocationLookup(context)
 
     def trace(self, subject: ResourceChange | OutputChange | None = None) -> Trace:
-        """A trace that collects facts for one question about a change or a value."""
+        """Collects facts for one question about a change or a value."""
         self._check_assumptions()
         return self._trace(self.worlds.of(subject) if self.worlds is not None else None)
 
@@ -114,8 +113,8 @@ class Explainer:
     # ---------------------------------------------------------------- actions
 
     def action(self, address: str, verb: str = "") -> dict[str, Any]:
-        """The proof of a change's action, traced to its cause. With `verb` (a key of `verbs`) it must be one of its
-        actions. Raises Failure, with the obstacles of every rule for it."""
+        """The proof of a change's action, traced to its cause. If `verb` (a key of `verbs`) is not one of its actions,
+        raises Failure with the obstacles of each rule."""
         asked = self.find(address)
         name = asked.name
         base, trace = self._facts(asked)
@@ -165,8 +164,7 @@ class Explainer:
         return {**document, "chains": chains} if chains else document
 
     def _more_causes(self, name: str, because: Because | None, document: dict[str, Any]) -> list[CauseStep]:
-        """The root causes of a change that are not in the proof of its action, which contains one of several
-        reasons."""
+        """The root causes that are not in the proof of an action, which contains one of several reasons."""
         if because is None or because.is_guess or len(because.roots) < 2:
             return []
         rows = [step["tuple"] for step in document["proofs"].values()]
@@ -179,13 +177,13 @@ class Explainer:
         ]
 
     def causes(self) -> dict[str, Because]:
-        """The causes of each change and each changing output, by name (planner.logic.model.plan.change_name)."""
+        """{change or output: its causes}."""
         with collector_paused():
             return self._check_assumptions() or self._causes()
 
     def _check_assumptions(self) -> dict[str, Because]:
-        """Compare the state with the results of values that count as unchanged. If they differ, the values are unknown
-        from now on. Returns the causes, if they were derived for this check and remain valid."""
+        """Check that values which count as unchanged explain the state; if not, they are unknown from now on. Returns
+        the causes if they were derived for this check and stay valid."""
         if self.worlds is None or not self.worlds.assumes:
             return {}
         self.worlds.assumes = False
@@ -217,12 +215,11 @@ class Explainer:
         return chains_of(derived)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
-        """Known former values, about all objects related to a change: `former_value` of inputs, and
-        `planned_change` of the values of an object."""
+        """The known former values around a change: `former_value` of inputs, `planned_change` of an object's values."""
         return evaluate(product_program("causes"), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
-        """Why the action of the change is not one of a verb's actions. Raises Failure if it is."""
+        """Why the change does not have one of a verb's actions. Raises Failure if it has."""
         asked = self.find(address)
         if verb_of(asked.action) == verb:
             detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
@@ -245,7 +242,7 @@ class Explainer:
         return rules
 
     def find(self, address: str) -> QuestionSubject:
-        """The subject that the user means by an address. Raises Failure."""
+        """The subject at an address. Raises Failure."""
         known = {
             change_name(change): QuestionSubject(change_name(change), change.action, (change,))
             for change in self.plan.changes
@@ -260,7 +257,7 @@ class Explainer:
         return asked
 
     def instances(self, address: str) -> list[str]:
-        """The instances that an address without keys means, in the order of the plan; none for other addresses."""
+        """The instances that an address without keys means, in plan order; [] for other addresses."""
         try:
             wanted = parse_resource_instance(address)
         except AddressError:
@@ -293,7 +290,7 @@ class Explainer:
         return trace.build(), trace
 
     def about(self, address: str) -> FactBase:
-        """All facts about the subject with this address, even if it only drifted. Raises Failure."""
+        """All facts about the subject at this address, even if it has only drifted. Raises Failure."""
         drifted = any(change.address == address for change in self.plan.drift)
         known = any(change_name(change) == address for change in self.plan.changes)
         return self.facts(QuestionSubject(address, "", ()) if drifted and not known else self.find(address))
@@ -301,7 +298,7 @@ class Explainer:
     # ---------------------------------------------------------------- unknown values
 
     def unknown(self, text: str) -> dict[str, Any]:
-        """The proof that a value is not known yet. Raises Failure if it is known or does not exist."""
+        """The proof that a value is unknown. Raises Failure if it is known or does not exist."""
         base, open_ones = self.unknown_facts(text)
         proof = Prover(product_program("causes"), evaluate(product_program("causes"), base)).why(
             "unknown", (open_ones[0],)
@@ -316,8 +313,8 @@ class Explainer:
         return {**document, "root_causes": [root.json for root in because.roots]}
 
     def unknown_facts(self, text: str) -> tuple[FactBase, list[str]]:
-        """All facts that a question about an unknown value may need, and the named places that are not known. Raises
-        Failure if the value is known or does not exist."""
+        """The facts about an unknown value, and the places that are unknown. Raises Failure if the value is known or
+        does not exist."""
         trace = self.trace()
         read = self._values(trace, text)
         open_ones = [str(at) for at, value in read if not is_wholly_known(value)]
@@ -327,7 +324,7 @@ class Explainer:
         return trace.build(), open_ones
 
     def not_unknown(self, text: str) -> dict[str, Any]:
-        """Why a value is known: the obstacles of every rule for the opposite. Raises Failure if it is not known or does
+        """Why a value is known: the obstacles of each rule for the opposite. Raises Failure if it is unknown or does
         not exist."""
         trace = self.trace()
         read = self._values(trace, text)
@@ -341,7 +338,7 @@ class Explainer:
         return {"format_version": "1.0", "goal": goal, "holds": False, "nearest": near, "rules": rules}
 
     def values_like(self, text: str) -> str:
-        """The attribute, output, local or variable that a name most likely means."""
+        """A hint with the attribute, output, local or variable that a name most likely means."""
         root = self.places.context.root
         if inner := min(self._in_modules(text, root), key=lambda name: "(.terraform/" in name, default=""):
             return f" The root module does not declare it. Did you mean {inner}?"
@@ -355,7 +352,7 @@ class Explainer:
         return instead(text, names) or instead(address, [n for n in names if n.rpartition(".")[0] != address])
 
     def _in_modules(self, text: str, module: ModuleInstance) -> Iterator[str]:
-        """The local values and variables of this name in the modules below one."""
+        """Local values and variables of this name in modules below one."""
         for called in sorted(module.calls):
             for instance in module.calls[called].values():
                 place = self.places.read(f"{instance.text}.{text}") if text.startswith(("local.", "var.")) else None
@@ -365,7 +362,7 @@ class Explainer:
                 yield from self._in_modules(text, instance)
 
     def _values(self, trace: Trace, text: str) -> list[tuple[ValueLocation, Value]]:
-        """The places that the user names, with their values; the trace has them as subjects. Raises Failure."""
+        """The places that a user names, with their values; the trace has them as subjects. Raises Failure."""
         place = self.places.read(text)
         values = trace.value(place) if place is not None else []
         if not values:
@@ -379,9 +376,9 @@ class Explainer:
 
 
 _MOST_CAUSES = 6
-"""the maximum number of root causes listed in addition to the one in the proof"""
+"""maximum number of root causes besides the one in the proof"""
 _DECIDED = {"replace_by_request": "replace_requested", "replace_because_tainted": "tainted"}
-"""the fact that led to a decision, by the kind of a root that is the changed object itself"""
+"""{kind of a root that is the changed object itself: the fact that led to the decision}"""
 _CAUSES = {
     "text": "{what} was edited",
     "file": "{what} changed",
@@ -402,7 +399,7 @@ def _cause_step(root: CauseStep) -> dict[str, Any]:
 
 
 def _identity_chain(prover: Prover, row: tuple[Any, ...]) -> dict[str, Any]:
-    """The identity of an object that is imported or moved, with the place of the import block."""
+    """The identity of an imported or moved object, with the place of its import block."""
     proof = prover.why("identified", row)
     assert proof is not None and proof.rule is not None
     facts = prover.database.facts
@@ -411,10 +408,8 @@ def _identity_chain(prover: Prover, row: tuple[Any, ...]) -> dict[str, Any]:
     return {"text": "Identity", "steps": [{"text": reason_text(proof.rule, proof.assignment), "sources": sources[:1]}]}
 
 
-# Reasons why an action is not planned, in a few sentences: the action planned instead, and the conditions of the
-# nearest rules.
-#
-# The obstacles come from the rules of rules/plan/actions.dl. This module only has the words for failed conditions.
+# Why an action is not planned: the action planned instead, and the failed conditions of the nearest rules. The
+# obstacles come from rules/plan/actions.dl; this module only has the words
 
 
 _LACKS = {
@@ -443,15 +438,15 @@ _NOT = {
     "created_first": "its replacement is created first",
 }
 _ALONE = ("differs", "requires_replace", *_LACKS)
-"""conditions that are reported alone, without their own reasons"""
+"""conditions that are reported without their own reasons"""
 _EITHER = frozenset(("created_first", "retained"))
-"""conditions that only distinguish the forms of one action"""
+"""conditions that only distinguish forms of one action"""
 _ASKS = ("tainted", "replace_requested", "triggered", "write_only_replace")
-"""requests to replace an object without a difference that requires it"""
+"""requests to replace an object without a difference"""
 
 
 def planned_sentence(name: str, action: str) -> str:
-    """`terraform_data.a is updated in place.`"""
+    """Example: `terraform_data.a is updated in place.`"""
     return f"{name} {words_for(action).is_planned}."
 
 
@@ -462,15 +457,15 @@ def near_actions(
     facts: FactBase,
     relations: Mapping[str, Collection[Any]],
 ) -> list[dict[str, Any]]:
-    """The planned action, and below it the failed conditions, as entries of `nearest` in the document of `why -not`.
-    `rules` are the obstacles of the action."""
+    """The planned action with the failed conditions below, as `nearest` in the document of `why -not`. `rules`: the
+    obstacles of the action."""
     places = FactLocations(facts)
     # decided in Python: which failed conditions of an action are reported -- it affects the output, not the plan
     failing = list(dict.fromkeys(_failing(rules)))
     if (
         "changed",
         True,
-    ) in failing:  # no-op means that the object is as declared
+    ) in failing:  # no-op: the object is as declared
         failing = [("changed", True)]
     missing = {predicate for predicate, is_negated in failing if not is_negated}
     is_unmoved = not missing.isdisjoint(("differs", "requires_replace")) and missing.issuperset(_ASKS)
@@ -504,8 +499,7 @@ def near_actions(
 
 
 def _failing(rules: Collection[dict[str, Any]]) -> Iterator[tuple[str, bool]]:
-    """(predicate, whether its absence was needed) of the failed conditions, without conditions that only repeat other
-    conditions."""
+    """(predicate, whether it is negated) of the failed conditions, without those that only repeat others."""
     for obstacle in rules:
         fails = obstacle["fails"]
         is_negated = fails.startswith("not ")
@@ -542,7 +536,7 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLoc
 
 
 def _forcing(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
-    """`ports[0] 80 -> 81 forces replacement (main.tf:3)` if one part differs; otherwise only the argument."""
+    """Example: `ports[0] 80 -> 81 forces replacement (main.tf:3)`; without values if several parts differ."""
     whole = f"{name}.{path}"
     known = relations.get("planned_change", ())
     parts = [row for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]

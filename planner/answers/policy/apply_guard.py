@@ -1,4 +1,4 @@
-"""Policies while applying: undecided verdicts are decided when their values are known, before the object is changed."""
+"""Policies during apply: undecided verdicts are decided when their values are known, before the object is changed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from planner.world.state.model import OutputState
 
 
 class PolicyGuard:
-    """Checks policies again whenever a value of an undecided denial becomes known (planner.engine.apply.walk.Guard).
+    """Checks policies again when a value behind an undecided denial becomes known (planner.engine.apply.walk.Guard).
 
-    Each object is checked once, before its provider changes it. Values that the provider returns only afterwards (an
-    id) are checked in `afterwards`, when it is too late to prevent anything."""
+    Each object is checked once, before its provider changes it. Values that the provider returns only then (an ID) are
+    checked in `afterwards`, when nothing can be prevented any more."""
 
     def __init__(
         self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides, clock: int | None = None
@@ -50,7 +50,7 @@ class PolicyGuard:
         self._lock = Lock()
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """Denials caused by the value of an object."""
+        """The denials that the value of an object causes."""
         if address not in self.waits:
             return []
         with self._lock:
@@ -58,14 +58,13 @@ class PolicyGuard:
             return [diagnostic(finding) for finding in self._new(address)]
 
     def done(self, address: str, value: Value) -> None:
-        """Remember the new value of an object."""
+        """Record the new value of an object."""
         if address in self.waits:
             with self._lock:
                 self._learn(address, value)
 
     def afterwards(self, outputs: Mapping[str, OutputState]) -> list[Diagnostic]:
-        """Denials caused by values that are known only after objects were changed; `outputs` are the outputs of the
-        root module."""
+        """The denials that values known only after the changes cause. `outputs`: of the root module."""
         with self._lock:
             for name, output in outputs.items():
                 address = f"output.{name}"
@@ -77,7 +76,7 @@ class PolicyGuard:
 
     @staticmethod
     def _unknown(facts: PolicyFacts) -> set[str]:
-        """The objects with unknown values. A verdict may later depend on values other than those that it waits for
+        """The objects with unknown values. A verdict may later depend on other values than those for which it waits
         now."""
         return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
@@ -98,7 +97,7 @@ class PolicyGuard:
         return new
 
     def _learn(self, address: str, value: Value) -> None:
-        """Replace the known rows of an object by the rows of its value."""
+        """Replace an object's rows by those of its new value."""
         rows = ValueRows()
         change = self.owners.changes.get(address)
         whole = change is None or (change.mode == "data" and "data_value" in self.reads)
@@ -130,9 +129,9 @@ class PolicyGuard:
         self.hidden.update(rows.hidden)
 
 
-# The rules that an apply must evaluate again, and whether one object can be checked alone. Policies run again before
-# each of perhaps thousands of changes. Most rules are about one address, and are evaluated over the facts about that
-# address only, in a time that does not grow with the plan.
+# Reduces policies to the rules that an apply must evaluate again. Policies run before each of perhaps thousands of
+# changes; most rules are about one address, and are evaluated over its facts alone, in a time that does not grow with
+# the plan
 
 
 @frozen(eq=False)
@@ -145,7 +144,7 @@ class Narrowed:
 
 
 def narrowed(policies: Policies, codes: set[str]) -> Narrowed:
-    """The policies reduced to denials that may have one of these codes."""
+    """The policies with only the denials that may have one of these codes."""
     names = {rule.name for rule in policies.program.rules if rule.head.predicate == "deny" and _may_have(rule, codes)}
     modal, _ = rewrite(policies.program, names)
     assert modal is not None

@@ -1,8 +1,7 @@
-"""Bounds on the cost of policies: whether their time is proportional to the plan, so that no trial run is needed. The
-time is proportional for tame rules: they are not recursive, are about one address at a time, and never combine two of
-its values at arbitrary paths: the path in each literal about a value is constant, computed, or the path of a part that
-another literal finds. They may also read relations of their own that share a variable, and one list of facts from the
-rules."""
+"""Estimates whether the cost of policies is proportional to the plan, so that no trial run is needed. It is for tame
+rules: they are not recursive, are about one address, and never combine two of its values at arbitrary paths, so the
+path in a literal about a value is constant, computed, or that of a part that another literal finds. A tame rule may
+also read the user's own relations that share a variable, and one list of facts in rules."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Compar
 from planner.logic.datalog.language.model import Rule, atoms, names
 
 _MOST_FREE = 1
-"""the maximum number of values without a known place that a rule may read"""
+"""maximum number of values at arbitrary paths in a rule"""
 _MOST_RULES = 2_000
 
 
 def is_tame(rules: Iterable[Rule]) -> bool:
-    """Whether rules are evaluated in a time that is proportional to the number of facts."""
+    """Whether the evaluation takes a time proportional to the number of facts."""
     own = [rule for rule in rules if not rule.is_core]
     small = frozenset(rule.head.predicate for rule in own if not rule.body)
     small -= {rule.head.predicate for rule in own if rule.body}
@@ -42,7 +41,7 @@ def _recur(rules: list[Rule]) -> bool:
 def _is_tame(body: tuple[Literal, ...], small: frozenset[str]) -> bool:
     read = [literal for literal in body if isinstance(literal, Atom)]
     if any(isinstance(x, Builtin) and not x.negated and len(x.outputs) > 1 for x in body):
-        return False  # such relations have many rows for one string
+        return False  # these relations have many rows for one string
     keyed = {str(atom.arguments[0]) for atom in read if atom.predicate in KEYED or atom.predicate in READERS}
     if len(keyed) > 1 or _free(body) > _MOST_FREE or not _is_connected(read, small):
         return False
@@ -59,7 +58,7 @@ def _free(body: tuple[Literal, ...]) -> int:
 
 
 def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
-    """The variables for paths that a rule contains or has found."""
+    """The variables for paths that a rule contains or finds."""
     for literal in body:
         if isinstance(literal, Comparison) and literal.operator == "=":
             yield from names(literal)
@@ -72,7 +71,7 @@ def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
 
 
 def _is_connected(read: list[Atom], small: frozenset[str]) -> bool:
-    """Whether all atoms are connected by shared variables; one that lists a few constants may be unconnected."""
+    """Whether shared variables connect all atoms; one atom with a few constants may be unconnected."""
     waiting = [(names(atom), atom.predicate) for atom in read]
     if not waiting:
         return True

@@ -1,12 +1,11 @@
-"""Case analysis of verdicts that three-valued evaluation leaves undecided, to determine whether a verdict holds for all
-values of the unknowns, or for none.
+"""Case analysis of undecided verdicts: whether a verdict holds for all possible values of the unknowns, or for none.
 
-The rules are evaluated as written, top down from one verdict, with symbols in place of unknown values (symbols.py). If
-the evaluation depends on such a value, both cases are evaluated: a value exists or not, a test of it holds or not. If
-the verdict holds in all cases, it is certain; if in none, it is excluded; if two cases differ, it stays undecided.
-Every possible combination of values belongs to one of the cases, in which the rules have the same result, so the
-conclusion is correct even if some cases are impossible. Verdicts stay undecided if they need other features (recursion
-through unknown values, aggregates over an unknown number of elements) or too many steps."""
+The rules are evaluated as written, top down from one verdict, with symbols for unknown values (symbols.py). Where the
+result depends on a symbol, both cases are evaluated: a value exists or not, a test of it holds or not. A verdict that
+holds in all cases is certain; in none, excluded; otherwise undecided. Each possible combination of values belongs to a
+case in which the rules have an equal result, so the conclusion is correct even if some cases are impossible. Verdicts
+that need other features (recursion through unknown values, aggregates over an unknown number of elements) or too many
+steps stay undecided."""
 
 from __future__ import annotations
 
@@ -44,21 +43,21 @@ from planner.logic.datalog.language.values import encode, member, sort_key
 
 Values: TypeAlias = dict[str, Any]
 Look: TypeAlias = tuple[Literal, Values]
-"""a literal, and the values that variables have"""
+"""a literal and the values of its variables"""
 Unknowns: TypeAlias = Mapping[tuple[str, str], Unknown]
 MOST_CASES = 200
-"""the maximum number of cases examined for one verdict"""
+"""maximum number of cases for one verdict"""
 MOST_STEPS = 20_000
-"""the maximum number of evaluation steps for one verdict"""
+"""maximum number of evaluation steps for one verdict"""
 MOST_COMPARED = 60
-"""the maximum number of rows of a relation with which an unknown value is compared"""
+"""maximum number of rows with which an unknown value is compared"""
 FEW = 4
-"""the maximum number of objects with unknown values for which a count or sum examines every combination of cases"""
+"""maximum number of objects with unknown values for which a count or sum tries each combination of cases"""
 MOST_OF_ONE = 32
-"""the maximum number of cases of one object, in a count or sum over many"""
+"""maximum number of cases of one object in a count or sum"""
 _DEEPEST = 40
 _KEYS = {"json": 1, "yaml": 1, "split": 1, "captures": 1, "find_all": 1, "json_element": 2, "yaml_element": 2}
-"""the number of outputs of a built-in relation that determine the others"""
+"""number of outputs of a built-in relation that determine the others"""
 
 
 def _may_be(known: Any, value: Any) -> bool:
@@ -66,12 +65,11 @@ def _may_be(known: Any, value: Any) -> bool:
 
 
 class Inconclusive(Exception):
-    """Evaluation by cases does not support a construct."""
+    """The case analysis does not support a construct."""
 
 
 class Cases:
-    """Decides verdicts of one plan. `database` has the rows that certainly hold; `unknown` the values that are not
-    known."""
+    """Decides verdicts of one plan. `database`: rows that certainly hold. `unknown`: values that are not known."""
 
     def __init__(self, policies: Policies, database: Database, unknown: Unknowns) -> None:
         self.program, self.database, self.unknown = policies.program, database, dict(unknown)
@@ -82,34 +80,33 @@ class Cases:
         self.at: dict[str, list[tuple[str, str]]] = {}
         self.rooted: dict[str, list[tuple[str, str]]] = {}
         self.everywhere = sorted(self.unknown)
-        # If nothing is known about an object, not even its attributes, its cases cannot be examined.
+        # an object about which nothing is known, not even attributes, has no cases
         self.is_shapeless = any(not path for _, path in self.unknown)
         for place in self.everywhere:
             self.at.setdefault(place[0], []).append(place)
             self.rooted.setdefault(root_of(place[1]), []).append(place)
-        # Sets with unknown elements, whose size is not known.
+        # sets with unknown elements have an unknown size
         self.sets = {place for place in database.facts.relation("maybe_open") if place not in self.unknown}
         self.documents = {
             place: known_document(value.document) for place, value in self.unknown.items() if value.document is not None
         }
-        # the plan's knowledge of unknown values, including those within JSON strings
+        # known properties of unknown values, also within JSON strings
         self.told: dict[tuple[str, Any], Unknown] = dict(self.unknown)
         for (address, path), document in self.documents.items():
             self.told.update({(address, (path, inner)): part for inner, part in document.unknown.items()})
         self.steps = ALL_STEPS
         self.messages: dict[tuple[str, Any, Any], frozenset[str]] = {}
-        """the message in each case, for verdicts that hold in all cases"""
+        """{verdict: messages in all cases}, for verdicts that hold in all cases"""
         self._orders: dict[tuple[int, tuple[str, ...]], tuple[list[Literal], set[str]]] = {}
         self.inner_orders: dict[tuple[int, frozenset[str]], list[Literal]] = {}
         self._saying: dict[tuple[str, Any], list[Rule]] = {}
 
     @property
     def taken(self) -> int:
-        """The number of steps taken."""
         return ALL_STEPS - self.steps
 
     def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
-        """Whether the verdict holds in all cases or (False) in none; None if cases differ or the result is unknown."""
+        """True: the verdict holds in all cases; False: in none; None: cases differ, or the analysis fails."""
         if LOST in (code, address) or self.steps <= 0 or self.is_shapeless:
             return None
         begun = self.steps
@@ -138,7 +135,7 @@ class Cases:
         return seen.pop()
 
     def saying(self, verdict: str, code: Any) -> list[Rule]:
-        """The rules that may derive the verdict with this code: the code in their head is equal or not constant."""
+        """The rules that may derive the verdict with this code."""
         result = self._saying.get((verdict, code))
         if result is None:
             heads = ((rule, rule.head.arguments[0]) for rule in self.program.rules_for(verdict))
@@ -157,11 +154,11 @@ class Cases:
 _THROUGH = atom(THROUGH, variable("A"), anything(), variable("G"))
 _REACHED = atom(REACHED, variable("G"), variable("B"))
 ANY = object()
-"""placeholder for a value that is not used"""
+"""placeholder for an unused value"""
 
 
 class _CaseEvaluation(Interpreter):
-    """The rules in one case. `rule` is the rule under evaluation."""
+    """The evaluation of rules in one case. `rule`: the current one."""
 
     rule: Rule
 
@@ -173,8 +170,7 @@ class _CaseEvaluation(Interpreter):
         self.counting = 0
 
     def derives(self, verdict: str, code: Any, address: Any) -> bool:
-        """Whether some rule derives the verdict. Values are decided only if no rule derives the verdict without a
-        decision."""
+        """Whether some rule derives the verdict. Unknown values are decided only if no rule derives it without."""
         needed: NeedsDecision | None = None
         for rule in self.cases.saying(verdict, code):
             try:
@@ -187,7 +183,7 @@ class _CaseEvaluation(Interpreter):
         return False
 
     def messages(self, verdict: str, code: Any, address: Any) -> frozenset[str]:
-        """The messages of the verdict in this case, as far as they follow without further decisions."""
+        """The messages of the verdict in this case that need no further decisions."""
         items: set[str] = set()
         for rule in self.cases.saying(verdict, code):
             try:
@@ -233,7 +229,7 @@ class _CaseEvaluation(Interpreter):
         return super().extensions(literal, assignment, outer)
 
     def step(self) -> None:
-        """Count a step. Raises Inconclusive after too many steps."""
+        """Raises Inconclusive after too many steps."""
         self.cases.steps -= 1
         if self.cases.steps < self.least:
             raise Inconclusive
@@ -287,8 +283,8 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
 
     def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
-        """The row of an atom that only repeats the source of a variable's value and binds no other variable, so that
-        rows of other objects with the same value do not matter."""
+        """The row of an atom that only repeats where a variable's value comes from, so that other objects with an equal
+        value are irrelevant; None for other atoms."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
@@ -316,7 +312,7 @@ class _CaseEvaluation(Interpreter):
                     yield row
 
     def derived(self, name: str, pattern: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """The rows of a relation that reads values, with these values in some columns."""
+        """The rows of a derived relation, with these values in some columns."""
         key = (name, *pattern)
         result = self.memory.get(key)
         if result is None:
@@ -348,8 +344,7 @@ class _CaseEvaluation(Interpreter):
     # -------- unknown values
 
     def unknown_rows(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The possible rows of unknown values: the row itself if it is known which, otherwise one that represents any
-        of them."""
+        """The possible rows of unknown values: the row itself if that is known, otherwise one for any of them."""
         address, path = (self.value(a, values) for a in atom.arguments[:2])
         if isinstance(address, Symbol):
             raise Inconclusive
@@ -377,13 +372,13 @@ class _CaseEvaluation(Interpreter):
         address, at = place
         unknown = self.cases.unknown[place]
         is_open = not isinstance(unknown.type, Primitive) or unknown.type is DYNAMIC
-        is_exact = isinstance(unknown.type, Primitive)  # DYNAMIC is also a Primitive
+        is_exact = isinstance(unknown.type, Primitive)  # DYNAMIC is a Primitive, too
         name = atom.predicate
         if isinstance(path, Symbol):
             begin = self.case.prefix(path)
             if not (begin.startswith((f"{at}.", f"{at}[")) or (path.key[0] == "path" and path.key[1] == at)):
                 if at.startswith(begin):
-                    raise Inconclusive  # the value may exist here or elsewhere
+                    raise Inconclusive  # the value may be here or elsewhere
                 return
             below: list[Any] = [path] if is_open else []
         elif path is None:
@@ -421,13 +416,13 @@ class _CaseEvaluation(Interpreter):
         return Symbol(("path", place[-1], self.label(atom, values), place), "symbol", True)
 
     def label(self, literal: Literal, values: Values) -> tuple[Any, ...]:
-        """The label that distinguishes one lookup of a literal from others."""
+        """Distinguishes one lookup of a literal from others."""
         if self.counting:
             raise Inconclusive
         return self.rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
 
     def part_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
-        """An element of an unknown container: the requested one, otherwise one that represents any."""
+        """An element of an unknown container: the requested one, otherwise one for any."""
         key, inner = (self.value(a, values) for a in atom.arguments[2:])
         if key is None and isinstance(inner, str) and isinstance(path, str):
             key = _last_key(path, inner)
@@ -497,8 +492,8 @@ class _CaseEvaluation(Interpreter):
     def document_rows(
         self, look: Look, document: KnownDocument, place: tuple[str, str], inner: Any, key: Any, of_parts: bool
     ) -> Iterator[tuple[Any, ...]]:
-        """The content of a JSON string with unknown parts as symbols: (path, value), or (path, key, part). `inner`, and
-        `key` for parts, are the requested ones."""
+        """The content of a JSON string whose unknown parts are symbols: (path, value), or (path, key, part) if
+        `of_parts`. `inner` and `key` restrict it."""
         address, path = place
         is_asked = isinstance(inner, str)
         if of_parts:
@@ -541,7 +536,7 @@ class _CaseEvaluation(Interpreter):
                 yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
 
     def symbolic_rows(self, literal: Builtin, inputs: tuple[Any, ...], values: Values) -> Iterator[tuple[Any, ...]]:
-        """The row of a built-in relation with unknown inputs: the requested one, otherwise any."""
+        """The row of a built-in relation with unknown inputs: the requested one, otherwise one for any."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs
@@ -609,8 +604,8 @@ class _CaseEvaluation(Interpreter):
         return Symbol(("call", function, *shown), kind)
 
     def apart(self, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
-        """The count or sum over many objects with unknown values: each contributes an amount between two bounds,
-        independently of the others. None if it must be decided case by case."""
+        """A count or sum over many objects with unknown values, to which each contributes between two bounds,
+        independently. None if cases must decide."""
         first = ordered[0]
         if literal.function not in ("count", "sum") or not isinstance(first, Atom) or first.predicate not in VALUES:
             return None
@@ -637,7 +632,7 @@ class _CaseEvaluation(Interpreter):
         return symbol
 
     def share(self, literal: Aggregate, ordered: list[Literal], values: Values, scope: set[str]) -> tuple[Any, Any]:
-        """The minimum and maximum contribution of one object; None: without a bound."""
+        """(minimum, maximum) contribution of one object; None for no bound."""
         waiting = [self.case.decisions]
         lows: list[Any] = []
         highs: list[Any] = []
@@ -659,7 +654,7 @@ class _CaseEvaluation(Interpreter):
         return None if None in lows else min(lows), None if None in highs else max(highs)
 
     def total(self, literal: Aggregate, values: list[Values]) -> tuple[Any, Any]:
-        """The least and the greatest value of a count or sum."""
+        """(minimum, maximum) of a count or sum."""
         if literal.expression is None:
             return len(values), len(values)
         low: Any = 0
@@ -676,7 +671,7 @@ class _CaseEvaluation(Interpreter):
         return low, high
 
     def distinct(self, assignments: Iterable[Values]) -> list[Values]:
-        """The distinct solutions. Whether two with different unknown values are equal is decided."""
+        """The distinct solutions. Cases decide whether two with different unknown values are equal."""
         kept: list[Values] = []
         by_plain: dict[Any, list[Values]] = {}
         for each in list(assignments):
@@ -695,13 +690,13 @@ class _CaseEvaluation(Interpreter):
 
 
 def _element(unknown: Unknown) -> Unknown | None:
-    """The known properties of an element of an unknown list, set or map."""
+    """The type of an element of an unknown list, set or map, if it is primitive."""
     kind = getattr(unknown.type, "element", None)
     return Unknown(kind) if isinstance(kind, Primitive) else None
 
 
 def _last_key(path: str, inner: str) -> Any:
-    """The key of an element whose path is `inner`; None if it is not an element of that container."""
+    """The key of the element at `inner` in a container; None if it is not one."""
     rest = inner.removeprefix(path)
     if rest == inner and path:
         return None

@@ -1,6 +1,5 @@
-"""Three-valued cases of policies, for plans with unknown values. In a case, `unknown_after("a", "tags")` states that
-the value is not known, and `.want unsettled("CODE", "a")` expects that the verdict is undecided. All other relations
-have the rows that certainly hold."""
+"""Cases (tests of policies) with unknown values. In a case, `unknown_after("a", "tags")` makes the value unknown, and
+`.want unsettled("CODE", "a")` expects an undecided verdict. All other relations have the rows that certainly hold."""
 
 from __future__ import annotations
 
@@ -26,15 +25,15 @@ from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.rule_programs import files_of
 
 UNSETTLED = "unsettled"
-"""the relation of verdicts that wait for values; only cases read it"""
+"""the relation of verdicts that wait for values, only for cases"""
 
 
 Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]
-"""the facts for policies from `.given` of a case"""
+"""makes facts from `.given` of a case"""
 
 
 def with_unknown(facts: FactBase) -> FactBase:
-    """The facts of a case, with the facts for its unknown values."""
+    """The facts of a case, with those about its unknown values."""
     builder = FactBuilder(facts)
     for address, path in facts.sorted("unknown_after"):
         builder.add("maybe_exact", address, path)
@@ -45,18 +44,18 @@ def with_unknown(facts: FactBase) -> FactBase:
 
 
 def with_plan(policies: Policies, case: Case, given: Given, names: Collection[str]) -> Case:
-    """The case; for some relations, with the facts from the plan that the case names. Raises Failure."""
+    """The case with facts from the plan that it names. Raises Failure."""
     plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
     return evolve(case, facts=_together(case.facts, plan), given=())
 
 
 def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Database:
-    """The certain rows of the relations in a case's expectations, and the pending values. Raises Failure."""
+    """The certain rows of the relations that a case expects, and pending values. Raises Failure."""
     program = policies.modal_program
     wants_verdicts = bool(case.wanted.keys() & {UNSETTLED, *VERDICTS})
     names = sorted({*case.wanted.keys() - {UNSETTLED}, *(policies.modal.verdicts if wants_verdicts else ())})
     plan = None
-    if case.given and given is not None:  # the facts of packs are in the facts of the case
+    if case.given and given is not None:  # the case already has the facts of packs
         plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
     facts = _together(with_unknown(case.facts), plan)
     database = evaluate(program, facts, [name for name in case.wanted if name != UNSETTLED])
@@ -78,13 +77,12 @@ def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Da
     decided = {f.rule for f in verdict.findings if f.by_cases and f.kind in case.wanted}
     fired = {
         rule.number: 1 for rule in program.rules if rule.name in decided
-    }  # derived by case analysis, not by the certain rules
+    }  # from the case analysis, not from the certain rules
     holds.produced = {**holds.produced, **fired}
     return holds
 
 
 def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
-    """The facts of a case together with the facts of a plan."""
     if plan is None:
         return facts
     builder = FactBuilder(facts)
@@ -95,7 +93,7 @@ def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
 
 @frozen(eq=False)
 class Nobody:
-    """Addresses of a case: they have no location in a configuration."""
+    """Addresses of a case, which have no places in a configuration."""
 
     facts: FactBase
 
@@ -116,11 +114,11 @@ class Nobody:
         return self.facts.source(predicate, row)
 
 
-# Rows of single relations of policies: the certain rows for a plan, without secrets.
+# Certain rows of single relations for a plan, without secrets
 
 
 def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
-    """The inputs of a plan that these relations need."""
+    """The inputs from a plan that these relations need."""
     program, product = policies.modal_program, dict(files_of("policy"))
     needed = program.needed(names)
     given = {p.name for p in program.predicates.values() if p.number in needed and p.is_input}
@@ -151,10 +149,10 @@ class Relation:
         return row not in self.certain and row in self.prover.database[self.name]
 
     def proof(self, row: Row) -> dict[str, Any] | None:
-        """Why a row certainly holds, in the documented format, without sensitive values; None if it does not."""
+        """The proof that a row certainly holds, without sensitive values; None if it does not."""
         proof = self.prover.why(self.name, row) if row in self.certain else None
         return self.curtain.proof(proof) if proof is not None else None
 
     def obstacles(self, row: Row) -> list[dict[str, Any]]:
-        """The reasons why each rule does not derive a row, without values if the plan has sensitive ones."""
+        """Why no rule derives a row, without values if the plan has sensitive ones."""
         return self.curtain.obstacles(obstacles(self.prover, self.name, row))

@@ -1,5 +1,5 @@
-"""Policies about several plans together: the plans of a fleet's units, or of the components of a deployment. They are
-three-valued as for one plan (planner/answers/policy/three_valued.py): verdicts that depend on unknown values are
+"""Policies about several plans together: of a fleet's units, or of a deployment's components. Like policies about one
+plan, they are three-valued (planner/answers/policy/three_valued.py): a verdict that depends on unknown values is
 undecided."""
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.programs.rule_programs import Files, check_fleet_rules, load
 
 KEYS = 2
-"""the number of columns that identify the owner of a value: a unit (or a component) and an address"""
+"""number of columns that identify a value's owner: unit (or component) and address"""
 Missing: TypeAlias = tuple[str, str, str]
-"""(unit, address, path) of a value that is not known yet"""
+"""(unit, address, path) of an unknown value"""
 
 
 def combined_json(verdict: Verdict, noun: str = "unit") -> dict[str, Any]:
     """Format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied", "counts", "findings"}.
-    `noun`: the word for the owner of each plan, whose name is the address of a finding."""
+    `noun`: what a finding's address names, such as "unit"."""
     return {
         "format_version": "1.0",
         "verdict": verdict.outcome,
@@ -58,8 +58,8 @@ def _finding_json(finding: Finding, noun: str) -> dict[str, Any]:
 
 
 def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
-    """(name, text) of the named policies: files, and directories with their subdirectories. `of_packs`: the subject
-    that packs check instead, for the error. Raises Failure."""
+    """(name, text) of policy files, also in subdirectories. `of_packs`: the sentence about packs in the error message.
+    Raises Failure."""
     files_read: list[tuple[str, str]] = []
     for word in words:
         if word.startswith("builtin:"):
@@ -82,8 +82,8 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
 
 
 def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, RuleProgram, list[Diagnostic]]:
-    """Users' rules combined with those of a program (batch, deployments) for what certainly holds and what could hold,
-    with warnings about them; no rule may add to relations that the files named in `closed` declare. Raises Failure."""
+    """The user's rules with those of a product program (batch, deployments), for what certainly and what possibly
+    holds, with warnings. No rule may add to relations that a file in `closed` declares. Raises Failure."""
     plain, problems = check_fleet_rules(own, name)
     foreign = list(foreign_rules(plain, closed))
     if foreign:
@@ -100,8 +100,7 @@ def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, 
 def verdict_of(
     modal: Modal, program: RuleProgram, database: Database, source: Callable[[Any], dict[str, Any]]
 ) -> Verdict:
-    """The verdict of policies, from the relations `modal.verdicts` of a program. `source`: sources of facts in
-    proofs."""
+    """`source` returns the source of a fact for proofs."""
     return Verdict(tuple(_Judge(modal, program, database, source).findings()))
 
 

@@ -1,6 +1,6 @@
-"""Data files of packs as rows: CSV with one column for each field; JSON and YAML as (path, value) or, with columns, as
-a table. Nothing is evaluated: a cell `=1+1` is these four characters. A file that cannot be read completely is an error
-with its line."""
+"""Reads data files of packs as rows: CSV with a column for each field; JSON and YAML as (path, value) or, with columns,
+as a table. Nothing is evaluated: a cell `=1+1` is these four characters. A file that cannot be read completely is an
+error with its line."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ DEEPEST = 64
 Row = tuple[Any, ...]
 Rows = list[tuple[Row, Span]]
 Columns = tuple[tuple[str, str], ...]
-"""name and base type of each column"""
+"""(name, base type) of each column"""
 Steps = tuple[str | int, ...]
 Leaf = tuple[Steps, Any, int]
-"""the keys that lead to a value, the value, and its offset"""
+"""(keys that lead to a value, value, offset)"""
 EMPTY = object()
 """placeholder for an empty object or array"""
 
@@ -39,8 +39,8 @@ LEAVES: Columns = (("path", "symbol"), ("value", "any"))
 
 
 def read_data(name: str, text: str, types: dict[str, str]) -> tuple[Columns, Rows]:
-    """The columns and rows of a data file, by the ending of its name. `types`: for CSV the types of columns that are
-    not text; for JSON and YAML all columns in order, if it is a table. Raises Failure."""
+    """The columns and rows of a data file. `types`: for CSV, types of columns that are not strings; for JSON and YAML
+    tables, all columns in order. Raises Failure."""
     source = Source(name, text.removeprefix("\ufeff"))
     if len(text) > MOST_CHARACTERS:
         raise Failure(error(CODE, "Data file too large", f"{name} has more than {MOST_CHARACTERS >> 20} MiB."))
@@ -74,8 +74,8 @@ def _path(steps: Steps) -> str:
 
 
 def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Iterator[tuple[Row, Span]]:
-    """The rows of a list of objects, or of an object, whose entry names are the first column. An entry that is not an
-    object is the value of the other column. Fields that are not columns are omitted."""
+    """Rows from a list of objects, or from an object, whose keys are the first column. An entry that is not an object
+    is the value of the other column. Fields that are not columns are ignored."""
     for number, (entry, group) in enumerate(groupby(leaves, key=lambda leaf: leaf[0][:1])):
         items = list(group)
         start = items[0][2]
@@ -116,7 +116,7 @@ def _failure(source: Source, start: int, detail: str) -> Failure:
 
 
 def _line(source: Source, start: int) -> Span:
-    """The line that contains the offset `start`."""
+    """The line at an offset."""
     number = source.line_number(min(start, len(source.text)))
     begin = source.line_starts[number - 1]
     return Span(source, begin, begin + len(source.line_text(number)))
@@ -200,7 +200,7 @@ def _cell(source: Source, line: int, name: str, cell: str, kind: str) -> Any:
 
 
 def _json(source: Source) -> Iterator[Leaf]:
-    """Yields each string, number, bool, null (None) and empty container of a JSON file."""
+    """Each string, number, bool, null (None) and empty container of a JSON file."""
     text = source.text
 
     def constant(word: str) -> None:
@@ -265,7 +265,7 @@ def _decimal(text: str) -> int | Decimal:
 
 
 def _yaml(source: Source) -> Iterator[Leaf]:
-    """Like _json. Anchors are refused, because they let a small file expand without bound."""
+    """Like _json. Anchors are errors, because with them a small file can expand without bound."""
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -322,7 +322,7 @@ def _yaml(source: Source) -> Iterator[Leaf]:
 def _scalar(tag: str, text: str) -> Any:
     kind = tag.rpartition(":")[2]
     if kind in ("str", "timestamp", "value"):
-        return text  # a date stays the string in the file
+        return text  # a date is the string in the file
     if kind == "bool":
         return text.lower() in ("true", "yes", "on")
     if kind in ("int", "float"):

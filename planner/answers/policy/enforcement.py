@@ -1,4 +1,4 @@
-"""Levels, overrides and waivers: their effect on findings. The rules of rules/verdicts decide."""
+"""Levels, overrides and waivers, and their effect on findings (rules/verdicts)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import product_program
 
 WAIVERS = "waivers"
-"""the code of findings about waivers"""
+"""code of findings about waivers"""
 _SAYS = {
     "too_wide": "matches everything, so it waives nothing: name the objects that it is for",
     "unnamed": "names neither a type nor a module, as the organisation requires, so it waives nothing",
@@ -35,7 +35,7 @@ _SAYS = {
 
 
 def needs_settling(policies: Policies, overrides: Mapping[str, str]) -> bool:
-    """Whether there are settings in addition to the rules of the policies."""
+    """Whether levels, overrides or waivers may change findings."""
     settings = policies.settings
     return bool(
         overrides or settings.configs or settings.waivers or any(i.level for i in policies.packs.policies.values())
@@ -49,9 +49,8 @@ def settle(
     clock: int | None = None,
     is_whole: bool = True,
 ) -> list[Finding]:
-    """The findings with their final kinds, and findings about waivers. `clock`: the time for the validity of waivers,
-    in seconds since 1970. Raises Failure if a forbidden override is used, or a setting of the organisation is
-    weakened."""
+    """The findings with their final kinds, and findings about waivers. `clock`: seconds since 1970, for the validity of
+    waivers. Raises Failure if an override is forbidden, or a setting weakens one of the organisation."""
     database = evaluate(product_program("verdicts"), _facts(findings, policies, overrides, clock, is_whole).build())
     problems = [*_loosened(database, policies), *_refused_overrides(database, policies)]
     if problems:
@@ -159,7 +158,7 @@ def _add_waivers(facts: FactBuilder, findings: Sequence[Finding], waivers: Seque
 
 
 def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
-    """The codes in rules, with the files of these rules; and whether some rules compute codes."""
+    """{code: files of its rules}, and whether a rule computes codes."""
     codes: dict[str, set[str]] = {code: set() for code in policies.packs.policies}
     is_open = False
     for rule in policies.program.rules:
@@ -173,8 +172,8 @@ def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
 
 
 def _groups(policies: Policies) -> Iterator[str]:
-    """The groups of the user, from the organisation's lists and from the operating system. Uses the numeric user ID,
-    because anyone can set names in the environment."""
+    """The user's groups, from the organisation's lists and the operating system. The numeric user ID counts, because
+    anyone can set names in the environment."""
     import grp
 
     try:
@@ -192,7 +191,7 @@ def _groups(policies: Policies) -> Iterator[str]:
             name = grp.getgrgid(number).gr_name
         except KeyError:
             continue
-        if name not in listed:  # a list that the organisation sets is complete: others cannot add to it
+        if name not in listed:  # the organisation's list is complete
             yield name
 
 

@@ -18,15 +18,14 @@ from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import does
 
 Instances: TypeAlias = dict[str, dict[str, None]]
-"""the addresses of instances, by the part of the address before their keys"""
+"""{address without the last keys: addresses of instances}"""
 MOST_ROWS = 2_000_000
 _NOTHING: Meant = (set(), set())
 
 
 class Impact:
-    """The impact of changes in one plan. A resource represents its instances until rows are made, because the graph
-    does not contain instances. `owners` provides the blocks, which determine the instance to which an instance
-    refers."""
+    """The impact of changes in one plan. The graph has resources instead of instances until rows are made. `owners`:
+    the blocks, which determine the instances of references."""
 
     # decided in Python: which objects a change may affect (`blast`) -- a relation of all pairs would be too large
 
@@ -37,12 +36,11 @@ class Impact:
 
     @cached_property
     def graph(self) -> Graph:
-        """The plan graph."""
         return self._make()
 
     @cached_property
     def instances(self) -> dict[str, list[str]]:
-        """For each resource (without keys), its instances that have a change, in the order of the plan."""
+        """{resource: its instances with a change, in plan order}."""
         result: dict[str, list[str]] = {}
         for c in self.plan.changes:
             if not c.deposed:
@@ -52,8 +50,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """For each resource: its direct dependencies in the graph, and the dependencies that it reaches over a path
-        that leaves its module. Also the resources to which provider configurations refer."""
+        """{resource: direct dependencies}, {resource: dependencies that it reaches over a path out of its module}, and
+        the resources to which provider configurations refer."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -84,8 +82,7 @@ class Impact:
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """For each resource, its direct dependencies. Resources that are no longer declared have the dependencies that
-        are in the state."""
+        """{resource: direct dependencies}; from the state if it is no longer declared."""
         result = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
             object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)
@@ -97,7 +94,7 @@ class Impact:
 
     @cached_property
     def dependents(self) -> dict[str, list[str]]:
-        """For each resource, its direct dependents, sorted."""
+        """{resource: direct dependents, sorted}."""
         result: dict[str, list[str]] = {}
         for object in sorted(self.dependencies):
             for dependency in self.dependencies[object]:
@@ -105,7 +102,7 @@ class Impact:
         return result
 
     def within(self, object: str) -> set[str]:
-        """The resources that a resource depends on only by references inside its module."""
+        """The resources that a resource reaches only within its module."""
         reached, left = (one.get(object, set()) for one in self._declared_reach[:2])
         return reached - left
 
@@ -125,8 +122,8 @@ class Impact:
 
     @cached_property
     def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
-        """The rows of depends; and, for references to an unknown instance, the rows of maybe_through and maybe_reached.
-        In a module with several instances, a reference within the module stays in the same module instance."""
+        """The rows of depends; for references to an unknown instance, those of maybe_through and maybe_reached. A
+        reference within a repeated module stays in its module instance."""
         changes = self._changes
         paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
         pairs: list[tuple[str, str]] = []
@@ -155,8 +152,7 @@ class Impact:
         return pairs, through, {(group, other) for group, item in reached.items() for other in item}
 
     def _by_resource(self, object: str, module: str | None) -> Instances:
-        """The instances of a resource, in one module instance or (None) in all, by their addresses without their
-        keys."""
+        """The instances of a resource in one module instance or (None) in all."""
         if (object, None) not in self._grouped:
             item: Instances = {}
             for address in self.instances.get(object, ()):
@@ -170,7 +166,7 @@ class Impact:
     def _split_instances(
         self, change: ResourceChange, dependency: str, others: Instances
     ) -> tuple[list[str], list[str]]:
-        """The instances of a resource to which an object refers, and those to which it may refer."""
+        """The instances to which an object refers, and those to which it may refer."""
         meant = self.meant(change)
         sure, unsure = (_among(targets, others) for targets in meant)
         if dependency in self.configuring or not any(resource in others for item in meant for resource, _ in item):
@@ -178,8 +174,8 @@ class Impact:
         return sorted(sure), sorted(unsure - sure)
 
     def meant(self, change: ResourceChange) -> Meant:
-        """The instances to which an object refers, and those to which it may refer. They are derived from its block,
-        because the state records only resources."""
+        """The instances to which an object refers, and those to which it may refer; from its block, because the state
+        records only resources."""
         if change.address not in self._meant:
             decl = self.owners.declaration(change) if self.owners is not None else None
             result = (
@@ -196,12 +192,11 @@ class Impact:
 
     @property
     def configuring(self) -> set[str]:
-        """The resources to which provider configurations refer. All objects of the provider depend on these
-        resources."""
+        """The resources to which provider configurations refer; all objects of these providers depend on them."""
         return self._declared_reach[2]
 
     def sources(self) -> dict[str, list[str]]:
-        """For each resource, its instances whose change may affect others."""
+        """{resource: instances whose change may affect others}."""
         touched = {c.address for c in self.plan.changes if not c.deposed and does(c.action, "disturbs")}
         touched_by = {object: [a for a in addresses if a in touched] for object, addresses in self.instances.items()}
         return {object: addresses for object, addresses in touched_by.items() if addresses}
@@ -209,7 +204,7 @@ class Impact:
     def blast(self) -> Iterator[tuple[str, str, int]]:
         """The rows of blast. Raises Failure if there are too many."""
         if not self.sources():
-            return  # here the graph, which is slow to build, is not needed
+            return  # the graph, which is slow to build, is not needed then
         rows = 0
         for object, addresses in self.sources().items():
             depths = {object: 0}
@@ -228,7 +223,7 @@ class Impact:
                                 yield address, other, depths[dependent]
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """The rows of blast_size. The dependents of a resource are a set of bits, with one bit for each resource."""
+        """The rows of blast_size. Dependents are a bit set with one bit for each resource."""
         if not self.sources():
             return
         order = sorted(self.dependencies.keys() | self.dependents.keys())
@@ -250,7 +245,7 @@ class Impact:
 
 
 def _among(targets: set[Target], others: Instances) -> set[str]:
-    """The instances that addresses without keys refer to."""
+    """The instances that these addresses mean."""
     result: set[str] = set()
     for resource, which in targets:
         instances = others.get(resource, ())
@@ -259,7 +254,7 @@ def _among(targets: set[Target], others: Instances) -> set[str]:
 
 
 def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    """The nodes of a graph, each after the targets of its edges. (The graph of a plan has no cycles.)"""
+    """The nodes of an acyclic graph, each after the targets of its edges."""
     done: set[str] = set()
     for start in edges:
         stack = [(start, False)]

@@ -1,7 +1,7 @@
 """Packs from external sources: their installed files, and the check against the lock file.
 
-Next to a policy.toml are its installed packs (`packs/NAME`) and its `policy.lock`, which belongs in version control.
-The lock file has the version of each pack, and a hash over the names and contents of all its files."""
+Next to a policy.toml are its installed packs (`packs/NAME`) and its `policy.lock`, which belongs in version control:
+the version of each pack, and a hash of the names and contents of its files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CODE = "policy.lock"
 
 @frozen
 class Locked:
-    """The entry of an installed pack in the lock file."""
+    """The lock file's entry of a pack."""
 
     source: str
     version: str
@@ -35,12 +35,12 @@ class Locked:
 
 
 def place_of(config: str, name: str) -> Path:
-    """The directory of an installed pack that a policy.toml names."""
+    """Where a policy.toml's pack is installed."""
     return Path(config).parent / "packs" / name
 
 
 def installed_folder(config: str, use: PackUse) -> str:
-    """The directory of an installed pack, if it matches the lock file. Raises Failure."""
+    """The directory of an installed pack that matches the lock file. Raises Failure."""
     place = place_of(config, use.name)
     locked = read_lock(config).get(use.name)
     if locked is None or not (place / MANIFEST).is_file():
@@ -71,7 +71,7 @@ def _failure(use: PackUse, detail: str, summary: str) -> Failure:
 
 
 def read_lock(config: str) -> dict[str, Locked]:
-    """The entries of the lock file next to a policy.toml; empty if there is none. Raises Failure."""
+    """The entries of the lock file; empty without one. Raises Failure."""
     path = Path(config).parent / LOCK
     if not path.exists():
         return {}
@@ -98,7 +98,6 @@ def _locked(entry: Any) -> Locked:
 
 
 def lock_text(locks: dict[str, Locked]) -> str:
-    """The text of the lock file with these entries."""
     packs = {
         name: {"source": locks[name].source, "version": locks[name].version, "hash": locks[name].hash}
         for name in sorted(locks)
@@ -107,8 +106,8 @@ def lock_text(locks: dict[str, Locked]) -> str:
 
 
 def folder_hash(folder: Path) -> str:
-    """A hash over the names and contents of all files in a directory. Raises Failure for content that packs must not
-    have: links, devices, too many files, or files that are too large."""
+    """A hash of names and contents of all files in a directory. Raises Failure for links, devices, too many files or
+    too large ones, which packs must not contain."""
     lines: list[str] = []
     size = 0
 

@@ -1,7 +1,7 @@
-"""The instances to which a resource instance refers, derived from its block without evaluating it. Constant keys,
-`each.key`, `each.value`, `count.index` and lookups with them are followed through locals, inputs and outputs of
-modules. If a key cannot be derived this way (for example because a function computes it, or a conditional selects it),
-the reference may be to any instance that it could select."""
+"""Finds the instances to which a resource instance refers from its block, without evaluating it. Constant keys,
+`each.key`, `each.value`, `count.index` and lookups with these are traced through locals, inputs and outputs of modules.
+If a key cannot be traced (a function computes it, or a conditional selects it), the reference may be to any instance
+that it could select."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, NativeBody
 
 Target: TypeAlias = tuple[str, str]
-"""a resource with the keys of its modules, and the key of one of its instances: its key, EVERY, or SOME (not known
-which)"""
+"""(resource with module keys, key of an instance); EVERY for all, SOME for an unknown one"""
 Meant: TypeAlias = tuple[set[Target], set[Target]]
-"""the certain targets of a reference, and the possible ones"""
+"""(certain targets, possible targets) of references"""
 EVERY, SOME = "*", "?"
 _ALL: Any = ("every element",)
-"""a step into every element of a collection"""
+"""a step into every element"""
 _ANY: Any = ("some element",)
-"""a step into an element that is not known"""
+"""a step into an unknown element"""
 LOOSE, UNSURE, SURE = 0, 1, 2
-"""the certainty of a reference: the reference only lists existing objects, or it is a choice that may have another
-result, or it certainly refers to its target"""
+"""certainty of a reference: it only lists existing objects; it is a choice that may turn out differently; it certainly
+refers to its target"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))
-"""functions whose result has the elements of their argument, under the same keys"""
+"""functions whose result has the elements of their argument under the same keys"""
 _WHOLE = frozenset(
     (
         *("abspath", "base64encode", "concat", "distinct", "flatten", "format", "formatlist", "join", "jsonencode"),
@@ -53,13 +52,13 @@ _WHOLE = frozenset(
         *("trimspace", "trimsuffix", "upper", "values", "yamlencode", "zipmap", *_SAME_ELEMENTS),
     )
 )
-"""functions whose result uses every argument, instead of choosing between them"""
+"""functions whose result uses every argument"""
 
 
 @frozen(eq=False)
 class _ExpressionScope:
-    """The context of an expression: a module instance, with the repetition of the block, its key, and the names that
-    are bound around it. `caller` is the context of the module's call."""
+    """The context of an expression: a module instance, the repetition and key of the block, and bound names. `caller`:
+    the context of the module's call."""
 
     module: ModuleConfig
     address: ModuleAddress
@@ -83,7 +82,7 @@ class _ExpressionScope:
 
 @frozen(eq=False)
 class _Element:
-    """The meaning of a bound name: a part of the value of an expression."""
+    """A bound name: a part of the value of an expression."""
 
     node: nodes.Expression
     place: _ExpressionScope
@@ -92,19 +91,18 @@ class _Element:
 
 @frozen(eq=False)
 class _Pair:
-    """The meaning of the iterator of a dynamic block, or of the key in a `for` expression."""
+    """The iterator of a dynamic block, or the key in a `for` expression."""
 
     key: Any
     value: _Element | None
 
 
 class _Lost(Exception):
-    """The references are nested too deeply, or have too many branches, to be traced."""
+    """References are nested too deeply or branch too often."""
 
 
 class InstanceReferences:
-    """The references in one configuration. `variables` are the values of the root module's inputs, `modules` the
-    existing module instances."""
+    """The references in a configuration. `variables`: values of root inputs. `modules`: existing module instances."""
 
     def __init__(self, config: Config, variables: Mapping[str, Any], modules: Iterable[ModuleAddress]) -> None:
         self.root, self.variables = config.root, variables
@@ -115,8 +113,8 @@ class InstanceReferences:
                 module = module.parent
 
     def of(self, address: ModuleAddress, decl: ResourceDecl, key: InstanceKey) -> Meant:
-        """The certain and the possible references of a resource instance. References that determine the number of
-        instances (count, for_each, conditions) count only if nothing else in the block refers to the same resource."""
+        """The certain and possible targets of a resource instance. References that determine the number of instances
+        (count, for_each, conditions) count only if nothing else in the block refers to that resource."""
         walk = _Walk(self)
         try:
             place = self._place(address)
@@ -139,8 +137,8 @@ class InstanceReferences:
 
 
 class _Walk:
-    """Follows references of expressions. `steps` select the part of an expression's value that is used: keys, `_ALL`
-    and `_ANY`; no steps for the whole value."""
+    """Traces references. `steps` select the used part of an expression's value: keys, `_ALL` and `_ANY`; () for all of
+    it."""
 
     def __init__(self, about: InstanceReferences) -> None:
         self.variables, self.instances = about.variables, about.instances
@@ -153,7 +151,7 @@ class _Walk:
     # -------- blocks
 
     def resource(self, decl: ResourceDecl, place: _ExpressionScope) -> None:
-        """Trace all references of a resource block, and of the calls of the modules around it."""
+        """Trace the references of a resource block, and of the module calls around it."""
         self.body(decl.body, place)
         cycle = decl.lifecycle
         rules = (*cycle.preconditions, *cycle.postconditions)
@@ -261,7 +259,7 @@ class _Walk:
                 self.follow(alias.node, alias.place, alias.steps + steps, mode)
 
     def _alias(self, ref: Ref, place: _ExpressionScope) -> _Element | None:
-        """The expression of a local value, of an input variable, or of each.value."""
+        """The expression of a local value, input variable or each.value."""
         if ref.kind == "local" and ref.name in place.module.locals:
             return _Element(place.module.locals[ref.name].expr.node, place.outside(), ())
         if ref.kind == "var" and place.caller is not None and isinstance(place.caller.repeated, ModuleCall):
@@ -327,7 +325,7 @@ class _Walk:
         self.follow(node.each, place.binding({"*": _Element(node.source, place, (first,))}), steps[1:], mode)
 
     def _parts(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
-        """Trace a node that combines the values of all its parts."""
+        """Trace a node that combines all its parts."""
         parts = node.parts if isinstance(node, nodes.Template) else _OPERANDS[node.__class__](node)
         for part in parts:
             self.follow(part, place, (), mode)
@@ -397,7 +395,7 @@ class _Walk:
         self.follow(node.body, self._loop(node, place, _ALL), (), mode)
 
     def _loop(self, node: nodes.For | nodes.TemplateFor, place: _ExpressionScope, element: Any) -> _ExpressionScope:
-        """The scope inside a loop over the elements of a collection."""
+        """The scope inside of a loop over a collection."""
         self.follow(node.collection, place, (element,), LOOSE)
         names: dict[str, Any] = {node.value: _Element(node.collection, place, (element,))}
         if node.key is not None:
@@ -407,8 +405,7 @@ class _Walk:
     # -------- keys
 
     def constant(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...] = ()) -> Any:
-        """The string, whole number or bool to which the steps lead in the value of an expression; None if it cannot be
-        derived."""
+        """The string, integer or bool at `steps` in the value of an expression; None if it cannot be derived."""
         while True:
             self._step()
             if isinstance(node, nodes.Parens | nodes.Wrap):
@@ -428,7 +425,7 @@ class _Walk:
                 node, steps = node.items[names.index(wanted)].value, steps[1:]
             elif isinstance(node, nodes.Call) and node.name in _SAME_ELEMENTS and len(node.arguments) == 1:
                 if node.name == "toset" and steps:
-                    return steps[0] if len(steps) == 1 else None  # the keys of a set are its elements
+                    return steps[0] if len(steps) == 1 else None  # keys of a set are its elements
                 node = node.arguments[0]
             elif isinstance(node, nodes.Traversal | nodes.Variable):
                 if len(steps) == 1 and self._is_set(node, place):
@@ -442,7 +439,7 @@ class _Walk:
                 return None if steps else self._computed(node, place)
 
     def _look_up(self, node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> Any:
-        """The expression for a name, or its value."""
+        """The expression or value of a name."""
         name = node.root if isinstance(node, nodes.Traversal) else node.name
         steps = _written_steps(node.steps) if isinstance(node, nodes.Traversal) else ()
         bound = place.bound.get(name)
@@ -463,7 +460,7 @@ class _Walk:
 
     @staticmethod
     def _is_set(node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> bool:
-        """Whether a name refers to an input variable whose value is a set; the keys of a set are its elements."""
+        """Whether a name is an input variable with a set, whose keys are its elements."""
         ref = parse_reference(node) if isinstance(node, nodes.Traversal) and node.root == "var" else None
         decl = place.module.variables.get(ref.name) if isinstance(ref, Ref) and not ref.rest else None
         return decl is not None and isinstance(decl.constraint.type, SetType)
@@ -482,10 +479,10 @@ class _Walk:
 
 
 def _within(value: Any, steps: tuple[Any, ...]) -> Any:
-    """The part of a value to which the steps lead. The value is a value of the language, or JSON."""
+    """The part of a value (of the language, or JSON) at `steps`."""
     for step in steps:
         if isinstance(value, Set):
-            value = step  # the keys of a set are its elements
+            value = step  # keys of a set are its elements
             continue
         items = value.items if isinstance(value, Map) else value
         if not isinstance(items, dict) or step.__class__ is not str:
@@ -499,7 +496,7 @@ def _written_steps(steps: tuple[nodes.Step, ...]) -> tuple[Any, ...]:
 
 
 def _key(step: Any, is_number: bool) -> Any:
-    """The key of an instance or element that a step selects; None for other steps."""
+    """The key that a step selects; None for other steps."""
     if step.__class__ is str:
         return (int(step) if step.isdecimal() else None) if is_number else step
     if step.__class__ is int:

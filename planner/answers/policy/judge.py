@@ -1,4 +1,4 @@
-"""Evaluates policies on the facts of a plan, and proves every finding."""
+"""Evaluates policies on the facts of a plan, and proves each finding."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.answers.policy.case_analysis import Cases
 
 Overrides = Mapping[str, str]
-"""for the code of a denial, the reason why denials with that code may pass"""
+"""{code of a denial: why it may pass}"""
 
 
 def judge(
@@ -45,19 +45,17 @@ def judge(
     clock: int | None = None,
     is_whole: bool = True,
 ) -> Verdict:
-    """The verdict of the policies on a plan. `clock` is the time for the validity of waivers, in seconds since 1970
-    (None: now); `is_whole`: the plan is not limited. Raises Failure if a rule computes without bounds, or if a
-    forbidden override is used."""
+    """`clock`: time for the validity of waivers, in seconds since 1970; None for now. `is_whole`: the plan is not
+    limited. Raises Failure if a rule computes without bounds or an override is forbidden."""
     judging = Judging(policies, facts)
     return verdict_of(policies, judging.said(), overrides, clock, is_whole, judging.costs)
 
 
 @frozen(eq=False)
 class PolicyFindings:
-    """The findings about a plan, or a chunk of one, before levels, overrides and waivers. `judged`: the number of
-    objects that each policy examined, for policies that declare them. For a chunk: `steps` is the number of steps of
-    case analysis, if it was needed (`has_cases`); `has_shapeless`: the attributes of some object are unknown;
-    `has_hidden`: some part of the chunk is sensitive."""
+    """The findings about a plan or a chunk, before levels, overrides and waivers. `judged`: number of objects that a
+    policy examined, if it declares them. For a chunk: `steps` of case analysis, if it was needed (`has_cases`);
+    `has_shapeless`: an object's attributes are unknown; `has_hidden`: something is sensitive."""
 
     findings: list[Finding]
     judged: dict[str, int]
@@ -75,7 +73,7 @@ def verdict_of(
     is_whole: bool = True,
     costs: Callable[[], list[RuleCost]] = list,
 ) -> Verdict:
-    """The verdict for findings. Raises Failure if a forbidden override is used."""
+    """Raises Failure if an override is forbidden."""
     findings = share.findings
     if needs_settling(policies, overrides or {}):
         findings = settle(findings, policies, overrides or {}, clock, is_whole)
@@ -84,7 +82,7 @@ def verdict_of(
 
 
 def _codes(policies: Policies) -> dict[str, str]:
-    """The codes in the heads of rules, with the first reason for each code."""
+    """{code: its first reason}, for constant codes."""
     reasons: dict[str, str] = {}
     for rule in policies.program.rules:
         if rule.head.predicate in VERDICTS:
@@ -95,7 +93,7 @@ def _codes(policies: Policies) -> dict[str, str]:
 
 
 def code_places(policies: Policies) -> dict[str, Span]:
-    """The first place of each code in the heads of rules."""
+    """{code: its first place}, for constant codes."""
     places: dict[str, Span] = {}
     for rule in policies.program.rules:
         code = rule.head.arguments[0] if rule.head.predicate in VERDICTS else None
@@ -105,7 +103,7 @@ def code_places(policies: Policies) -> dict[str, Span]:
 
 
 def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
-    """The (code, address) of denials. Fast, because nothing is proved."""
+    """(code, address) of denials, without proofs."""
     broken = [policies.modal.broken] if policies.modal.broken else []
     database = evaluate(policies.modal_program, facts, ["deny", *broken])
     return {(str(row[0]), str(row[1])) for name in ("deny", *broken) for row in database[name]}
@@ -113,12 +111,12 @@ def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
 
 JUDGED = "judged"
 PARTLY_KNOWN = "partly_known"
-"""the relation that names relations with rows that a Python function could not provide, with the reason"""
+"""the relation of relations whose rows a Python function could not provide, with the reason"""
 
 
 class Judging:
-    """An evaluation of policies on a plan, or on a chunk of one (see from_json/chunks.py). Raises Failure if a rule
-    computes without bounds."""
+    """Evaluates policies on a plan or a chunk (see from_json/chunks.py). Raises Failure if a rule computes without
+    bounds."""
 
     def __init__(self, policies: Policies, facts: PolicyFacts, is_piece: bool = False) -> None:
         self.policies, self.facts = policies, facts
@@ -136,7 +134,7 @@ class Judging:
 
     @cached_property
     def untold(self) -> dict[str, str]:
-        """The relations with incomplete rows, with the reason."""
+        """{relation with incomplete rows: reason}."""
         partly = {str(name): f"and {why}" for name, why in sorted(self.database[PARTLY_KNOWN], reverse=True)}
         return {**partly, **dict.fromkeys(self.facts.untold, "which this document does not have")}
 
@@ -169,12 +167,12 @@ class Judging:
         return _cases(self.policies, self.database, unknown) if self.could and unknown is not None else None
 
     def suspects(self) -> set[str]:
-        """The addresses of objects that may have findings. Fast, because nothing is proved."""
+        """Addresses of objects that may have findings, without proofs."""
         names = (*VERDICTS, *([self.broken] if self.broken else []), *self.could.values())
         return {str(row[1]) for name in names for row in self.database[name]}
 
     def said(self, with_findings: bool = True) -> PolicyFindings:
-        """The findings, before levels, overrides and waivers."""
+        """The findings before levels, overrides and waivers."""
         findings = self._findings() if with_findings else []
         cases: Cases | None = self.__dict__.get("cases")
         has_shapeless = any(not path for _, path in self.facts.unknown or ())
@@ -228,7 +226,7 @@ class Judging:
         )
 
     def _code(self, rule: str) -> str:
-        """The code of a rule's verdicts; "" if it is computed."""
+        """The code of a rule; "" if it is computed."""
         code = self.rules[rule].head.arguments[0]
         return str(code.value) if isinstance(code, Constant) else ""
 
@@ -261,7 +259,7 @@ class Judging:
         return [RuleCost(n, spans.get(n), rows[n], seconds[n]) for n in sorted(seconds, key=lambda n: (-seconds[n], n))]
 
     def _judged(self) -> dict[str, int]:
-        """The number of objects that each policy examined, for policies that declare them."""
+        """{code: number of examined objects}, for policies that declare these."""
         rules = [rule for rule in self.policies.program.rules if rule.head.predicate == JUDGED]
         codes = {str(c.value) for c in (rule.head.arguments[0] for rule in rules) if isinstance(c, Constant)}
         counts = dict.fromkeys(sorted(codes), 0)
@@ -300,8 +298,8 @@ class Judging:
         yield self._finding("undecided", could, row, (code, address, message), **more)
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
-        """The messages of a verdict that holds in all cases: the message of its rules, if they have only one; otherwise
-        the messages common to all cases. If there are none, or if they may contain secrets, a general message."""
+        """The messages of a verdict that holds in all cases: its rules' message if there is only one, otherwise those
+        common to all cases. If there are none, or they may contain secrets, a general message."""
         if only := self._only_message(name, code):
             return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
@@ -310,7 +308,7 @@ class Judging:
         return [f"is refused, whatever {what or 'a value that is not known yet'} turns out to be"]
 
     def _only_message(self, name: str, code: str) -> str:
-        """The message of the rules for a code, if they all have the same one and it is a constant."""
+        """The message of the rules for a code if it is constant and the only one; otherwise ""."""
         heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
         written = {str(m): m for c, _, m in heads if not isinstance(c, Constant) or c.value == code}
         only = next(iter(written.values())) if len(written) == 1 else None
@@ -343,7 +341,7 @@ class Judging:
         )
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
-        """The span of a finding: the argument of this address that the proof reads, otherwise the block."""
+        """The argument of this address that the proof reads, otherwise the block."""
         for at in proof.leaves():
             if at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
                 best = self.facts.owners.span(address, str(at.row[1]))
@@ -362,15 +360,14 @@ def _cases(policies: Policies, database: Database, unknown: Mapping[tuple[str, s
     return Cases(policies, database, unknown)
 
 
-# Possible findings about objects that are deferred to a later plan, because a policy has passed only when it has
-# examined them.
+# Possible findings about objects of a later plan: a policy has not passed until it has examined these
 
 
 _OF_OTHERS = frozenset(("output", "variable", "check_result"))
 
 
 def undecided(policies: Policies, later: Iterable[DeferredResource]) -> Iterator[tuple[str, int, DeferredResource]]:
-    """The verdicts (name, number of the rule) that are possible for an object that is deferred to a later plan."""
+    """(verdict, index of the rule, object) that are possible for objects deferred to a later plan."""
     program = policies.program
     interest = Interest(program, frozenset(), policies.given, policies.packs.relations)
     later = list(later)

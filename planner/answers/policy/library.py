@@ -15,13 +15,12 @@ from planner.logic.programs.rule_programs import Files
 
 BUILTIN = "builtin:"
 PREFIX = "planner."
-"""the prefix of the names of the library's packs"""
+"""prefix of the library's packs"""
 
 
 @frozen
 class LibraryPolicy:
-    """A policy of the library: `summary` is the first sentence of its comment, `doc` the whole comment, `info` the
-    metadata in its pack."""
+    """A policy of the library. `doc`: its comment; `summary`: the first sentence. `info`: metadata in its pack."""
 
     name: str
     summary: str
@@ -31,7 +30,7 @@ class LibraryPolicy:
 
 
 def library() -> list[LibraryPolicy]:
-    """The policies that come with planner, by name."""
+    """Sorted by name."""
     policies = []
     for pack in packs():
         manifest = manifest_of(pack)
@@ -41,19 +40,19 @@ def library() -> list[LibraryPolicy]:
 
 @cache
 def packs() -> list[str]:
-    """The directories of the packs that come with planner."""
+    """Directory names of the library's packs."""
     return sorted(path.parent.name for path in (rules_path() / "packs").glob(f"*/{MANIFEST}"))
 
 
 @cache
 def manifest_of(pack: str) -> PackManifest:
-    """The pack.toml of a pack of the library, by its directory."""
+    """The pack.toml of a library pack."""
     path = rules_path() / "packs" / pack / MANIFEST
     return read_manifest(_name(path), path.read_text(encoding="utf-8"))
 
 
 def _name(path: Path) -> str:
-    """A unique name for a file of the library, for messages."""
+    """A unique name for messages."""
     return BUILTIN + path.relative_to(rules_path() / "packs").as_posix()
 
 
@@ -69,7 +68,7 @@ def _entry(path: Path, info: PolicyInfo) -> LibraryPolicy:
 
 
 def own_files(files: Files) -> list[str]:
-    """The names of the files whose text differs from the file in the library."""
+    """The names of files that differ from the library."""
     root = rules_path() / "packs"
     return [
         name
@@ -86,8 +85,7 @@ def _is_text(path: Path, text: str) -> bool:
 
 
 def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
-    """The files of a pack or of one policy; a policy has its own files, and the files of its pack that do not belong to
-    a policy."""
+    """The files of a pack or of one policy: its own, and those of its pack that belong to no policy."""
     root = rules_path() / "packs"
     plain = name.removeprefix(PREFIX)
     folders, only = packs(), ""
@@ -110,7 +108,7 @@ def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
 
 
 def case_files(name: str) -> list[str]:
-    """The paths of the cases of a pack or of one policy: directories of packs, or one file."""
+    """Paths of the cases of a pack or policy: directories of packs, or one file."""
     problems: list[Diagnostic] = []
     files = builtin_files(name, problems)
     if problems:

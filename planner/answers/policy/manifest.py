@@ -1,4 +1,4 @@
-"""`pack.toml`: the name of a pack of policies, its parameters, its data, and the metadata of its policies.
+"""Reads `pack.toml`: the name of a pack of policies, its parameters, its data, and metadata of its policies.
 
     name = "acme.tags"
     version = "1.2.0"
@@ -30,8 +30,7 @@ WHAT = "a pack"
 CODE = "policy.pack"
 Level: TypeAlias = Literal["", "deny", "soft", "warn", "info"]
 LEVELS: tuple[Level, ...] = ("deny", "soft", "warn", "info")
-"""the levels, strictest first; "" means that no level is set: the rule decides, and a denial may be overridden with a
-reason"""
+"""strictest first; "" for no level: the rule decides, and a denial may be overridden with a reason"""
 SEVERITIES = ("low", "medium", "high", "critical")
 Row: TypeAlias = tuple[Any, ...]
 
@@ -44,8 +43,8 @@ _BASES = {"string": "symbol", "number": "number", "bool": "any", "any": "any"}
 
 @frozen
 class ParameterType:
-    """The type of a parameter: `kind` is scalar, list (also for sets), map or object; `inner` is the type of the
-    elements, `fields` has the fields of an object."""
+    """The type of a parameter. `kind`: scalar, list (also for sets), map or object. `inner`: of elements. `fields`: of
+    an object."""
 
     kind: Literal["scalar", "list", "map", "object"]
     text: str
@@ -54,7 +53,7 @@ class ParameterType:
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """The name and base type of each column of its relation."""
+        """(name, base type) of each column of its relation."""
         if self.kind == "scalar":
             return (("value", _BASES[self.text]),)
         if self.kind == "object":
@@ -66,7 +65,7 @@ class ParameterType:
 
 
 def parameter_type(text: str, depth: int = 0) -> ParameterType | None:
-    """The type that a string names; None if there is no such type."""
+    """The type in a string, such as "list(string)"; None if it is unknown."""
     match = _WRITTEN.fullmatch(text.strip())
     if match is None or depth > 2:
         return None
@@ -94,15 +93,14 @@ TYPES = "string, number, bool, any, list(T), set(T), map(T), map(list(T)), list(
 
 @frozen
 class ParameterRows:
-    """The rows for the value of a parameter, each with its place."""
+    """The rows of a parameter's value, with places."""
 
     rows: tuple[tuple[Row, Span], ...] = ()
 
 
 @frozen
 class Parameter:
-    """A parameter of a pack; the relation with its values has the same name. `default` is None if the parameter must be
-    set."""
+    """A parameter; its values are in a relation of this name. `default`: None if it must be set."""
 
     name: str
     type: ParameterType
@@ -113,8 +111,8 @@ class Parameter:
 
 @frozen
 class DataFile:
-    """A file of facts. `columns`: for CSV, the types of columns that are not strings; for JSON and YAML, all columns if
-    the file is a table."""
+    """A file of facts. `columns`: for CSV, types of columns that are not strings; for JSON and YAML tables, all
+    columns."""
 
     name: str
     file: str
@@ -125,9 +123,8 @@ class DataFile:
 
 @frozen
 class PolicyInfo:
-    """The metadata of the verdicts with one code. `override`: the groups whose members may override the denial if its
-    level is soft.
-    `secret`: the policy looks for secrets, so reports do not show the values that it read."""
+    """Metadata of the verdicts with one code. `override`: groups whose members may override level soft. `secret`: the
+    policy looks for secrets, so reports hide the values that it read."""
 
     code: str
     level: Level = ""
@@ -141,7 +138,7 @@ class PolicyInfo:
     secret: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The metadata as printed in findings and by `policy list -json`; empty members are omitted."""
+        """As in findings and `policy list -json`; without empty members."""
         document: dict[str, Any] = {"level": self.level, "severity": self.severity, "title": self.title}
         document |= {"links": list(self.links), "controls": list(self.controls), "override": list(self.override)}
         return {"pack": self.pack, **{key: value for key, value in document.items() if value}}
@@ -149,7 +146,7 @@ class PolicyInfo:
 
 @frozen
 class PackDependency:
-    """A pack from which this pack imports."""
+    """A pack from which this one imports."""
 
     name: str
     source: str
@@ -172,7 +169,7 @@ class PackManifest:
 
 
 def read_manifest(name: str, text: str) -> PackManifest:
-    """The manifest. Raises Failure with all problems."""
+    """Raises Failure with all problems."""
     file = TomlFile(Source(name, text), WHAT, CODE)
     return file.finish(lambda: _manifest(file))
 
@@ -262,8 +259,7 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
 
 
 def given_rows(type_: ParameterType, table: TomlTable, key: str) -> ParameterRows:
-    """The rows for the value of a key. A value of the wrong type is reported as a problem of the file that contains the
-    table."""
+    """The rows of a key's value. A value of another type is a problem of the table's file."""
     rows: list[tuple[Row, Span]] = []
     path = (*table.path, key)
     _collect(type_, table.data[key], path, (), rows, table, key)

@@ -1,4 +1,4 @@
-"""The findings of policies about one plan, or about several plans together. Sensitive values do not occur in it."""
+"""Findings of policies about one plan or several, without sensitive values."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from planner.foundation.vocabulary.span import Span
 Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden", "waived", "info"]
 KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
 USUAL: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
-"""the kinds whose count is reported even if it is 0"""
+"""kinds with a count even if it is 0"""
 REFUSALS: tuple[Kind, ...] = ("deny", "broken")
-"""the kinds that prevent applying a plan"""
+"""kinds that prevent an apply"""
 
 ALL_STEPS = 300_000
-"""the maximum number of steps of case analysis for all verdicts of a plan; the remaining verdicts stay undecided"""
+"""maximum steps of case analysis for all verdicts of a plan; others stay undecided"""
 
 
 @frozen(eq=False)
 class Finding:
-    """One verdict of one policy. For plans that are checked together (combined_plans.py), `address` is the unit or
-    component, and each place in `waits_for` begins with the unit or component.
+    """One verdict of one policy. For plans checked together (combined_plans.py), `address` is the unit or component,
+    with which places in `waits_for` begin, too.
 
-    `kind` is deny, warn, broken (the policy computes something that has no value), undecided (it depends on values
-    known only after apply; then `waits_for` has their (address, path), and `would` its possible kind: deny or warn),
-    overridden (a deny that -policy-override lets pass, for `reason`), waived (by waivers.toml, `reason` names the
-    waiver) or info (a level that is only reported). `rule` names the rule of the policy, `rule_span` is the place of
-    the rule, `span` the place of the subject, and `proof` is in the documented format.
+    `kind`: deny; warn; broken (the policy computes something without a value); undecided (it depends on unknown values:
+    `waits_for` has their (address, path), `would` the possible kind, deny or warn); overridden (a denial that
+    -policy-override accepts for `reason`); waived (by the waiver in `reason`); or info (only reported). `rule`: name of
+    the rule; `rule_span`: its place. `span`: the subject's place. `proof`: in the documented format.
     """
 
     kind: Kind
@@ -47,26 +46,25 @@ class Finding:
     waits_for: tuple[tuple[str, ...], ...] = ()
     reason: str = ""
     info: PolicyInfo | None = field(default=None, repr=False)
-    """metadata of the policy from its pack: level, severity, title, links, controls"""
+    """metadata from the pack: level, severity, title, links, controls"""
     said: Kind | None = None
-    """the kind of the verdict before levels, overrides and waivers"""
+    """kind before levels, overrides and waivers"""
     meaning: str = ""
-    """the message of an undecided verdict, if it is the same in all cases"""
+    """message of an undecided verdict, if it is equal in all cases"""
     by_cases: bool = False
-    """whether the verdict holds for all possible values in `waits_for`, perhaps for different reasons"""
+    """whether the verdict holds for all values in `waits_for`, perhaps for different reasons"""
     is_organisations: bool = False
-    """whether the verdict comes from a rule of the organisation that computes its code, so that the code is not in any
-    source"""
+    """whether a rule of the organisation computed the code, so that no source contains it"""
     is_quotable: bool = True
-    """whether the lines at `span` may be shown, because they contain no sensitive value"""
+    """whether the lines at `span` have no sensitive value and may be shown"""
 
     @property
     def origin(self) -> Kind:
-        """The kind of the verdict before levels, overrides and waivers."""
+        """The kind before levels, overrides and waivers."""
         return self.said or ("deny" if self.kind == "overridden" else self.kind)
 
     def to_json(self) -> dict[str, Any]:
-        """The finding as `policy check -format=json` prints it."""
+        """As in `policy check -format=json`."""
         document: dict[str, Any] = {
             "verdict": self.kind,
             "code": self.code,
@@ -94,8 +92,7 @@ class Finding:
 
 @frozen
 class RuleCost:
-    """The cost of one rule of a policy: its time in seconds (including its rewritten rules for unknown values), and the
-    number of its rows."""
+    """The cost of a rule, with its rewritten forms for unknown values."""
 
     rule: str
     span: Span | None
@@ -105,17 +102,16 @@ class RuleCost:
 
 @frozen(eq=False)
 class Verdict:
-    """All findings about a plan: denials first, then by code, address and message. `codes` are the codes that the
-    policies may report, as far as these are constants, with their meanings; `judged` has the number of examined
-    objects, for policies that declare them."""
+    """All findings about a plan: denials first, then by code, address and message. `codes`: {constant code: meaning}.
+    `judged`: {code: number of examined objects}, for policies that declare these."""
 
     findings: tuple[Finding, ...] = ()
     codes: dict[str, str] = field(factory=dict)
     judged: dict[str, int] = field(factory=dict)
     policies: dict[str, PolicyInfo] = field(factory=dict)
-    """metadata of the codes from packs"""
+    """metadata of codes from packs"""
     costs: Callable[[], list[RuleCost]] = field(default=list, repr=False)
-    """returns the cost of each rule, the most expensive first"""
+    """returns the cost of each rule, most expensive first"""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{number} {kind}" for kind, number in self.counts.items() if number)
@@ -134,21 +130,20 @@ class Verdict:
 
     @property
     def is_denied(self) -> bool:
-        """Whether the plan must not be applied, because of denials or broken policies."""
+        """Whether the plan must not be applied."""
         return any(finding.kind in REFUSALS for finding in self.findings)
 
     @property
     def outcome(self) -> str:
-        """The verdict as one word: deny, broken, undecided or pass."""
+        """deny, broken, undecided or pass."""
         return next((kind for kind in (*REFUSALS, "undecided") if self.of(kind)), "pass")
 
     @property
     def counts(self) -> dict[Kind, int]:
-        """The number of findings of each kind."""
         return {kind: len(self.of(kind)) for kind in KINDS if kind in USUAL or self.of(kind)}
 
     def to_json(self) -> dict[str, Any]:
-        """The document of `policy check -format=json`."""
+        """As in `policy check -format=json`."""
         return {
             "format_version": "1.0",
             "verdict": self.outcome,
@@ -158,7 +153,7 @@ class Verdict:
         }
 
 
-# Findings as diagnostics, for the output of plans and applies.
+# Findings as diagnostics, for plans and applies
 
 
 TITLES: dict[Kind, tuple[str, str]] = {
@@ -173,8 +168,8 @@ TITLES: dict[Kind, tuple[str, str]] = {
 
 
 def diagnostic(finding: Finding, too_late: bool = False) -> Diagnostic:
-    """Denials and broken policies are errors; everything else is a warning. Lines with sensitive values are referred to
-    by number, not quoted."""
+    """Denials and broken policies are errors, all others warnings. Lines with sensitive values are named by number, not
+    quoted."""
     code, title = TITLES[finding.kind]
     detail = f"{finding.address} {finding.message}".strip() + f" [{finding.rule}]"
     if finding.kind in ("overridden", "waived"):

@@ -1,7 +1,7 @@
-"""Sorts policy files into packs: the pack of each rule file, the declarations of each pack, and its facts.
+"""Sorts policy files into packs: the pack of each rule file, and each pack's declarations and facts.
 
-A pack is a directory with a pack.toml. The files of a program are pairs (name, text): its rule files, and for packs
-also the pack.toml and the data files, so that a copy of the texts (in a plan file) is complete."""
+A pack is a directory with a pack.toml. Files are pairs (name, text): rule files and, for packs, also the pack.toml and
+data files, so that a copy of the texts (in a plan file) is complete."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from planner.logic.datalog.language.spaces import FileSpace, bare, qualified
 from planner.logic.programs.rule_programs import Files
 
 Settings = Mapping[str, Mapping[str, ParameterRows]]
-"""the values of parameters, by pack and parameter"""
+"""{pack: {parameter: values}}"""
 
 
 @frozen(eq=False)
 class Pack:
-    """A pack with its files. `data` has the columns and rows of its data files."""
+    """A pack. `data`: {name: (columns, rows)} of its data files."""
 
     manifest: PackManifest
     folder: str
@@ -49,7 +49,7 @@ class Pack:
 
 @frozen(eq=False)
 class Packs:
-    """The packs among some files, by name; `rules` are all rule files, in packs or not."""
+    """The packs among files, by name. `rules`: all rule files, in packs or not."""
 
     packs: dict[str, Pack] = field(factory=dict)
     rules: Files = ()
@@ -57,11 +57,11 @@ class Packs:
 
     @property
     def made(self) -> list[syntax.RuleFile]:
-        """The relations of parameters and data as declarations, with the pack.toml as their place."""
+        """Declarations of the relations of parameters and data, located in the pack.toml."""
         return [_declarations(pack) for pack in self.packs.values()]
 
     def space_of(self, file: str) -> str:
-        """The name of the pack that contains a file, if any."""
+        """The pack around a file; "" if there is none."""
         folders = {pack.folder: name for name, pack in self.packs.items()}
         result = _nearest(file, folders)
         return folders[result] if result is not None else ""
@@ -77,12 +77,12 @@ class Packs:
 
     @property
     def policies(self) -> dict[str, PolicyInfo]:
-        """The metadata of the packs' codes, by code."""
+        """{code: metadata}."""
         return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
 
     def facts(self, settings: Settings, program: RuleProgram) -> FactBase:
-        """The facts of parameters and data files. A default applies only if the parameter is set neither in the
-        settings nor by a rule of another file."""
+        """The facts of parameters and data files. A default applies only if neither the settings nor a rule of another
+        file sets the parameter."""
         if not self.packs:
             return FactBase({}, {})
         derived = {rule.head.predicate for rule in program.rules if "." in rule.head.predicate}
@@ -112,7 +112,7 @@ class Packs:
                     yield error("policy.parameter", "Parameter not set", detail, parameter.span)
 
     def with_defaults(self, facts: FactBase, program: RuleProgram) -> FactBase:
-        """The facts of a case, plus the facts of parameters and data files that the case does not set."""
+        """The facts of a case, with those of parameters and data files that it does not set."""
         given = self.facts({}, program)
         builder = FactBuilder(facts)
         for predicate in given.predicates:
@@ -122,8 +122,8 @@ class Packs:
         return builder.build()
 
     def check(self, program: RuleProgram) -> Iterator[Diagnostic]:
-        """Problems between a pack.toml and the rules: parameters and data that no rule reads, metadata of codes that no
-        rule has."""
+        """Problems between pack.toml and rules: parameters and data that no rule reads, metadata of codes that no rule
+        has."""
         read = {atom.predicate for rule in program.rules for atom, _ in atoms(rule.body)}
         heads = [rule for rule in program.rules if rule.head.predicate in ("deny", "warn") and rule.head.arguments]
         codes = {str(r.head.arguments[0].value) for r in heads if isinstance(r.head.arguments[0], syntax.Constant)}
@@ -145,7 +145,7 @@ def is_pack_file(name: str) -> bool:
 
 
 def gather(files: Files) -> Packs:
-    """The packs among files. Raises Failure with the problems of their pack.toml and data files."""
+    """Raises Failure for problems of a pack.toml or data file."""
     texts = dict(files)
     folders = {_folder(name): name for name in texts if is_pack_file(name)}
     rules = tuple(file for file in files if file[0].endswith(".dl"))
@@ -214,7 +214,7 @@ def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:
 
 
 def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
-    """The innermost directory with a pack that contains a file."""
+    """The innermost pack directory around a file."""
     folder = _folder(name)
     while True:
         if folder in folders:
@@ -225,7 +225,7 @@ def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
 
 
 def _folder(name: str) -> str:
-    """The directory of a file; "." for the top directory."""
+    """ "." for the top directory."""
     return os.path.normpath(os.path.dirname(name) or os.curdir)
 
 
@@ -245,8 +245,7 @@ def _data(
 
 
 def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """The recorded files, without the files of packs that exist now, perhaps in another directory or with other
-    files."""
+    """The recorded files without those of packs that exist now, perhaps elsewhere or with other files."""
     names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
     gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]
     return {name: text for name, text in recorded.items() if not any(_is_in(name, folder) for folder in gone)}
@@ -260,11 +259,10 @@ def _name_in(text: str) -> str:
     try:
         return read_manifest(MANIFEST, text).name
     except Failure:
-        return ""  # reported where packs are read
+        return ""  # reading the pack reports this
 
 
 def data_names(manifest: PackManifest, folder: str) -> list[str]:
-    """The names of a pack's data files."""
     return [os.path.join(folder, data.file) for data in manifest.data.values()]
 
 

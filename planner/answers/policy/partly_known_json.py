@@ -1,4 +1,4 @@
-"""The known parts of JSON strings that have unknown parts, as rows in the form of the relations that read strings."""
+"""The known parts of JSON strings with unknown parts, as rows of the relations that read strings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.logic.datalog.language.builtins import RELATIONS
 
 @frozen(eq=False)
 class KnownDocument:
-    """`values`: the values by path; `parts`: the places of elements, by path and key; `unknown`: the unknown parts by
-    path; `open`: the unknown parts that may themselves have parts; `begin`: the known beginning of the text."""
+    """`values`, `unknown`: {path: value or unknown part}. `parts`: {(path, key): path of the element}. `open`: unknown
+    parts that may have parts themselves. `begin`: the known beginning of the text."""
 
     values: dict[str, Any]
     parts: dict[tuple[str, Any], str]
@@ -26,25 +26,24 @@ class KnownDocument:
 
     @cached_property
     def elements(self) -> dict[str, list[tuple[Any, str]]]:
-        """For each path, the keys and paths of its elements."""
+        """{path: [(key, path) of an element]}."""
         result: dict[str, list[tuple[Any, str]]] = {}
         for (path, key), part in self.parts.items():
             result.setdefault(path, []).append((key, part))
         return result
 
     def may_have(self, path: Any) -> bool:
-        """Whether the path may lie at or below an unknown part. None, or a value that is not a string, means any
-        path."""
+        """Whether an unknown part may cover the path; anything but a string means any path."""
         if not isinstance(path, str):
             return bool(self.open)
         return any(path == at or path.startswith((f"{at}.", f"{at}[")) or not at for at in self.open)
 
     def may_equal(self, other: KnownDocument) -> bool:
-        """Whether the two documents may turn out to be equal."""
+        """Whether the documents may turn out to be equal."""
         return self._may_hold(other) and other._may_hold(self)
 
     def _may_hold(self, other: KnownDocument) -> bool:
-        """Whether the known parts of the other document may occur in this one."""
+        """Whether the other document's known parts may occur in this one."""
         for path, value in other.values.items():
             if self.values.get(path, value) != value:
                 return False
@@ -57,7 +56,7 @@ class KnownDocument:
 
 
 def document_of_text(text: str) -> KnownDocument | None:
-    """The document in a JSON string; None for other strings."""
+    """None if the string is not JSON."""
     values, parts = RELATIONS["json"].function(text), RELATIONS["json_element"].function(text)
     if values is None or parts is None:
         return None
@@ -65,7 +64,7 @@ def document_of_text(text: str) -> KnownDocument | None:
 
 
 def known_document(value: Value) -> KnownDocument:
-    """The known parts of a value in JSON form."""
+    """The known parts of a value as JSON."""
     rows = ValueRows()
     rows.walk("", "", _without_order(value))
     unknown = {path: part for (_, path), part in rows.unknown.items()}
@@ -80,18 +79,18 @@ def known_document(value: Value) -> KnownDocument:
 
 
 def _without_order(value: Value) -> Value:
-    """The value, with sets that have unknown elements replaced by unknown values, because their order is not known."""
+    """Sets with unknown elements become unknown, because their order is."""
     if value.__class__ is not Set:
         return with_parts(value, _without_order)
     return value if is_wholly_known(value) else Unknown(ListType(DYNAMIC), NOT_NULL)
 
 
 _REST, _WHOLE = "\ue000", "\ue001"
-"""placeholders: for the unknown rest of a string, and for an unknown value"""
+"""placeholders for the unknown rest of a string, and for an unknown value"""
 
 
 def _beginning(value: Value) -> str:
-    """The beginning of the JSON form of a value, up to its first unknown part."""
+    """The JSON text of a value up to its first unknown part."""
     text = json_text(_with_signs(_without_order(value)))
     return text.partition(_REST)[0].partition(f'"{_WHOLE}')[0]
 

@@ -1,6 +1,6 @@
-"""The paths that policies read: patterns for the terms of rules, and how a walk over a value uses them. A pattern is a
-tuple of steps: names, indexes of elements, EACH for any element, and BELOW for everything below, which is always the
-last step. ("ingress", EACH, "cidr_blocks") are the paths ingress[0].cidr_blocks, ingress[1].cidr_blocks..."""
+"""The paths that policies read, as patterns, and their use in a walk over a value. A pattern is a tuple of steps:
+names, indexes, EACH for any element, and as last step BELOW for everything below. ("ingress", EACH, "cidr_blocks")
+means ingress[0].cidr_blocks, ingress[1].cidr_blocks..."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Patterns: TypeAlias = frozenset[Pattern]
 Body: TypeAlias = tuple[syntax.Literal, ...]
 _STEP = re.compile(r"\.?([^\W\d][\w-]*)|\[(0|[1-9][0-9]{0,9})\]")
 _MOST = 200
-"""the maximum number of patterns of one term; if there are more, only their common prefixes are used"""
+"""maximum number of patterns of a term; beyond, only their first steps are used"""
 
 
 class Looked:
-    """The parts that policies read at a path: the value itself (`here`: as a string, with its size and its parts),
-    everything at and below the path (`all`), or some parts of the value."""
+    """The parts that policies read at a path. `here`: the value itself, its size and parts. `all`: everything at and
+    below the path. Otherwise, some parts."""
 
     __slots__ = ("_each", "all", "here", "parts")
 
@@ -45,25 +45,25 @@ class Looked:
                 self.parts[first] = below
 
     def names(self, held: Iterable[Any]) -> Iterable[Any]:
-        """A superset of the names below which policies read something."""
+        """A superset of the names with something that policies read."""
         return held if self.all or self._each is not None else [name for name in held if name in self.parts]
 
     def within(self, held: Collection[str]) -> Iterable[tuple[Any, Looked]]:
-        """The names below which policies read something, and the parts that they read there."""
+        """(name, what is read there) for names with something that policies read."""
         each = self if self.all else self._each
         if each is not None:
             return [(name, self.parts.get(name, each)) for name in held]
         return [(name, below) for name, below in self.parts.items() if name in held]
 
     def within_list(self, length: int) -> Iterable[tuple[int, Looked]]:
-        """The parts that policies read below the indexes of a list."""
+        """(index, what is read there) for a list."""
         each = self if self.all else self._each
         if each is not None:
             return [(i, self.parts.get(i, each)) for i in range(length)]
         return [(i, below) for i, below in self.parts.items() if i.__class__ is int and i < length]
 
     def at(self, name: Any) -> Looked | None:
-        """The parts that policies read below a name in this value."""
+        """The parts that policies read at a name; None for nothing."""
         return self if self.all else self.parts.get(name, self._each)
 
 
@@ -71,8 +71,8 @@ EVERYTHING = Looked([(BELOW,)])
 
 
 class PathTerms:
-    """The paths that terms of rules may have. `values` returns the possible values of a term, as far as they are known;
-    `readers` are the predicates about values."""
+    """The paths that terms of rules may have. `values` returns a term's possible values, if known. `readers`:
+    predicates about values."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class PathTerms:
         self._readers, self._values = readers, values
 
     def patterns(self, body: Body, term: syntax.Term, around: frozenset[str] = frozenset()) -> Patterns | None:
-        """The paths that a term may have; None for any path."""
+        """The paths of a term; None for any path."""
         result = self._concatenation(body, term, around) if _is_join(term) else self._single(body, term, around)
         if result is None or any(pattern[:1] in ((), (EACH,), (BELOW,)) for pattern in result):
             return None
@@ -118,14 +118,14 @@ class PathTerms:
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Patterns | None:
-        """The paths that may be in a column of a predicate."""
+        """The paths in a column of a predicate; None for any path."""
         rules = self._rules.get(predicate, [])
         name = f"{predicate}/{column}"
         if name in around or (not rules and predicate not in self._of_packs):
             return None
         result = _all_read(row[column] for row in self._given.relation(predicate))
         for rule in rules:
-            # variables of another rule are unrelated to those of this one
+            # variables of another rule are unrelated to this rule's
             within = frozenset(one for one in around if "/" in one) | {name}
             more = self.patterns(rule.body, rule.head.arguments[column], within)
             if more is None or result is None:
@@ -134,7 +134,7 @@ class PathTerms:
         return result
 
     def _concatenation(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
-        """The values that a concatenation may have: of known strings, or of a path followed by known strings."""
+        """The paths of a concatenation of known strings, or of a path and known strings."""
         parts = _flat(term)
         begin, rest = self._known_beginning(body, parts)
         if begin != [""] or not rest:
@@ -149,8 +149,7 @@ class PathTerms:
         return frozenset((*one[:-1], BELOW) for one in first)  # the last name may be only the beginning of a name
 
     def _known_beginning(self, body: Body, parts: list[syntax.Term]) -> tuple[list[str], list[syntax.Term]]:
-        """The strings that the first operands may have together, and the remaining operands, whose strings are not
-        known."""
+        """The strings that the first operands may form together, and the operands after these."""
         items: list[list[str]] = []
         many = 1
         for part in parts:
@@ -186,8 +185,8 @@ def _all_read(texts: Iterable[Any], is_whole: bool = True) -> Patterns:
 
 
 def _read(text: str, is_whole: bool = True) -> Pattern:
-    """The steps of a path, or of the end of a path. If the path continues (not `is_whole`), or has a form that is not
-    supported, it means all paths with this beginning."""
+    """The steps of a path or of its end. If it continues (not `is_whole`), or its form is not supported, all paths with
+    this beginning."""
     steps: list[Any] = []
     at = 0
     while at < len(text):

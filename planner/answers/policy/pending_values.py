@@ -1,5 +1,4 @@
-"""The values for which undecided verdicts wait: the unknown values, and the unknown references, on which their
-derivations depend."""
+"""Finds the unknown values and references for which undecided verdicts wait."""
 
 from __future__ import annotations
 
@@ -16,9 +15,8 @@ from planner.logic.datalog.language.values import Row
 def waits(
     program: RuleProgram, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
 ) -> tuple[set[Row], set[tuple[str, bool]]]:
-    """The unknown values (`keys` columns and a path) on which the derivations of a row in the rewritten program depend;
-    and the objects in these derivations that have unknown references, each with whether only the instance of the
-    resource is unknown."""
+    """The unknown values (`keys` columns and a path) behind a row of the rewritten program; and the objects with
+    unknown references behind it, each with whether only the resource's instance is unknown."""
     items: set[Row] = set()
     untold: set[tuple[str, bool]] = set()
     stack, seen = [(predicate, row)], {(predicate, row)}
@@ -50,7 +48,7 @@ def waits(
 
 
 def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[tuple[str, bool]]:
-    """Links from one object to another that are possible but not certain."""
+    """Links between objects that are possible but not certain."""
     about, other = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments)
     groups = {row[0] for row in database.facts.relation(REACHED) if other in (None, row[1])}
     return {_hidden(row) for row in database.facts.relation(THROUGH) if row[2] in groups and about in (None, row[0])}
@@ -62,7 +60,7 @@ def _hidden(through: Row) -> tuple[str, bool]:
 
 
 def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int) -> set[Row]:
-    """The unknown values at or above the path of a value that is missing."""
+    """The unknown values at or above the path of a missing value."""
     *whose, path = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments[: keys + 1])
     return {
         row[: keys + 1]
@@ -75,7 +73,7 @@ def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int)
 def _could(
     program: RuleProgram, modal: Modal, database: Database, literal: Negation, assignment: Assignment
 ) -> list[tuple[str, Row]]:
-    """Rows that could hold, but do not hold for certain; a negation of the certain relation requires them."""
+    """Rows that could hold but do not certainly hold; a negation of the certain relation depends on them."""
     could = modal.could.get(literal.atom.predicate)
     if could is None or could not in database:
         return []

@@ -1,4 +1,4 @@
-"""Values of planned objects as rows of relations: one row for each string, number and bool in them."""
+"""Values of planned objects as rows, one for each string, number and bool."""
 
 from __future__ import annotations
 
@@ -24,39 +24,37 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
-"""the prefixes of relation names: for relations about one plan, and for relations about all plans of a fleet, whose
-first column is the unit"""
+"""prefixes of relations: about one plan, and about all plans of a fleet, whose first column is the unit"""
 OTHERS = ("provider_argument", "data_value")
-"""the relations whose values do not belong to planned objects"""
+"""relations with values of other things than planned objects"""
 VALUES = frozenset(
     f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part", *OTHERS)
 )
-"""the relations that may contain unknown values"""
+"""relations that may contain unknown values"""
 AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "prior", *OTHERS))
-"""the relations whose last columns are a path and the value there"""
+"""relations whose last columns are a path and the value there"""
 MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "maybe_open"))
-"""the relations that list unknown values"""
+"""relations that list unknown values"""
 
 END = ".!"
-"""the suffix that marks the end of a path; no name begins with it"""
+"""suffix that marks the end of a path; no name begins with it"""
 
 LINKS = frozenset(("depends",))
-"""the relations between two objects whose rows may be known only in part; they are about one plan"""
+"""relations between two objects, about one plan, that may be known only in part"""
 THROUGH, REACHED = "maybe_through", "maybe_reached"
-"""the relations that together list the pairs which a link may have in addition"""
+"""relations that together list the possible additional pairs of a link"""
 
 
 def relation_name(name: str, keys: int) -> str:
-    """The name of a relation about one plan, or about all plans of a fleet, by the number of columns that identify the
-    owner of a value."""
+    """The relation about one plan, or about all plans of a fleet, by the number of columns before the path."""
     return f"{_FRONTS[keys - 1]}{name}"
 
 
 class ValueRows:
-    """Collects the rows of values. `values`, `sizes` and `parts` are the relations planned (or prior), size_of and
-    part; `unknown` has the unknown parts by path, `exact` and `open` the forms that they may have (see
-    rules/policy/unknowns.dl). `hidden` maps every (address, path) at or below a sensitive mark to the path of that
-    mark: keys below it are as secret as values. If `structure` is False, sizes and parts are not collected."""
+    """Collects rows of values. `values`, `sizes`, `parts`: the relations planned (or prior), size_of and part.
+    `unknown`: unknown parts by path; `exact`, `open`: the forms that they may have (see rules/policy/unknowns.dl).
+    `hidden`: {(address, path) at or below a sensitive mark: path of the mark}, because keys there are secret, too.
+    `structure`: whether to collect sizes and parts."""
 
     __slots__ = ("exact", "hidden", "open", "parts", "sizes", "structure", "unknown", "values")
 
@@ -86,8 +84,7 @@ class ValueRows:
             self._unknown(address, "", value)
 
     def walk(self, address: str, path: str, value: Value, mark: str | None = None, looked: Looked = EVERYTHING) -> None:
-        """Add a value at a path. `mark` is the path of the sensitive mark that covers the value and everything below
-        it."""
+        """Add a value. `mark`: path of the sensitive mark on the value."""
         cls = value.__class__
         if cls is Marked:
             if mark is None and value.marks & _SECRET:
@@ -115,7 +112,7 @@ class ValueRows:
         elif cls is tuple or cls is List or cls is Set:
             items = value if cls is tuple else value.items
             self._container(address, path, [(i, f"{path}[{i}]", part) for i, part in enumerate(items)], mark, looked)
-            if cls is Set and not is_wholly_known(value):  # an unknown element may turn out to equal another one
+            if cls is Set and not is_wholly_known(value):  # an unknown element may turn out to equal another
                 self.open.add((address, path))
                 self.sizes.discard((address, path, len(items)))
         elif looked.here:
@@ -125,7 +122,7 @@ class ValueRows:
         self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None, looked: Looked
     ) -> None:
         if self.structure and looked.here and not looked.all and any(_is_secret(part) for _, _, part in items):
-            looked = EVERYTHING  # the rows of `parts` name all parts, so the secret ones must be recorded
+            looked = EVERYTHING  # the rows of `parts` name all parts, so secret ones must be recorded
         if self.structure and looked.here:
             self.sizes.add((address, path, len(items)))
             self.parts.update((address, path, key, inner) for key, inner, _ in items)
@@ -148,7 +145,7 @@ def _is_secret(value: Value) -> bool:
 
 
 def _number(value: Value) -> Any:
-    """A number that is not a small integer, as a decimal; the string for an infinite number."""
+    """A number that is not a small integer as decimal; an infinite one as string."""
     if is_infinite(value):
         return number_to_text(value)
     exact = json_number(value)

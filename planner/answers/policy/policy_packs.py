@@ -1,4 +1,4 @@
-"""`policy init`, `policy lock` and `policy update`: the external packs of a policy.toml."""
+"""`policy init`, `policy lock` and `policy update`: manage the external packs of a policy.toml."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ OWN = SETTINGS[0]
 
 
 def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnostic]:
-    """Install the packs of a policy.toml (init), write their hashes into the lock file without installing anything
-    (lock), or choose and install the newest versions that the constraints allow (update). Raises Failure."""
+    """Install packs (init), write their hashes into the lock file without installing anything (lock), or choose and
+    install the newest versions that the constraints allow (update). Raises Failure."""
     try:
         text = read_text(config)
     except (OSError, ValueError) as problem:
@@ -98,7 +98,7 @@ change("b", "terraform_data", "b", "", "p", "managed"). action("b", "update").
 
 
 def first_policy(say: Callable[[str], None]) -> None:
-    """Write a first policy and its cases into the directory of policies that every plan uses. Raises Failure."""
+    """Write a first policy and its cases into .planner/policies. Raises Failure."""
     for name, text in (("no_destroy.dl", FIRST), ("no_destroy.case", FIRST_CASES)):
         path = os.path.join(POLICIES, name)
         try:
@@ -140,9 +140,7 @@ def _one(
         raise Failure(error("policy.lock", "Wrong pack version", detail, use.span))
     if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
         return known, False
-    with beside(
-        place
-    ) as work:  # not in the directory for temporary files, so that the next run finds what a killed run has left behind
+    with beside(place) as work:  # not a temporary directory, so that the next run finds the leftovers of a killed one
         fresh = work / "fetched" / "pack"
         fresh.parent.mkdir()
         _fetcher(say).fetch(use.source, use.version, known.version if known is not None else "", fresh)
@@ -162,12 +160,12 @@ def _one(
 def _is_as_locked(place: Path, known: Locked) -> bool:
     try:
         return folder_hash(place) == known.hash
-    except Failure:  # for example because it contains unexpected links
+    except Failure:  # for example because of unexpected links
         return False
 
 
 def _check_pack(use: PackUse, folder: Path) -> Locked:
-    """The lock file entry for a fetched directory. Raises Failure if the directory does not contain the pack."""
+    """The lock file entry for fetched files. Raises Failure if they are not the pack."""
     result = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():
@@ -191,7 +189,7 @@ def _fetcher(say: Callable[[str], None]) -> PackFetcher:
 
 @contextmanager
 def _alone(config: str) -> Iterator[None]:
-    """A context in which no other process installs packs of the same file."""
+    """Lock the packs of a file against other processes."""
     try:
         with locked(Path(config).parent / "packs" / ".lock"):
             yield
@@ -211,7 +209,7 @@ def _write(config: str, locks: dict[str, Locked]) -> None:
         raise Failure(error("policy.lock", "Cannot write the lock file of packs", detail)) from None
 
 
-# Fetches packs of policies from git repositories, archives and lists of archives, as for modules.
+# Fetches packs from git repositories, archives and lists of archives, as for modules
 
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
@@ -226,16 +224,16 @@ class _Listed:
 
 @frozen(eq=False)
 class PackFetcher:
-    """Fetches packs. An http source that ends in .json is a list of archives: `{"versions": [{"version": "1.2.0",
-    "url": "tags-1.2.0.tar.gz", "hash": "sha256:..."}]}`."""
+    """An http source that ends in .json is a list of archives: `{"versions": [{"version": "1.2.0", "url":
+    "tags-1.2.0.tar.gz", "hash": "sha256:..."}]}`."""
 
     web: Web
     fetcher: Fetcher
     say: Callable[[str], None]
 
     def fetch(self, source: str, constraint: str, version: str, target: Path) -> None:
-        """Fetch the files of a pack into a directory, which must not exist yet. `version` is the version to take from a
-        list; "" for the newest that the constraint allows. Raises InstallError and OSError."""
+        """Fetch a pack into a new directory. `version`: to take from a list; "" for the newest that the constraint
+        allows. Raises InstallError and OSError."""
         address, sub = split_subdirectory(source)
         if address.partition("?")[0].endswith(".json") and address.startswith(("https://", "http://")):
             listed = self._fitting_entry(address, constraint, version)

@@ -29,10 +29,9 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 
 class Policies:
-    """Checked policies. `program` has the rules as written, by name, with their locations. `modal_program` has the same
-    predicates for results that are certain, and the predicates in `modal.could` for results that are possible. `given`
-    are the facts of packs, `settings` the settings in policy.toml and waivers.toml; `closed` are the names of the
-    organisation's files."""
+    """Checked policies. `program`: rules as written. `modal_program`: the same predicates for certain results, and
+    those in `modal.could` for possible results. `given`: facts of packs. `settings`: of policy.toml and waivers.toml.
+    `closed`: the organisation's files."""
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class Policies:
 
     @property
     def could(self) -> dict[str, str]:
-        """The relations of possible results for deny and warn, if the policies read values."""
+        """{deny or warn: relation of possible results}, if the policies read values."""
         return {name: self.modal.could[name] for name in VERDICTS if name in self.modal.could}
 
     @cached_property
@@ -70,8 +69,8 @@ class Policies:
 
 
 def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
-    """The verdicts (deny or warn, code) that depend on relations without data, each with the first rule that does so
-    and the relation. Rules that cannot hold for any data are not included."""
+    """{(deny or warn, code): (first rule, relation)} for verdicts that depend on relations without data, unless no data
+    could make the rule hold."""
     rests = _rests(program, untold)
     result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):
@@ -85,8 +84,7 @@ def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tup
 
 
 def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
-    """The names of the rules for verdicts that treat missing data as absent, because they negate or count relations
-    without data."""
+    """The rules for verdicts that treat missing data as absent, because they negate or count relations without data."""
     rests = _rests(program, untold)
     guessed: set[str] = set()
     changed = True
@@ -102,8 +100,8 @@ def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
 
 
 def _live(program: RuleProgram, untold: Set[str], facts: FactBase) -> list[Rule]:
-    """The rules that could hold if relations without data had rows: each relation that they require may have rows.
-    Relations that contain values or links always may, because some of these are unknown."""
+    """The rules that could hold if relations without data had rows. Relations of values and links may always have rows,
+    because some are unknown."""
     unsure = untold | VALUES | LINKS
     may = {
         name
@@ -134,7 +132,7 @@ def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
 
 
 def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
-    """The relations, except verdicts, that depend on relations without data, each with one of these relations."""
+    """{relation: relation without data on which it depends}, verdicts aside."""
     rests: dict[str, str] = {name: name for name in untold}
     changed = True
     while changed:
@@ -152,8 +150,8 @@ def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
 def load_policies(
     files: Files, closed: frozenset[str] = frozenset(), workspace: str = "default"
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """Check policy files; None if a diagnostic is an error. Rules in other files cannot add to predicates that the
-    files in `closed` declare. `workspace` selects the settings that apply."""
+    """Check policy files; None if there are errors. Only files in `closed` may add to the predicates that these
+    declare. `workspace` selects the settings."""
     core = files_of("policy")
     try:
         packs = gather(files)
@@ -179,7 +177,7 @@ def load_policies(
 
 
 def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
-    """Errors for codes that have a level in a directory's policy file, although no policy has the code."""
+    """Warnings about levels for codes that no policy has."""
     uses = [use for config in policies.settings.configs if not config.is_organisation for use in config.policies]
     if not uses:
         return
@@ -195,7 +193,7 @@ def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
 
 
 def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diagnostic]:
-    """Errors for rules that add to a relation of a file in `closed` from a file outside it."""
+    """Errors for rules that add to a relation of a file in `closed` from elsewhere."""
     for rule in program.rules:
         predicate = program.predicates[rule.head.predicate]
         if predicate.span.filename in closed and rule.span.filename not in closed:
@@ -203,17 +201,17 @@ def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diag
             yield error("policy.foreign_rule", "Rule for a relation reserved for the organisation", detail, rule.span)
 
 
-# Valid rules that are probably mistakes: they can never have findings, which looks as if the check passed.
+# Valid rules that are probably mistakes: they can never have findings, which looks like a passed check
 
 
 VERTEX = "node"
-"""the type of columns that contain vertices; instances are not vertices of the plan graph"""
+"""column type of vertices; instances are not vertices of the plan graph"""
 _INSTANCE = "instance"
 
 
 def suspicions(program: RuleProgram) -> Iterator[Diagnostic]:
-    """Warnings about users' rules that never derive anything: a variable is a vertex in one place and an instance in
-    another, or a relation has no rows for an address."""
+    """Warnings about users' rules that derive nothing: a variable is both a vertex and an instance, or a relation has
+    no rows for an address."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _vertices_as_instances(program, rule)
@@ -257,16 +255,15 @@ def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnos
             yield warning("policy.no_vertices", "Not vertex names", detail, span)
 
 
-# Rewritten policies in the user's cache: rewriting a library takes much longer than reading the result.
+# Rewritten policies in the user's cache: rewriting a library takes much longer than reading the result
 
 
 MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
-"""the rewritten policies; each change of a policy adds an entry to this cache"""
+"""an entry for each version of the policies"""
 
 
 class KeptFile(RuleFile):
-    """A file whose statements are read on first use. This is rarely needed, because the program of the file is usually
-    cached, too."""
+    """A file whose statements are read on first use, which is rare because the program is usually cached, too."""
 
     __slots__ = ("_load", "_statements")
 
@@ -283,8 +280,8 @@ class KeptFile(RuleFile):
 
 
 def rewritten(program: RuleProgram, core: frozenset[str], spaces: Spaces) -> tuple[Modal | None, list[Diagnostic]]:
-    """The users' rules of a program for three-valued evaluation (see three_valued.rewrite). `core` names the product's
-    files; `spaces` has the namespaces of files."""
+    """The user's rules for three-valued evaluation (see three_valued.rewrite). `core`: the product's files. `spaces`:
+    namespaces of files."""
     name = MODALS.name(*parts(program.files, core), *spaces_parts(spaces))
     known = _read(name, program)
     if known is not None:
@@ -303,7 +300,7 @@ def _read(name: str, program: RuleProgram) -> Modal | None:
         return None
     try:
         (filename, text, is_whole, could, doubts, broken), statements = known
-    except (TypeError, ValueError):  # written by another version: rewrite again
+    except (TypeError, ValueError):  # written by another version
         return None
     source = Source(filename, text)
 

@@ -1,5 +1,5 @@
-"""Users' rule files and cases: they are read, and checked together with the rules of the product. All work that could
-take long or grow without bound runs in a separate process with limits of time and memory."""
+"""Reads users' rule files and cases, and checks them with the product's rules. Work without a bound runs in a process
+with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.tools.suite import bounded
 
 LOAD_SECONDS = 30.0
-"""the time limit for parsing, checking and compiling the rules of one program"""
+"""seconds for parsing, checking and compiling the rules of a program"""
 MOST_DIAGNOSTICS = 100
-"""the maximum number of diagnostics that are shown"""
+"""maximum number of diagnostics to show"""
 MOST_BYTES = 4 << 20
-"""the maximum size of all files together, including generated rules"""
+"""maximum size in bytes of all files, with generated rules"""
 
 _REASONS = {
     errno.EFBIG: f"The rule files are too large: together they must not exceed {MOST_BYTES >> 20} MiB",
@@ -41,13 +41,13 @@ T = TypeVar("T")
 
 
 LONGEST_LINE = 100_000
-"""the maximum length of a line in characters, because diagnostics count columns and show lines"""
+"""maximum length of a line in characters, because diagnostics count columns and quote lines"""
 OWN_FOLDER = os.path.join(".planner", "rules")
-"""the directory of a configuration's rules"""
+"""directory of a configuration's rules"""
 
 
 def default_words() -> list[str]:
-    """The default paths: the directory for rules if it exists, otherwise the working directory."""
+    """The directory of rules if it exists, otherwise the working directory."""
     return [OWN_FOLDER] if os.path.isdir(OWN_FOLDER) else ["."]
 
 
@@ -55,8 +55,8 @@ def default_words() -> list[str]:
 
 
 def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
-    """(name, text) of the named files; for a directory, all files with one of the endings in it and its subdirectories,
-    sorted, without hidden directories. Each file occurs once."""
+    """(name, text) of files; of directories, all files below with these endings, sorted, each once, without hidden
+    directories."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
     words = [*words]
@@ -83,8 +83,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
 
 
 def _packs_among(words: Iterable[str]) -> list[str]:
-    """The directories of packs: of the packs that words name or that contain named files, and of the packs below named
-    directories."""
+    """Directories of packs: those around named files and directories, and those below named directories."""
     roots: dict[str, None] = {}
     for word in words:
         at = os.path.normpath(word)
@@ -116,7 +115,7 @@ def _paths(words: Iterable[str], endings: tuple[str, ...], problems: list[Diagno
 
 
 def _text(data: bytes) -> str:
-    """Decode a rule file. Raises ValueError for lines that are too long to have been written by hand."""
+    """Raises ValueError for lines too long to be written by hand."""
     text = data.decode("utf-8")
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
@@ -128,7 +127,7 @@ def _text(data: bytes) -> str:
 
 
 def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
-    """The predicates and types that a file of rules or cases declares, and the names that it uses."""
+    """(declared predicates and types, names used) of a file of rules or cases."""
     declared: set[str] = set()
     mentioned: set[str] = set()
     for statement in parse_rules(*file)[0].statements:
@@ -150,17 +149,16 @@ def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
 
 
 def choose(files: Files) -> str:
-    """The program of the product for which rule or case files are written: the program that declares most of the
-    predicates that the files use but do not declare."""
+    """The product's program that declares most of the predicates which the files use without declaring them."""
     names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
-    return max(known, key=lambda name: known[name])  # if several declare the same number, the first
+    return max(known, key=lambda name: known[name])  # the first of equals
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
-    """The rule files that a file of cases tests: the file with the same name, and the files that declare the relations
-    that it reads, directly or through others. All files if there is no file with the same name."""
+    """The rule files that a case file tests: the one of equal name, and those that declare the relations which it
+    reads, directly or through others. All files if there is none of equal name."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:
@@ -171,18 +169,17 @@ def about(case: tuple[str, str], rules: Files) -> Files:
         needed |= more
         wanted |= {name for path in more for name in names[path][1]}
     root = pack_root(os.path.dirname(namesake))
-    for file, _text in rules:  # the pack's own files, and all files of the packs from which it imports
+    for file, _text in rules:  # the pack's own files, and the packs from which it imports
         if not file.endswith(".dl") or (root is not None and not is_below(file, root)):
             needed.add(file)
     return [file for file in rules if file[0] in needed]
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """The rules of a program of the product together with the rules of these files, which must not change its
-    declarations."""
+    """A product program with these files, which must not change its declarations."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
-    # a user's file may have the same name as one of the product's files
+    # a user's file may have the name of a product file
     own = [(f"./{file}" if file in names else file, text) for file, text in files]
     try:
         packs = gather(tuple(own))
@@ -196,15 +193,14 @@ def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]
 
 @frozen
 class CheckedFiles:
-    """The name of the program with which files were checked, and the problems."""
+    """The program with which files were checked, and the problems."""
 
     program: str
     diagnostics: list[Diagnostic]
 
 
 def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFiles:
-    """Check files of rules together with a program of the product: the named program, or the program for which the
-    files (and the cases) are written."""
+    """Check rules with the named product program, or with the one for which the rules (and cases) are written."""
 
     def work() -> tuple[str, list[Diagnostic]]:
         named = name or choose([*rules, *(cases or ())])
@@ -221,7 +217,7 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFi
 
 
 def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The first diagnostics, errors before warnings, and the number of the remaining ones."""
+    """The first diagnostics, errors before warnings, and the number of the others."""
     more = len(diagnostics) - MOST_DIAGNOSTICS
     if more <= 0:
         return diagnostics
@@ -231,7 +227,7 @@ def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def limited(work: Callable[[], T]) -> T:
-    """The result of `work`, a function that loads rules. Raises Failure if it exceeds the limits."""
+    """The result of `work`, which loads rules. Raises Failure if it exceeds the limits."""
 
     def guarded() -> T:
         try:
@@ -253,7 +249,7 @@ def _too_much(what: str) -> Diagnostic:
 
 
 def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) -> list[Diagnostic]:
-    """Diagnostics from another process, completed by their source texts, which that process omits."""
+    """Diagnostics from another process with their source texts, which that process leaves out."""
     sources = {name: Source(name, text) for name, text in files}
     sources |= {f"./{name}": Source(f"./{name}", source.text) for name, source in sources.items()}
     return [
@@ -266,7 +262,7 @@ def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) 
 
 
 def pack_root(folder: str) -> str | None:
-    """The innermost directory around this directory that is a pack."""
+    """The innermost pack directory around a directory."""
     at = os.path.abspath(folder)
     while not os.path.isfile(os.path.join(at, MANIFEST)):
         if os.path.dirname(at) == at:
@@ -276,7 +272,7 @@ def pack_root(folder: str) -> str | None:
 
 
 def pack_files(root: str) -> tuple[Files, list[Diagnostic]]:
-    """The files of a pack and of the packs from which it imports."""
+    """The files of a pack and of packs from which it imports."""
     try:
         return [(os.path.normpath(name), text) for name, text in policy_files([root])], []
     except Failure as failure:
@@ -284,5 +280,5 @@ def pack_files(root: str) -> tuple[Files, list[Diagnostic]]:
 
 
 def is_below(path: str, root: str) -> bool:
-    """Whether a file lies in a directory."""
+    """Whether a file is in a directory or below."""
     return root == os.curdir or path.startswith(f"{root}{os.sep}")

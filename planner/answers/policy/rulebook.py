@@ -1,4 +1,4 @@
-"""The reference of the product's rules: programs, rules and predicates, with their costs."""
+"""The reference of the product's rules: programs, rules and predicates."""
 
 from __future__ import annotations
 
@@ -46,13 +46,12 @@ PROGRAMS: tuple[str, ...] = (
     "postponed",
     "discover",
 )
-"""The rules that are evaluated together, by name. Programs share column types and files; the rules of a shared file are
-listed with the first program."""
+"""{program: files} of rules that are evaluated together; a shared file is listed with its first program"""
 _ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
 
 
 def program(name: str) -> RuleProgram:
-    """A program of the product. Raises Failure for an unknown name."""
+    """Raises Failure for an unknown name."""
     if name not in PROGRAMS:
         detail = f"The programs are: {', '.join(PROGRAMS)}."
         raise Failure(error("rules.unknown_program", f"There is no program {name}", detail))
@@ -61,13 +60,13 @@ def program(name: str) -> RuleProgram:
 
 
 def rules() -> Iterator[tuple[str, Rule]]:
-    """Every rule with the name of its program, in the order of programs and files."""
+    """(program, rule) in the order of programs and files."""
     for name, files in _files().items():
         yield from ((name, rule) for rule in program(name).rules if rule.file in files)
 
 
 def _files() -> dict[str, set[str]]:
-    """For each program, the files that earlier programs do not have."""
+    """{program: files that earlier programs do not have}."""
     result: dict[str, set[str]] = {}
     seen: set[str] = set()
     for name in PROGRAMS:
@@ -78,7 +77,7 @@ def _files() -> dict[str, set[str]]:
 
 
 def rule_json(name: str, rule: Rule) -> dict[str, Any]:
-    """A rule of a program as `rules list -json` writes it, format 1.0."""
+    """As in `rules list -json`, format 1.0."""
     return {
         "name": rule.name,
         "text": rule.text,
@@ -95,8 +94,8 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 
 @frozen
 class PredicateEntry:
-    """A predicate with the rules that derive and read it, and the programs that contain it. In the programs in `given`,
-    it is an input. Its description comes from the first of the programs."""
+    """A predicate with the rules that derive and read it. `programs`: those that contain it; in those of `given`, it is
+    an input. Its description is that of the first program."""
 
     programs: tuple[str, ...]
     given: tuple[str, ...]
@@ -108,12 +107,12 @@ class PredicateEntry:
 
     @property
     def meaning(self) -> str:
-        """The first sentence of the doc comment, or its first line."""
+        """The first sentence or line of the doc comment."""
         return first_sentence(self.predicate) or self.predicate.doc.split("\n")[0]
 
 
 def entries() -> list[PredicateEntry]:
-    """Every predicate, sorted by name."""
+    """Sorted by name."""
     described: dict[str, dict[str, Description]] = {}
     for name in PROGRAMS:
         for description in describe(program(name)).values():
@@ -122,7 +121,7 @@ def entries() -> list[PredicateEntry]:
 
 
 def _entry(described: dict[str, Description]) -> PredicateEntry:
-    """The entry of one predicate, combined from all programs."""
+    """The entry of one predicate, combined from its programs."""
     first = next(iter(described.values()))
     rules = {rule.name: rule for d in described.values() for rule in d.rules}
     readers = {rule.name: rule for d in described.values() for rule in d.readers}
@@ -133,7 +132,7 @@ def _entry(described: dict[str, Description]) -> PredicateEntry:
 
 
 def entry_of(name: str) -> PredicateEntry:
-    """The predicate of this name. Raises Failure with the nearest name if it does not exist."""
+    """Raises Failure with the nearest name if the predicate does not exist."""
     everything = entries()
     for entry in everything:
         if entry.predicate.name == name:
@@ -150,7 +149,7 @@ def entry_of(name: str) -> PredicateEntry:
 
 
 def _own_entries() -> list[PredicateEntry]:
-    """The predicates of the policies in the working directory; empty if these cannot be read."""
+    """The predicates of the policies in the working directory; [] if these cannot be read."""
     try:
         words = own(os.curdir)
         policies, _ = load_policies(policy_files(words)) if words else (None, ())
@@ -163,7 +162,7 @@ def _own_entries() -> list[PredicateEntry]:
 
 
 def built_in(name: str | None = None) -> list[BuiltinPredicate]:
-    """The builtin of the language with this name, if there is one; without a name, all builtins by family."""
+    """The built-in of this name; without a name, all by family."""
     items = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
         return [one for one in items if one.name == name]
@@ -172,7 +171,7 @@ def built_in(name: str | None = None) -> list[BuiltinPredicate]:
 
 
 def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
-    """A builtin as `rules doc -json` writes it, format 1.0."""
+    """As in `rules doc -json`, format 1.0."""
     kind = "relation" if one.outputs else "function" if one.result else "test"
     return {
         "name": one.name,
@@ -189,8 +188,8 @@ def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
 
 
 def not_of_graphs(problem: Diagnostic, known: Collection[str]) -> Diagnostic:
-    """A better diagnostic for a relation that graphs do not have: if another program has it, the diagnostic names that
-    program and its command. If no relation in `known` has a similar name, the nearest relation of policies is named."""
+    """A better error for a relation that graphs do not have: it names the program that has the relation, and its
+    command; if nothing in `known` is similar, the nearest relation of policies."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")
@@ -224,7 +223,7 @@ def _unknown(name: str, known: Iterator[str]) -> Diagnostic:
 
 
 def entry_json(entry: PredicateEntry) -> dict[str, Any]:
-    """A predicate as `rules doc -json` writes it, format 1.0."""
+    """As in `rules doc -json`, format 1.0."""
     predicate, description = entry.predicate, entry.description
     native = {"operator": predicate.operator, "inputs": list(predicate.inputs)} if predicate.operator else None
     return {
@@ -247,8 +246,8 @@ def entry_json(entry: PredicateEntry) -> dict[str, Any]:
 
 
 def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
-    """The dependencies of the predicates in a program, which is given by its name; with `of`, only the dependencies of
-    this predicate. Raises Failure for an unknown name."""
+    """{program: dependencies of its predicates}; only of predicate `of`, if given. Raises Failure for an unknown
+    name."""
     if of is None:
         return {name: predicate_graph(program(name)) for name in PROGRAMS}
     entry = entry_of(of)

@@ -1,10 +1,10 @@
-"""Hides secrets in derived rows: replaces sensitive values, and everything that is computed from them. Rules compare
-sensitive values like other values; only the output is censored. A column of a fact is secret if it has the value at a
-sensitive path (facts.py). A column of a derived row is secret if some derivation puts a secret there: through a
-variable that a secret column binds, or through a computation with such a variable. A concatenated string keeps its
-public pieces: "the password of " ++ A ++ " is " ++ V becomes "the password of db is (sensitive value)".
+"""Hides secrets in derived rows: sensitive values, and everything computed from them. Rules compare sensitive values
+like others; only the output is censored. A column of a fact is secret if it has the value at a sensitive path. A column
+of a derived row is secret if a derivation puts a secret there: through a variable of a secret column, or a computation
+with one. A concatenation keeps its public pieces: "the password of " ++ A ++ " is " ++ V becomes "the password of db is
+(sensitive value)".
 
-All derivations count, not only the one in the proof; if their censored results differ, the value stays hidden."""
+All derivations count, not only the one in the proof; if their censored results differ, the value is hidden."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MASK = "(sensitive value)"
 
 
 class Curtain:
-    """Decides which columns of a row may be shown. Values in `more` are hidden like sensitive values."""
+    """Decides which columns of a row may be shown. Values in `more` are hidden like sensitive ones."""
 
     def __init__(self, prover: Prover, facts: PolicyFacts, more: Mapping[tuple[str, str], str] | None = None) -> None:
         self.prover, self.facts = prover, facts
@@ -41,7 +41,7 @@ class Curtain:
         self._shown: dict[tuple[str, Row], Row] = {}
 
     def _carriers(self) -> set[str]:
-        """The predicates whose rows may hold secrets."""
+        """The predicates whose rows may have secrets."""
         carriers = set(PATHS)
         changed = True
         while changed:
@@ -60,7 +60,7 @@ class Curtain:
             return row
         known = self._shown.get((predicate, row))
         if known is None:
-            self._shown[predicate, row] = row  # a recursive derivation adds nothing to what the first visit finds
+            self._shown[predicate, row] = row  # a recursive derivation adds nothing to the first visit
             try:
                 known = self._fact(predicate, row) if predicate in PATHS else self._derived(predicate, row)
             except RecursionError:
@@ -103,7 +103,7 @@ class Curtain:
     # -------- variables
 
     def secrets(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> Assignment:
-        """The variables that contain secrets in one application of a rule, with their replacements for output."""
+        """{variable with a secret in this application of a rule: its replacement}."""
         return self._secrets(rule.body, assignment, rows, outer_names(rule.head, rule.body))
 
     def _secrets(
@@ -137,7 +137,7 @@ class Curtain:
         return secrets
 
     def _takes_secrets(self, literal: syntax.Aggregate, assignment: Assignment, outer: set[str]) -> bool:
-        """Whether one of the aggregated values is secret or computed from a secret."""
+        """Whether an aggregated value is secret or computed from a secret."""
         if literal.expression is None or not {a.predicate for a, _ in atoms(literal.body)} & self.carriers:
             return False
         fixed = {name: value for name, value in assignment.items() if name in outer}
@@ -151,7 +151,7 @@ class Curtain:
     # -------- proofs
 
     def obstacles(self, obstacles: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The reasons why rows do not hold (why_not_deep), with rules as written if the plan has sensitive values."""
+        """Why rows do not hold (why_not_deep); with rules as written if the plan has sensitive values."""
         if not self.hidden:
             return obstacles
         rules = {rule.name: rule for rule in self.prover.program.rules}
@@ -207,12 +207,12 @@ class Curtain:
         return document
 
     def is_quotable(self, span: Span) -> bool:
-        """Whether no line of a span contains secrets."""
+        """Whether no line of a span has secrets."""
         return not self.hidden or self.secret_lines.isdisjoint(lines(span))
 
     @cached_property
     def secret_lines(self) -> set[tuple[str, int]]:
-        """The lines (file, number) of arguments that contain secrets; a proof does not quote these lines."""
+        """(file, line) of arguments with secrets, which proofs must not quote."""
         secret: set[tuple[str, int]] = set()
         done: set[tuple[int, str]] = set()
         for address, path in self.hidden:
@@ -225,7 +225,7 @@ class Curtain:
 
 
 def values_in(proof: Proof) -> dict[tuple[str, str], str]:
-    """The values that a proof shows; hidden values are replaced."""
+    """{(address, path): path} of the values in a proof."""
     items = (at.row for at in proof.leaves() if at.predicate in AT_PATHS or at.predicate == "json_value")
     return {(str(row[0]), str(row[1])): str(row[1]) for row in items}
 
@@ -237,7 +237,7 @@ def lines(span: Span) -> list[tuple[str, int]]:
 
 
 def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, root: str) -> list[Span]:
-    """The text that sets the secret value in a declaration."""
+    """Where a declaration sets the secret value."""
     if isinstance(decl, OutputDecl):
         return [decl.span, decl.value.span]
     if isinstance(decl, VariableDecl):

@@ -1,4 +1,4 @@
-"""`policy.toml`: packs, their parameters and the levels of their policies; and `waivers.toml`.
+"""Reads `policy.toml` (packs, their parameters and the levels of their policies) and `waivers.toml`.
 
     [packs."acme.tags"]                       # of .planner/policy.toml
     source = "git::https://example.com/tags.git?ref=v1.2.0"
@@ -10,8 +10,8 @@
     [workspace.prod.packs."planner.changes".parameters]
     delete_limit = 1
 
-The file of an organisation has the same form, and more settings: groups, parameters that may be set elsewhere,
-policies that may be waived. Its settings are final.
+An organisation's file has the same form and more settings: groups, parameters that others may set, policies that may be
+waived. Its settings are final.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ MOST_WAIVERS = 10_000
 
 @frozen(eq=False)
 class PackUse:
-    """A pack that a policy.toml names. `policies`: the selected policies, if it is a pack of planner; `settable`: the
-    parameters of an organisation's pack that others may set."""
+    """A pack in a policy.toml. `policies`: those selected from a pack of planner. `settable`: parameters of an
+    organisation's pack that others may set."""
 
     name: str
     source: str
@@ -56,7 +56,7 @@ class PackUse:
 
 @frozen
 class PolicySetting:
-    """The settings of a policy.toml for a code. `waivable` is None if it is not set."""
+    """The settings for a code. `waivable`: None if not set."""
 
     code: str
     level: str
@@ -67,7 +67,7 @@ class PolicySetting:
 
 @frozen(eq=False)
 class PolicyConfig:
-    """The settings of one policy.toml in a workspace: `[workspace.NAME]` takes precedence over the rest of the file."""
+    """The settings of one policy.toml in a workspace; `[workspace.NAME]` takes precedence over the rest of the file."""
 
     file: TomlFile
     name: str
@@ -83,8 +83,8 @@ class PolicyConfig:
 
 @frozen
 class Waiver:
-    """A waiver: findings with one code, about addresses that match a pattern, are accepted until a time (in seconds
-    since 1970)."""
+    """A waiver: findings with this code, at addresses that match a pattern, are accepted until `expires`, in seconds
+    since 1970."""
 
     code: str
     address: str
@@ -106,25 +106,24 @@ class PolicySettings:
 
     @property
     def notice(self) -> int:
-        """A waiver is reported if it expires within this number of seconds, the longest period that a file sets."""
+        """A waiver that expires within this many seconds is reported; the longest period in the files."""
         days = [config.notice_days for config in self.configs if config.notice_days is not None]
         return 86_400 * (max(days) if days else NOTICE_DAYS)
 
     @property
     def longest(self) -> int | None:
-        """The maximum remaining time of a waiver in seconds, if the organisation sets one: the shortest that a file
-        sets."""
+        """Maximum remaining seconds of a waiver, the shortest in the organisation's files; None without one."""
         days = [config.longest_days for config in self.configs if config.longest_days is not None]
         return 86_400 * min(days) if days else None
 
     @property
     def is_named_only(self) -> bool:
-        """Whether the organisation requires waivers to name a type or a module."""
+        """Whether the organisation requires waivers to name a type or module."""
         return any(not config.wide for config in self.configs)
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is a policy.toml, whatever its name is."""
+    """Whether a file is a policy.toml, whatever its name."""
     base = os.path.basename(name)
     return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
 
@@ -134,7 +133,7 @@ def is_waivers(name: str) -> bool:
 
 
 def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: Packs) -> PolicySettings:
-    """The content of the files. Raises Failure with all problems."""
+    """Raises Failure with all problems."""
     configs: list[PolicyConfig] = []
     waivers: list[Waiver] = []
     problems: list[Diagnostic] = []
@@ -154,8 +153,8 @@ def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: P
 
 
 def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
-    """Errors for two files of the organisation that contradict each other about who may override. (If they set
-    different levels, the strictest applies.)"""
+    """Errors for files of the organisation that disagree about who may override. (Of different levels, the strictest
+    applies.)"""
     seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
     for config in configs:
         within = config.file.root.table("groups")
@@ -225,8 +224,7 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
 
 
 def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
-    """The packs in a section. If a pack of a workspace has no source, it has the source that the rest of the file
-    sets."""
+    """The packs in a section. A workspace's pack without a source has the source in the rest of the file."""
     known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
     for use in _uses(section, is_organisation):
         base = known.get(use.name)
@@ -246,7 +244,7 @@ def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterat
 
 
 class _Layered(TomlTable):
-    """A table that falls back to another table. Each value keeps its place in its own table."""
+    """A table that falls back to another; each value keeps its place."""
 
     def __init__(self, data: dict[str, Any], upper: TomlTable, lower: TomlTable) -> None:
         super().__init__(data, upper.path, upper.file)
@@ -282,7 +280,7 @@ def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
 
 
 def _policy_settings(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
-    """The settings of a section, by code; the section of a workspace inherits from the rest of the file."""
+    """The settings of a section by code; a workspace inherits from the rest of the file."""
     known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
     for said in _policies(section, is_organisation):
         base = known.get(said.code)
@@ -310,8 +308,8 @@ def _policies(section: TomlTable, is_organisation: bool) -> Iterator[PolicySetti
 
 
 def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
-    """The parameters that the files set, by pack and parameter. Raises Failure for unknown parameters, wrong types, and
-    parameters that only the organisation may set."""
+    """{pack: {parameter: values}}. Raises Failure for unknown parameters, wrong types, and parameters that only the
+    organisation may set."""
     problems: list[Diagnostic] = []
     settings: dict[str, dict[str, ParameterRows]] = {}
     places: dict[tuple[str, str], Span] = {}
@@ -367,7 +365,7 @@ def _is_wanted(use: PackUse, version: str) -> bool:
 
 
 def _of_library(name: str) -> PackManifest | None:
-    """The manifest of a pack that comes with planner, even if none of its policies is used."""
+    """The manifest of a planner pack, used or not."""
     pack = name.removeprefix(PREFIX)
     return manifest_of(pack) if name.startswith(PREFIX) and pack in packs_of_library() else None
 
@@ -376,7 +374,7 @@ def _of_library(name: str) -> PackManifest | None:
 
 
 def read_waivers(name: str, text: str) -> list[Waiver]:
-    """The waivers in a waivers.toml. Raises Failure."""
+    """Raises Failure."""
     file = TomlFile(Source(name, text), "a file of waivers", "policy.waivers")
 
     def make() -> list[Waiver]:
@@ -402,8 +400,7 @@ def read_waivers(name: str, text: str) -> list[Waiver]:
 
 
 def _moment(table: TomlTable) -> tuple[str, int]:
-    """The expiry of a waiver: as written, and in seconds since 1970. A date without a time means the end of that day in
-    UTC."""
+    """(expiry as written, seconds since 1970). A date means the end of that day in UTC."""
     if "expires" not in table:
         table.problem("expires", "A waiver needs an expiry date: expires = 2026-12-31.", "Missing argument")
         return "", 0

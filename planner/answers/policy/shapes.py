@@ -1,9 +1,8 @@
-"""Checks policies against the schemas of providers: for paths that objects cannot have, and comparisons that never
-hold.
+"""Checks policies against provider schemas: paths that objects cannot have, and comparisons that never hold.
 
-The resource type of a variable is derived from the rule: from `change(A, "aws_instance", ...)`, `stays(A,
-"aws_instance")`, `instance_of(A, "aws_instance.web")`, or from facts that give the type (`group_type(T)`) and lists (`T
-in ["a", "b"]`). If it is not known, nothing is reported."""
+A variable's resource type follows from the rule: from `change(A, "aws_instance", ...)`, `stays(A, "aws_instance")`,
+`instance_of(A, "aws_instance.web")`, from facts with the type (`group_type(T)`) or lists (`T in ["a", "b"]`). If it is
+unknown, nothing is reported."""
 
 from __future__ import annotations
 
@@ -45,21 +44,20 @@ class Shapes(Protocol):
     """The available schemas."""
 
     def __call__(self, mode: str, type: str) -> Type | None:
-        """The type of the objects of a resource type; None if no schema is available."""
+        """The type of a resource type's objects; None without a schema."""
 
     def types(self, mode: str) -> Collection[str]:
         """The resource types in the available schemas."""
 
     def lacks(self, mode: str, type: str) -> str:
-        """The available provider whose name is the first word of a resource type, although it does not have this type;
-        "" if there is none."""
+        """The available provider to which a resource type's name points although it does not have the type; "" if there
+        is none."""
 
 
 READERS = VALUES | {"prior"}
-"""the relations whose first columns are an address and a path; the last column of `configured` and `planned` is the
-value"""
+"""relations that begin with address and path; the last column of `configured` and `planned` is the value"""
 PATHS = READERS | {"replace_path", "unknown_after", "unknown_because", "sensitive_at", "json_value", "json_part"}
-"""the relations whose first columns are the address of an object and a path in it"""
+"""relations that begin with an object's address and a path in it"""
 _AT = frozenset(("planned", "configured", "prior"))
 _CONTAINERS = (ListType, SetType, MapType, TupleType, ObjectType)
 _STEP = re.compile(r'\.?([A-Za-z_][\w-]*)|\[([0-9]+)\]|\["((?:[^"\\]|\\.)*)"\]')
@@ -67,7 +65,7 @@ _WRITTEN = {STRING: "text", NUMBER: "a number", BOOL: "a truth value"}
 
 
 def steps(path: str) -> list[str | int] | None:
-    """The steps of a path such as `ingress[0].cidr_blocks[1]` or `tags["a.b"]`; None if it is not valid."""
+    """The steps of a path such as `ingress[0].cidr_blocks[1]` or `tags["a.b"]`; None if it is invalid."""
     results: list[str | int] = []
     at = 0
     while at < len(path):
@@ -81,8 +79,8 @@ def steps(path: str) -> list[str | int] | None:
 
 
 def type_at(type: Type, path: str) -> tuple[Type | None, str]:
-    """The type of the value at a path in objects of a type. For an impossible path it is None, with the end of a
-    sentence that names the wrong step and a similar name."""
+    """The type at a path. For an impossible path, None with the end of a sentence that names the wrong step and a
+    similar name."""
     here: Type = type
     for step in steps(path) or []:
         if here is DYNAMIC:
@@ -105,8 +103,7 @@ def type_at(type: Type, path: str) -> tuple[Type | None, str]:
 
 
 def paths(type: Type, deepest: int = 3) -> Iterator[str]:
-    """The paths at which objects of a type can have values, with [0] for elements of lists and sets. Used for
-    completion."""
+    """The paths at which objects of a type can have values, for completion; [0] means elements of lists and sets."""
     yield from _paths("", type, deepest)
 
 
@@ -152,7 +149,7 @@ class _Misfits:
                     yield from self._comparisons(atom, path, fitting)
 
     def _no_types(self) -> Iterator[Diagnostic]:
-        """Errors for rules that only concern types that no available provider has."""
+        """Errors for rules about types that no available provider has."""
         for name, kinds in self.types.items():
             lacking = {kind: self.shapes.lacks(*kind) for kind in sorted(kinds)}
             if not all(lacking.values()):
@@ -213,7 +210,7 @@ def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Comparison]]:
 
 
 def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str, str]]]:
-    """For each variable that is an address: the modes and types that its resource may have."""
+    """{variable: possible (mode, type) of the resource at this address}."""
     result: dict[str, set[tuple[str, str]]] = {}
     for literal in rule.body:
         if (
@@ -237,12 +234,12 @@ def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str,
 
 
 TYPED = ("change", "stays", "instance_of")
-"""the relations from an address to its type, or to its resource, whose type is known"""
+"""relations from an address to its type, or to its resource"""
 _OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 
 def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
-    """The strings that a term may be, if constants or facts in rule files determine them."""
+    """The strings that a term may be, if constants or facts in rule files determine these."""
     if isinstance(term, Constant):
         return {str(term.value)}
     if not isinstance(term, RuleVariable):
@@ -263,7 +260,7 @@ def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
 
 
 def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
-    """The values in a column of a relation that consists only of facts in rule files; empty for other relations."""
+    """The values in a column of a relation that has only facts in rule files; otherwise empty."""
     rules = program.rules_for(predicate)
     if not rules or program.predicates[predicate].is_open:
         return set()
@@ -274,7 +271,7 @@ def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
 
 
 def constant_path(rule: Rule, term: Term) -> str | None:
-    """The path of a term, if the rule contains it as a constant; None if it is computed from rows."""
+    """A constant path; None if it is computed from rows."""
     if isinstance(term, Constant):
         return str(term.value)
     if not isinstance(term, RuleVariable):

@@ -1,5 +1,4 @@
-"""Sources of policies: the user's directories, packs and files; the policies that a policy.toml names; and the
-library."""
+"""Sources of policies: the user's directories, packs and files; packs in a policy.toml; and the library."""
 
 from __future__ import annotations
 
@@ -18,13 +17,13 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.logic.programs.rule_programs import Files
 
 MOST_BYTES = 32 << 20
-"""the maximum size of one file"""
+"""maximum size of a file in bytes"""
 
 
 def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
-    """The files that `-policy` names: `builtin:NAME` (a policy or a pack), `builtin:all`, a file, or a directory. A
-    directory means all `.dl` files and packs in it and below it, also behind links. A file of a pack selects that
-    pack; a policy.toml selects the packs that it names. A file named twice is read once. Raises Failure."""
+    """The files that `-policy` names: `builtin:NAME` (a policy or pack), `builtin:all`, a file, or a directory with all
+    `.dl` files and packs below, also behind links. A file of a pack selects the pack; a policy.toml selects its packs.
+    Each file is read once. Raises Failure."""
     texts: dict[str, str] = {}
     problems: list[Diagnostic] = []
     for word in words:
@@ -50,20 +49,20 @@ def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
 
 
 def _configured(file: Path, workspace: str, texts: dict[str, str], problems: list[Diagnostic]) -> None:
-    """Add a policy.toml with the packs that it names, or a waivers.toml."""
+    """Add a policy.toml with its packs, or a waivers.toml."""
     name = _read(file, texts, problems)
     if name not in texts or not is_config(name):
         return
     try:
         config = read_config(name, texts[name], workspace, True)
     except Failure:
-        return  # reported where settings are read
+        return  # reading the settings reports this
     for use in config.packs:
         if use.name.startswith(PREFIX):
             problems += _of_library(use, texts)
             continue
         if not use.source:
-            continue  # settings for a pack from an external source
+            continue  # settings of a pack from an external source
         folder = os.path.normpath(file.parent / use.source)
         if not use.source.startswith(("./", "../", "/")):
             try:
@@ -82,7 +81,7 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
 
 
 def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
-    """Add the policies that a policy.toml selects from a pack of the library. Returns errors for unknown policies."""
+    """Add the selected policies of a library pack. Returns errors for unknown policies."""
     pack = use.name.removeprefix(PREFIX)
     if pack not in packs():
         detail = f"planner has no pack {use.name}.{did_you_mean(pack, packs())} To list them: planner policy list"
@@ -99,7 +98,7 @@ def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
 
 
 def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
-    """Read a file if possible. Returns its name."""
+    """Read a file, if possible, and return its name."""
     name = str(file)
     if name in texts:
         return name
@@ -112,14 +111,14 @@ def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
 
 
 def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> None:
-    """Add the data files of a pack, and the packs on which it depends from the directories around it."""
+    """Add the data files of a pack, and the packs on which it depends from nearby directories."""
     name = _read(file, texts, problems)
     if name not in texts:
         return
     try:
         manifest = read_manifest(name, texts[name])
     except Failure:
-        return  # reported where packs are read
+        return  # reading the pack reports this
     for data in data_names(manifest, str(file.parent)):
         if os.path.isfile(data):
             if not Path(os.path.realpath(data)).is_relative_to(os.path.realpath(file.parent)):
@@ -138,8 +137,8 @@ def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) 
 
 
 def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
-    """The rule files and pack.toml of a directory. A directory that cannot be listed is an error, because the policies
-    in it would be ignored."""
+    """The rule files and pack.toml in and below a directory. One that cannot be listed is an error, because its
+    policies would be ignored."""
     paths: list[Path] = []
     seen: set[str] = set()
 

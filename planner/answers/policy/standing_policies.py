@@ -1,10 +1,9 @@
-"""Standing policies: the policies of the organisation, and the policies in a configuration's own directory.
+"""Standing policies: those of the organisation, and those in a configuration's own directory.
 
-The organisation names its policies in `PLANNER_POLICIES` (paths and builtin:NAME, separated as in `PATH`) or in the
-settings of the command line tool (`policies { plans = ["/etc/planner/policies"] }`); policies for fleets are named in
-`PLANNER_BATCH_POLICIES`, or as `fleets` in that block; policies for deployments in `PLANNER_STACK_POLICIES`, or as
-`stacks`. The author of a configuration can neither omit these policies nor add to their declarations. A path that does
-not exist is an error."""
+An organisation names its policies in `PLANNER_POLICIES` (paths and builtin:NAME, separated as in `PATH`) or in the CLI
+configuration (`policies { plans = ["/etc/planner/policies"] }`); for fleets in `PLANNER_BATCH_POLICIES` or `fleets`;
+for deployments in `PLANNER_STACK_POLICIES` or `stacks`. Authors of configurations can neither leave these out nor add
+to their declarations. A path that does not exist is an error."""
 
 from __future__ import annotations
 
@@ -18,15 +17,15 @@ OWN = os.path.join(".planner", "policies")
 SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "waivers.toml"))
 FLEET = os.path.join(".planner", "batch-policies")
 STACK = os.path.join(".planner", "stack-policies")
-"""the directories of policies: of a configuration, of a fleet and of a stack"""
+"""directories of policies of a configuration, a fleet and a stack"""
 NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME; in Python with policies=[...]."
-"""a sentence about how to name policies, for commands that were given none"""
+"""how to name policies, for commands that were given none"""
 
 
 def organisation(
     kind: Literal["policies", "batch_policies", "stack_policies"], environ: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """The policies of the organisation, with absolute paths. Raises Failure if the settings cannot be read."""
+    """The organisation's policies, as absolute paths. Raises Failure if the settings cannot be read."""
     standing: tuple[str, ...] = ()
     if setting_files(environ):
         from planner.foundation.clients.cli_config import load_cli_config
@@ -40,7 +39,7 @@ def _words(text: str) -> list[str]:
     words: list[str] = []
     parts = iter(text.split(os.pathsep))
     for part in parts:
-        if part == "builtin":  # the path separator also occurs in builtin:NAME
+        if part == "builtin":  # the path separator is also in builtin:NAME
             words.append(f"{part}:{next(parts, '')}")
         elif part:
             words.append(part if part.startswith("builtin:") else os.path.abspath(part))
@@ -48,8 +47,7 @@ def _words(text: str) -> list[str]:
 
 
 def own(folder: str, name: str = OWN) -> tuple[str, ...]:
-    """The directory of policies of a configuration or fleet, and the settings file of a configuration, if they
-    exist."""
+    """The existing directory of policies of a configuration or fleet, and a configuration's settings file."""
     names = (name, *SETTINGS) if name == OWN else (name,)
     paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
     return tuple(path for path in paths if os.path.lexists(path))

@@ -1,5 +1,5 @@
-"""Reads TOML files strictly: a key that is not used is an error, which suggests the nearest known key; and every value
-has a place. `tomllib` parses the file; a second pass over the valid text finds the places of keys and elements."""
+"""Reads TOML files strictly: an unused key is an error that suggests the nearest known key, and each value has a place.
+`tomllib` parses the file; a second pass finds the places of keys and elements."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Source, Span
 
 Path: TypeAlias = tuple[str | int, ...]
-"""the path to a value: keys of tables and indexes of arrays"""
+"""keys of tables and indexes of arrays"""
 T = TypeVar("T")
 MOST_CHARACTERS = 4 << 20
 DEEPEST = 40
-"""the maximum nesting of brackets, and the maximum number of names in a key (a.b.c)"""
+"""maximum nesting of brackets, and maximum number of names in a key (a.b.c)"""
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _BLANK = re.compile(r"[ \t]*")
@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
 
 
 class TomlTable:
-    """A table of a file, with its place; entries that are read count as used. Problems are collected in `problems`."""
+    """A table with its place. Entries that are read count as used. `problems` collects problems."""
 
     def __init__(self, data: Mapping[str, Any], path: Path, file: TomlFile) -> None:
         self.data, self.path, self.file = data, path, file
@@ -51,7 +51,7 @@ class TomlTable:
         self.file.problems.append(error(self.file.code, f"{summary} in {self.file.what}", detail, span))
 
     def value(self, key: str, kind: type[T], called: str, default: T) -> T:
-        """The value of a key, which must be of this kind; `default` if it is missing or of another kind."""
+        """The value of a key; `default` if it is missing, or reported because it is of another kind."""
         if key not in self:
             return default
         result = self.data[key]
@@ -74,7 +74,7 @@ class TomlTable:
         return self.text(key)
 
     def word(self, key: str, words: Iterable[str], default: str) -> str:
-        """The value of a key whose value must be one of some words."""
+        """A value that must be one of `words`."""
         known = list(words)
         result = self.text(key, default)
         if result not in known and key in self.data:
@@ -90,7 +90,7 @@ class TomlTable:
         return tuple(x for x in result if isinstance(x, str))
 
     def table(self, key: str) -> TomlTable:
-        """The table with this key; empty if it does not exist."""
+        """Empty if it does not exist."""
         result = self.value(key, dict, "a table", {})
         return TomlTable(result, (*self.path, key), self.file)
 
@@ -104,7 +104,7 @@ class TomlTable:
                 within.problem(name, f"{name} is {kind_of(within.data[name])}; it must be a table.")
 
     def several(self, key: str) -> Iterator[TomlTable]:
-        """The tables of an array of tables, `[[key]]`."""
+        """The tables of an array, `[[key]]`."""
         for number, item in enumerate(self.value(key, list, f"an array of tables, [[{key}]]", [])):
             if isinstance(item, dict):
                 yield TomlTable(item, (*self.path, key, number), self.file)
@@ -112,7 +112,7 @@ class TomlTable:
                 self.problem(key, f"{key} must be an array of tables, [[{key}]], but it contains {kind_of(item)}.")
 
     def done(self) -> None:
-        """Report all unused keys."""
+        """Report unused keys."""
         for key in self.data:
             if key not in self.known:
                 known = ", ".join(sorted(self.known))
@@ -121,8 +121,7 @@ class TomlTable:
 
 
 class TomlFile:
-    """A TOML file. `what` is its name in messages, `code` the code of these messages. Raises Failure for invalid
-    TOML."""
+    """`what`: the file's name in messages; `code`: of these messages. Raises Failure for invalid TOML."""
 
     def __init__(self, source: Source, what: str, code: str) -> None:
         self.source, self.what, self.code = source, what, code
@@ -137,7 +136,7 @@ class TomlFile:
             detail = f"{source.filename} has brackets nested {deepest} deep; at most {DEEPEST} are read."
             raise Failure(error(code, f"Nested too deeply for {what}", detail))
         key = _DEEP_KEY.search(text)
-        if key is not None:  # because parsing such a key takes quadratic time
+        if key is not None:  # parsing such a key takes quadratic time
             span = Span(source, key.end() - 1, key.end())
             detail = f"A key has more than {DEEPEST} names."
             raise Failure(error(code, f"Nested too deeply for {what}", detail, span))
@@ -151,11 +150,11 @@ class TomlFile:
         return TomlTable(self.data, (), self)
 
     def span(self, path: Path) -> Span:
-        """The place of a key or element; if it has none, the place of the table that contains it."""
+        """The place of a key or element; if it has none, of the table around it."""
         if self._places is None:
             try:
                 self._places = dict(_TomlLocations(self.source).all())
-            except (AssertionError, ValueError, RecursionError):  # valid text in an unexpected form
+            except (AssertionError, ValueError, RecursionError):  # valid, but in an unexpected form
                 self._places = {}
         while path and path not in self._places:
             path = path[:-1]
@@ -170,7 +169,7 @@ class TomlFile:
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a value, in words."""
+    """Example: "the number 3", "a list"."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | Decimal):
@@ -187,21 +186,20 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | Decimal:
-    """The number that a string contains. Raises ValueError for strings that are not numbers, and for numbers with which
-    computations would be slow."""
+    """Raises ValueError for anything but a number, and for numbers that make computations slow."""
     return plain_number(Decimal(text), text)
 
 
 def plain_number(number: Decimal, text: str) -> int | Decimal:
-    """A number as plans represent it: 1.0 is the integer 1. Raises ValueError for
-    strings that are not numbers, and for numbers with which computations would be slow."""
+    """The number as in plans: 1.0 is the integer 1. Raises ValueError for infinite numbers, and for numbers that make
+    computations slow."""
     if not number.is_finite() or abs(number.adjusted()) > 1000:
         raise ValueError(f"{text[:60]} is not a number to compute with")
     return int(number) if number == number.to_integral_value() else number
 
 
 def _depth(text: str) -> int:
-    """The maximum nesting of brackets, anywhere in the text."""
+    """The maximum nesting of brackets anywhere in the text."""
     deepest = depth = 0
     for sign in re.findall(r"[\[\]{}]", text):
         depth = depth + 1 if sign in "[{" else max(0, depth - 1)
@@ -288,7 +286,7 @@ class _TomlLocations:
     def _pair(self, table: Path) -> None:
         start = self.at
         path = (*table, *self._keys())
-        self.at += 1  # skip the equals sign
+        self.at += 1  # the equals sign
         self._skip(_BLANK)
         self._value(path)
         self._note(path, start)

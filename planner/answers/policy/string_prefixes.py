@@ -1,5 +1,5 @@
-"""Conclusions from the known beginning of a string: whether tests hold, and which results functions have, whatever the
-rest of the string is."""
+"""Conclusions from the known beginning of a string: whether tests hold, and which results functions have, whatever
+follows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from planner.logic.datalog.language.functions import compiled_pattern
 from planner.logic.datalog.language.times import DURATIONS, TIME
 
 LONGEST = 300
-"""the maximum number of characters of a prefix that is compared with a pattern"""
+"""maximum number of characters of a prefix that are matched"""
 _SPACE = r"[\s\x1c-\x1f\x80-\U0010ffff]*"
-"""white space, including characters that only some dialects count as white space"""
+"""white space, also that of some dialects only"""
 _KINDS = {
     "is_cidr": rf"{_SPACE}[0-9a-fA-F:.]*(%[^/]*)?(/[0-9.]*)?{_SPACE}",
     "is_version": rf"{_SPACE}v?([0-9][0-9A-Za-z.+~-]*)?{_SPACE}",
@@ -23,18 +23,18 @@ _KINDS = {
     "is_time": TIME.pattern,
     "is_duration": "|".join(f"(?:{pattern.pattern})" for pattern in DURATIONS),
 }
-"""patterns that match all strings of a kind, and possibly other strings"""
+"""{test: pattern that matches at least all strings of its kind}"""
 _ENDINGS = re.compile(r"\$|\\[bBzQE]|\(\?")
-"""parts of a pattern that make a match depend on the text after it, or that may change the meaning of the rest of the
+"""parts of a pattern because of which a match depends on the text after it, or that may change the rest of the
 pattern"""
 _PLAIN = re.compile(
     r"\^(?:[\w :/=@,-]|\\[.\-/d]|\.|\[\^?(?:(?:\w-\w|[\w .:/@]|\\[.\-/d])+-?|-)\]|[+*?]|\{\d+(?:,\d*)?\}|[()])*\$?"
 )
-"""patterns that have the same meaning in every dialect"""
+"""patterns with one meaning in all dialects"""
 
 
 def known_truth(name: str, begin: str, arguments: tuple[Any, ...]) -> bool | None:
-    """Whether a test of a string with this beginning holds; None if that depends on the rest."""
+    """Whether a test holds for a string with this beginning; None if that depends on the rest."""
     if name in _KINDS:
         return None if _may_become(_KINDS[name], begin) else False
     if not arguments or type(arguments[0]) is not str:
@@ -75,7 +75,7 @@ def _expression(pattern: str) -> Any:
 
 
 def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str | None:
-    """The result of a function for all strings with this beginning; None if it depends on the rest of the string."""
+    """The result of a function for all strings with this beginning; None if that depends on the rest."""
     if function == "before" and type(arguments[0]) is str and arguments[0] and arguments[0] in begin:
         return begin.partition(arguments[0])[0]
     if function == "substring" and all(type(n) is int and n >= 0 for n in arguments):
@@ -85,7 +85,7 @@ def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str |
 
 
 def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether a search function certainly finds a match."""
+    """Whether a search function certainly finds something."""
     if function in ("before", "after", "before_last", "after_last", "replace"):
         return type(arguments[0]) is str and bool(arguments[0]) and arguments[0] in begin
     if function == "substring":
@@ -94,7 +94,7 @@ def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str:
-    """The beginning of the result of a function."""
+    """The known beginning of the result of a function."""
     if function in ("lower", "upper"):
         plain = begin[: next((i for i, c in enumerate(begin) if ord(c) > 127), len(begin))]
         return plain.lower() if function == "lower" else plain.upper()
@@ -116,8 +116,7 @@ def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> s
 
 
 def known_parts(begin: str, separator: Any) -> list[str]:
-    """The parts between separators that every string with this beginning has. All parts are complete except the last,
-    of which only the beginning is known."""
+    """The parts between separators that each string with this beginning has; the last is only a beginning."""
     if type(separator) is not str or not separator:
         return []
     *whole, last = begin.split(separator)

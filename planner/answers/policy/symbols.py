@@ -1,9 +1,8 @@
-"""Symbols for values that are known only after apply, and conclusions about them in one case (see case_analysis.py).
+"""Symbols for unknown values, and conclusions about them in one case (see case_analysis.py).
 
-A case is a list of decisions. Each decision is about one proposition: that a value exists, that it equals a constant,
-or that a test of it holds. A proposition is not decided again if it follows from earlier decisions, or from the plan's
-knowledge of the value (type, beginning, bounds). Conclusions need not be complete. If one is missing, the only effect
-is that an impossible case is evaluated."""
+A case is a list of decisions about propositions: that a value exists, equals a constant, or passes a test. A
+proposition is not decided if it follows from earlier decisions or from the plan's knowledge of the value (type,
+beginning, bounds). Conclusions need not be complete: if one is missing, merely an impossible case is evaluated."""
 
 from __future__ import annotations
 
@@ -24,15 +23,14 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Truth, is_a_numbe
 
 Proposition: TypeAlias = tuple[Any, ...]
 """("there", ...), ("=", a, b), ("<", a, b), ("<=", a, b), ("test", name, arguments), ("is", value, type), ("defined",
-function, arguments) and ("rows", ...)"""
+function, arguments) or ("rows", ...)"""
 Bound: TypeAlias = tuple[Any, bool] | None
 
 
 @frozen(cache_hash=True)
 class Symbol:
     """An unknown value: `("at", address, path)`, `("size", address, path)`, `("call", function, *arguments)`, or one of
-    several elements that it may be. An unknown value of the last kind (`is_local`) represents the same element only
-    within one rule."""
+    several elements (`is_local`), which is the same element only within one rule."""
 
     key: tuple[Any, ...]
     type: str = "any"
@@ -43,7 +41,7 @@ class Symbol:
 
 
 class NeedsDecision(Exception):
-    """Evaluation cannot continue before it is decided whether a proposition holds."""
+    """A proposition must be decided before the evaluation can continue."""
 
     def __init__(self, proposition: Proposition) -> None:
         super().__init__(proposition)
@@ -51,17 +49,17 @@ class NeedsDecision(Exception):
 
 
 _ASKED = {"json": "is_json", "json_element": "is_json", "yaml": "is_yaml", "yaml_element": "is_yaml"}
-"""built-in relations, with the tests for the strings that they accept"""
+"""{built-in relation: test for the strings that it accepts}"""
 _TYPES = {STRING: "symbol", NUMBER: "number", BOOL: "truth"}
 
 
 def type_of(unknown: Unknown) -> str:
-    """The type of an unknown value: symbol, number, truth or any."""
+    """symbol, number, truth or any."""
     return _TYPES.get(unknown.type, "any") if isinstance(unknown.type, Primitive) else "any"
 
 
 def kind_of(value: Any) -> str:
-    """The type of any value, in words."""
+    """symbol, number, truth or any."""
     if isinstance(value, Symbol):
         return value.type
     return "symbol" if type(value) is str else "truth" if type(value) is Truth else "number"
@@ -78,8 +76,8 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 
 
 class SymbolCase:
-    """Decisions, and their consequences. `unknown` contains the plan's knowledge of unknown values, `documents` its
-    knowledge of unknown JSON strings."""
+    """Decisions and their consequences. `unknown`: the plan's knowledge of unknown values. `documents`: of unknown JSON
+    strings."""
 
     def __init__(
         self,
@@ -90,7 +88,7 @@ class SymbolCase:
         self.decisions, self.unknown, self.documents = decisions, unknown, documents
         self.bound: dict[Symbol, Any] = {}
         self.ranges: dict[Symbol, tuple[Bound, Bound]] = {}
-        """the bounds of counts and sums over many objects"""
+        """bounds of counts and sums over many objects"""
         self.is_flawed = False
         """whether a lookup may have no value, which would make the verdict broken"""
         for proposition, holds in decisions.items():
@@ -98,7 +96,7 @@ class SymbolCase:
                 self.bound[proposition[1]] = proposition[2]
 
     def kind(self, value: Any) -> str:
-        """The type of a value, as far as it is known: symbol, number, truth or any."""
+        """The type of a value in this case: symbol, number, truth or any."""
         known = kind_of(value)
         if known == "any":
             for wanted in ("number", "symbol"):
@@ -129,7 +127,7 @@ class SymbolCase:
         return value
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The value of a function; None if it has no value."""
+        """The result of a function; None if it has none."""
         values = [self.resolved(a) for a in arguments]
         if not any(isinstance(a, Symbol) for a in values):
             result = FUNCTIONS[function].function(*values)
@@ -157,7 +155,7 @@ class SymbolCase:
     # -------- propositions
 
     def holds(self, proposition: Proposition) -> bool:
-        """Whether a proposition holds in this case. Raises NeedsDecision."""
+        """Raises NeedsDecision."""
         known = self.decisions.get(proposition)
         if known is None:
             known = self.implied(proposition)
@@ -176,7 +174,7 @@ class SymbolCase:
         return self.holds(("=", a, b))
 
     def ordered(self, operator: str, a: Any, b: Any) -> bool:
-        """Whether a comparison such as a < b holds. It never holds between values of different types."""
+        """Whether a comparison such as a < b holds; false for values of different types."""
         a, b = self.resolved(a), self.resolved(b)
         if not isinstance(a, Symbol) and not isinstance(b, Symbol):
             self.is_flawed |= incomparable(a, b)
@@ -213,7 +211,7 @@ class SymbolCase:
     # -------- consequences
 
     def implied(self, proposition: Proposition) -> bool | None:
-        """Whether a proposition holds, if that follows from other decisions and from the plan; otherwise None."""
+        """Whether a proposition holds, if other decisions or the plan imply that; otherwise None."""
         kind = proposition[0]
         if kind == "there":
             return self._there(proposition)
@@ -245,14 +243,13 @@ class SymbolCase:
         return None
 
     def _tested(self, name: str, arguments: tuple[Any, ...]) -> bool | None:
-        """Whether a test holds, if that follows from the beginning of the string; otherwise None."""
+        """Whether a test holds, if the beginning of the string implies that; otherwise None."""
         text, *others = arguments
         begin = self.prefix(text) if isinstance(text, Symbol) and text.type == "symbol" else ""
         return known_truth(name, begin, tuple(others)) if begin else None
 
     def _has_rows(self, name: str, inputs: tuple[Any, ...], asked: tuple[Any, ...]) -> bool | None:
-        """Whether a string contains the part, or a match of the pattern, if that follows from its beginning; otherwise
-        None."""
+        """Whether a string has the part or a match of the pattern, if its beginning implies that; otherwise None."""
         text, pattern = inputs
         if name == "captures":
             return False if self.implied(("test", "matches", (text, pattern))) is False else None
@@ -313,7 +310,7 @@ class SymbolCase:
         return self.documents.get((text.key[1], text.key[2])) if is_there else None
 
     def _may_be_json(self, symbol: Symbol, text: str) -> bool:
-        """Whether the value of a symbol can be this string, according to the known parts of its JSON."""
+        """Whether a symbol can have this string, by the known parts of its JSON."""
         document = self.document(symbol)
         if document is None:
             return True
@@ -321,7 +318,7 @@ class SymbolCase:
         return other is not None and document.may_equal(other)
 
     def _contradicts(self, a: Symbol, b: Any) -> bool:
-        """Whether an earlier decision would be different if the symbol had this value."""
+        """Whether an earlier decision would be different with this value of the symbol."""
         bound = {**self.bound, a: b}
         for proposition, decided in self.decisions.items():
             if proposition[0] not in ("=", "<", "<=", "test", "is", "defined") or a not in set(symbols_in(proposition)):
@@ -332,7 +329,7 @@ class SymbolCase:
         return False
 
     def _evaluated(self, proposition: Proposition, bound: dict[Symbol, Any]) -> bool | None:
-        """Whether a proposition is true, if all its symbols have values; otherwise None."""
+        """Whether a proposition holds, if all its symbols have values; otherwise None."""
         kind, *rest = proposition
         if kind in ("test", "defined"):
             name, arguments = rest
@@ -365,7 +362,7 @@ class SymbolCase:
         return False if upper is not None and bool(upper[0] <= limit) else None
 
     def _bounds(self, symbol: Symbol) -> tuple[Bound, Bound]:
-        """The lower and the upper bound of a symbol, each as (value, whether it is inclusive)."""
+        """(lower bound, upper bound) of a symbol, each as (value, whether it is inclusive)."""
         if symbol.type not in ("symbol", "number"):
             return None, None
         lower, upper = self._known_bounds(symbol)
@@ -411,7 +408,7 @@ class SymbolCase:
 
     @staticmethod
     def _computed_bounds(function: str, parts: list[tuple[Bound, Bound]]) -> tuple[Bound, Bound]:
-        """The bounds of the result of a computation with numbers."""
+        """The bounds of an arithmetic result."""
         if function == "-":
             (lower, upper), (other_lower, other_upper) = parts
             parts = [(lower, upper), (_negative(other_upper), _negative(other_lower))]
@@ -465,7 +462,7 @@ class SymbolCase:
         return ""
 
     def _may_begin(self, symbol: Symbol, text: str) -> bool:
-        """Whether the value of a symbol can be this string, according to its known beginning."""
+        """Whether a symbol can have this string, by its known beginning."""
         begin = self.prefix(symbol)
         if not text.startswith(begin):
             return False
@@ -484,8 +481,8 @@ class SymbolCase:
         return self._denied_before(value, prefix)
 
     def _matches(self, value: Any, pattern: Any) -> bool | None:
-        """Whether a pattern matches, if the pattern is only a prefix, or if its prefix contradicts the prefix of the
-        value; otherwise None."""
+        """Whether a pattern matches, if it is only a prefix, or its prefix contradicts that of the value; otherwise
+        None."""
         if type(pattern) is not str or not isinstance(value, Symbol) or value.type != "symbol" or "|" in pattern:
             return None
         match = _LITERAL.match(pattern)
@@ -498,7 +495,7 @@ class SymbolCase:
         return known if not known or match.end() == len(pattern) else None
 
     def _denied_before(self, value: Symbol, prefix: str) -> bool | None:
-        """False if an earlier decision excludes that the value begins with this prefix."""
+        """False if an earlier decision excludes this prefix; otherwise None."""
         for proposition, holds in self.decisions.items():
             if not holds and proposition[:2] == ("test", "starts_with") and proposition[2][0] == value:
                 other = proposition[2][1]
@@ -515,7 +512,7 @@ def _is_there(unknown: Unknown) -> bool:
 
 
 def _apart(upper: Bound, lower: Bound) -> bool:
-    """Whether no value satisfies the two bounds."""
+    """Whether no value is within both bounds."""
     if upper is None or lower is None:
         return False
     return bool(upper[0] < lower[0] or (upper[0] == lower[0] and not (upper[1] and lower[1])))
@@ -549,14 +546,14 @@ def _sum(bounds: tuple[Bound, ...]) -> Bound:
 
 
 def _whole(bound: Bound, sign: int) -> Bound:
-    """The bound of an integer, made inclusive."""
+    """An integer's bound, made inclusive."""
     if bound is None or type(bound[0]) is not int or bound[1]:
         return bound
     return bound[0] + sign, True
 
 
 def _plain_bound(bound: Any) -> Bound:
-    """A bound of a refinement, if the bound is a number that rules support."""
+    """A refinement's bound, if it is a number that rules support."""
     if bound is None or is_infinite(bound[0]):
         return None
     exact = json_number(bound[0])

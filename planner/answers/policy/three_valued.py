@@ -14,17 +14,16 @@ engine runs and explains:
   lost variable in a head becomes the constant LOST, which later matches anything. `not q` requires that q does not
   certainly hold.
 
-A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both steps err on the safe
-side: p holds in every outcome if it is derived, and could_p is derived whenever p would hold in some outcome. Proof,
-stratum by stratum: a literal of the certain rule implies the literal in every outcome; and a literal that holds in some
-outcome implies, when variables are lost, the literal of a could rule. Relations about the plan itself have two values:
-actions, reasons, unknown_after, sensitive_at. Verdicts that hold in every outcome, but for different reasons (`x` and
-`not x`), stay undecided here; case_analysis.py decides them. One simplification: the elements of a set with unknown
-parts keep the numbers that the plan gives them, although unknown elements may later come before them. This affects only
-rules that name a number.
+A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both err on the safe side: p
+holds in every outcome if it is derived, and could_p is derived whenever p would hold in some outcome. Proof, stratum by
+stratum: a literal of the certain rule implies the literal in every outcome; and a literal that holds in some outcome
+implies, with variables lost, the literal of a could rule. Relations about the plan itself have two values: actions,
+reasons, unknown_after, sensitive_at. Verdicts that hold in every outcome for different reasons (`x` and `not x`) stay
+undecided here; case_analysis.py decides them. One simplification: elements of a set with unknown parts keep the plan's
+numbers, although unknown elements may later come before them. This affects only rules that name a number.
 
-A rule with n literals about values has 2^n ways to hold. A rule with many such literals is split first: each part reads
-a few of them, and passes on the values that the other parts need."""
+A rule with n literals about values has 2^n ways to hold. A rule with many is split first: each part reads a few and
+passes on the values that the other parts need."""
 
 from __future__ import annotations
 
@@ -58,23 +57,23 @@ from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_n
 from planner.logic.datalog.language.order import join_order
 
 LOST = "(known after apply)"
-"""placeholder in a column whose value is not known; an equal string in a configuration is treated like it, which also
-errs on the safe side"""
+"""in a column with an unknown value; an equal string in a configuration is treated alike, which also errs on the safe
+side"""
 FILE = "policies"
-"""the name of the file of rewritten rules"""
+"""name of the file of rewritten rules"""
 VERDICTS: tuple[Kind, ...] = ("deny", "warn")
 MOST_VARIANTS = 256
-"""the maximum number of variants of one rule; a rule with more variants is split first"""
+"""maximum number of variants of a rule; with more, it is split first"""
 MOST_READ = 3
-"""the maximum number of literals about values in each part of a split rule"""
+"""maximum number of literals about values in each part of a split rule"""
 Choice: TypeAlias = tuple[Any, ...]
-"""the choice for one literal: plain, known, maybe, linked, doubt, or could followed by the columns that are LOST"""
+"""the choice for a literal: plain, known, maybe, linked, doubt, or could followed by the LOST columns"""
 
 
 @frozen
 class Modal:
-    """The rewritten rules, as a file. `could` has the name of could_p for every p that reads values; `doubts` the names
-    of doubt_N; `broken` is the predicate (code, address, message) for computations without a value, or ""."""
+    """The rewritten rules. `could`: {p that reads values: could_p}. `doubts`: names of doubt_N. `broken`: predicate
+    (code, address, message) for computations without a value, or ""."""
 
     file: syntax.RuleFile
     could: dict[str, str]
@@ -83,7 +82,6 @@ class Modal:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """The predicates of verdicts."""
         return (
             *VERDICTS,
             *([self.broken] if self.broken else []),
@@ -94,15 +92,14 @@ class Modal:
 def rewrite(
     program: RuleProgram, only: Collection[str] | None = None, keys: int = 1
 ) -> tuple[Modal | None, list[Diagnostic]]:
-    """The users' rules of a checked program, rewritten for three-valued evaluation; None if there are errors.
-    `only`: the names of the rules for verdicts that are rewritten. `keys`: the number of columns before the path, which
-    identify the owner of a value. It is 1 for an address; in a fleet it is 2, for a unit and an address."""
+    """The user's rules of a checked program, rewritten; None if there are errors. `only`: rules for verdicts to
+    rewrite. `keys`: number of columns before the path: 1 for an address; 2 in a fleet, for unit and address."""
     rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
 
 
 def written_name(rule: str) -> str:
-    """The name of the original rule of a rewritten rule."""
+    """The original name of a rewritten rule."""
     return re.sub(r" \((could|broken) \d+\)$", "", rule)
 
 
@@ -112,7 +109,7 @@ def links(program: RuleProgram) -> frozenset[str]:
 
 
 def dependent(program: RuleProgram) -> set[str]:
-    """The predicates that read values or links between objects, directly or through other predicates."""
+    """The predicates that read values or links, directly or through others."""
     readers: set[str] = set()
     read = VALUES | links(program)
     changed = True
@@ -135,17 +132,17 @@ class _Rewriter:
         self.problems: list[Diagnostic] = []
         self.could = {p: self._free(f"could_{p}") for p in sorted(self.dependent)}
         self.lost: dict[str, set[tuple[int, ...]]] = {p: set() for p in self.dependent}
-        """the sets of columns that are LOST together in some rows of could_p"""
+        """{p: sets of columns that are LOST together in some rows of could_p}"""
         self.grain: dict[int, int] = {}
-        """for rules with too many variants: the number of literals about values in each part"""
+        """{rule with too many variants: number of literals about values in each part}"""
         self.doubts: dict[str, int] = {}
         self.rules: list[tuple[str, str, syntax.Atom, Sequence[syntax.Literal]]] = []
-        """the name, reason, head and body of each rule that is constructed"""
+        """(name, reason, head, body) of new rules"""
         self.numbers = count(1)
         self._doubted: dict[int, tuple[syntax.Atom, set[str]]] = {}
         self.broken = self._free("broken")
         self.parts: dict[str, int] = {}
-        """the relations between the parts of large rules, with their arities; only rules for possible rows are split"""
+        """{relation between parts of a split rule: arity}; only rules for possible rows are split"""
         self._taken_apart: dict[int, list[Rule]] = {}
         self.verdicts = program.needed(VERDICTS)
 
@@ -163,7 +160,7 @@ class _Rewriter:
             if read and not predicate.is_core:
                 detail = f"{predicate.name} is computed from all of {read[0]}, which may have unknown values."
                 self.problems.append(error("policy.native", "Operator on unknown values", detail, predicate.span))
-        while True:  # repeat until no head loses a further column
+        while True:  # until no head loses another column
             before = {p: set(lost) for p, lost in self.lost.items()}
             grain = dict(self.grain)
             self.doubts, self.rules, self.numbers, self._doubted = {}, [], count(1), {}
@@ -213,8 +210,8 @@ class _Rewriter:
                 return
 
     def _could_rule(self, rule: Rule) -> bool:
-        """Add the rules for the possible results of a rule. Returns False if there would be too many variants; then the
-        rule is split in the next round."""
+        """Add the rules for possible results. Returns False if there would be too many variants; then the rule is split
+        in the next round."""
         head = rule.head.predicate
         variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
         if len(variants) > MOST_VARIANTS:
@@ -238,16 +235,15 @@ class _Rewriter:
     # -------- large rules
 
     def _parts(self, rule: Rule) -> list[Rule]:
-        """The rule; or, if it has many literals about values, equivalent rules, each of which reads some of the values
-        and passes on the variables that are still needed."""
+        """The rule or, with many literals about values, equivalent rules that each read some values and pass on
+        variables."""
         if rule.number not in self._taken_apart:
             chunks = self._chunks(rule)
             self._taken_apart[rule.number] = [rule] if len(chunks) == 1 else list(self._chain(rule, chunks))
         return self._taken_apart[rule.number]
 
     def _grind(self, rule: Rule) -> bool:
-        """Split a rule into smaller parts from the next round on. Returns False if its parts are already the smallest
-        possible."""
+        """Split a rule into smaller parts from the next round on. Returns False if that is impossible."""
         grain = self.grain.get(rule.number, MOST_READ + 1) - 1
         if not grain:
             return False
@@ -261,7 +257,7 @@ class _Rewriter:
         return True
 
     def _chunks(self, rule: Rule) -> list[list[syntax.Literal]]:
-        """The body in an order in which it can be evaluated, split into pieces with few literals about values."""
+        """The body in an order of evaluation, in pieces with few literals about values."""
         most = self.grain.get(rule.number, MOST_READ)
         chunks: list[list[syntax.Literal]] = [[]]
         read = 0
@@ -300,7 +296,7 @@ class _Rewriter:
             before = (link,)
 
     def _find_flaws(self, rule: Rule) -> None:
-        """Find the literals of the rule that may have no value (see undefined_values.py)."""
+        """Find the literals that may have no value (see undefined_values.py)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:
             return
@@ -340,7 +336,7 @@ class _Rewriter:
             yield literal
 
     def _uncovered(self, read: syntax.Atom) -> Iterator[syntax.Literal]:
-        """The condition that there is no unknown value at or above the path of an atom."""
+        """The condition that no unknown value is at or above the path of an atom."""
         address, path = self.place(read)
         if isinstance(path, syntax.Wildcard):
             yield absent(atom(self.maybe, *address, anything(), anything()))
@@ -351,11 +347,11 @@ class _Rewriter:
         yield compared(variable(covering), "=", constant(0))
 
     def place(self, read: syntax.Atom) -> tuple[tuple[syntax.Term, ...], syntax.Term]:
-        """The owner and the path in an atom about a value."""
+        """(owner, path) in an atom about a value."""
         return read.arguments[: self.keys], read.arguments[self.keys]
 
     def linked(self, read: syntax.Atom) -> tuple[syntax.Atom, syntax.Atom]:
-        """The atoms for a link between two objects that is possible but not certain."""
+        """The atoms for a link that is possible but not certain."""
         number = next(self.numbers)
         group = variable(f"Group{number}")
         about, other = read.arguments
@@ -368,7 +364,7 @@ class _Rewriter:
     # -------- possible results
 
     def _lost_sets(self, atom: syntax.Atom) -> list[tuple[int, ...]]:
-        """The sets of columns of an atom that could be LOST together; the first is the empty set."""
+        """The sets of an atom's columns that could be LOST together, the empty set first."""
         asked = {i for i, argument in enumerate(atom.arguments) if not isinstance(argument, syntax.Wildcard)}
         items = {tuple(i for i in lost if i in asked) for lost in self.lost[atom.predicate]}
         return sorted({(), *items}, key=lambda lost: (len(lost), lost))
@@ -393,8 +389,8 @@ class _Rewriter:
     # -------- aggregates
 
     def _doubt(self, rule: Rule, literal: syntax.Aggregate) -> tuple[syntax.Atom, set[str]]:
-        """The atom that holds if unknown values could change an aggregate, with its variables. In each rule for it, one
-        literal is unknown; of the other literals, only those that do not read values are kept."""
+        """An atom that holds if unknown values could change an aggregate, and its variables. Each rule for it has one
+        unknown literal, and of the others those that do not read values."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
@@ -427,8 +423,7 @@ class _Rewriter:
         return self._doubted[id(literal)]
 
     def _named_columns(self, read: syntax.Atom) -> syntax.Atom:
-        """The atom of a relation, with variables in place of wildcards, because each row is certain or not by
-        itself."""
+        """The atom with variables instead of wildcards, because each row is certain or not by itself."""
         if read.predicate in VALUES:
             return read
         terms = [variable(f"Any{next(self.numbers)}") if isinstance(a, syntax.Wildcard) else a for a in read.arguments]
@@ -436,7 +431,7 @@ class _Rewriter:
 
 
 class _Variant:
-    """One way in which a body could hold: its literals, and the variables that then have a value."""
+    """One way in which a body could hold: its literals, and the variables with values."""
 
     __slots__ = ("body", "bound")
 
@@ -448,7 +443,7 @@ class _Variant:
 
 
 class _Body:
-    """The body of a rule with a choice for each literal, whether the value that it reads is known."""
+    """The body of a rule, with a choice for each literal."""
 
     def __init__(
         self,
@@ -497,8 +492,8 @@ class _Body:
     def _paths(
         self, parts: list[syntax.Literal], given: set[str], unsure: list[syntax.Atom], below: dict[str, syntax.Term]
     ) -> Iterator[_Variant]:
-        """Choose the literals whose values are unknown, one literal after the other. `below` contains the known
-        beginning of each lost variable that is a path."""
+        """Choose the literals with unknown values, one after the other. `below`: {lost variable of a path: its known
+        beginning}."""
         bound = self._closed(given)
         if not unsure:
             yield self._finished(parts, bound, below)
@@ -533,8 +528,8 @@ class _Body:
             yield from self._paths(opened, given | {at.name}, rest, begun)
 
     def _beginning(self, path: syntax.RuleVariable, below: dict[str, syntax.Term]) -> syntax.Term | None:
-        """The known beginning of a lost path: the path below which it lies, directly or through the lost path from
-        which it is composed."""
+        """The known beginning of a lost path: the path above it, directly or through the lost path from which it is
+        composed."""
         seen = {path.name}
         name = path.name
         while name not in below:
@@ -547,12 +542,12 @@ class _Body:
 
     @staticmethod
     def _inner(read: syntax.Atom) -> str | None:
-        """The variable that contains the path of an element."""
+        """The variable with the path of an element."""
         inner = read.arguments[-1]
         return inner.name if read.predicate == "part" and isinstance(inner, syntax.RuleVariable) else None
 
     def _closed(self, given: set[str]) -> set[str]:
-        """All variables that have a value if the variables in `given` have one."""
+        """All variables that have values if those in `given` have."""
         body: list[syntax.Literal] = []
         for literal, choice in zip(self.body, self.chosen, strict=True):
             if isinstance(literal, syntax.Comparison | syntax.Builtin) or (
@@ -582,8 +577,7 @@ class _Body:
 
 
 def _made_of(name: str) -> Callable[[syntax.Literal], str | None]:
-    """A function that returns the known beginning of a string in a literal: for `P = I ++ ".x"`, the beginning I of
-    P."""
+    """A function that returns the beginning of a string in a literal: for `P = I ++ ".x"`, the I of P."""
 
     def first(literal: syntax.Literal) -> str | None:
         if not isinstance(literal, syntax.Comparison) or literal.operator != "=":
@@ -599,21 +593,21 @@ def _made_of(name: str) -> Callable[[syntax.Literal], str | None]:
 
 
 def _first_of(term: syntax.Term) -> syntax.Term:
-    """The operand with which a concatenation begins."""
+    """The first operand of a concatenation."""
     while isinstance(term, syntax.RuleCall) and term.function == "++":
         term = term.arguments[0]
     return term
 
 
 def _agree(one: syntax.Term, other: syntax.Term) -> syntax.Comparison:
-    """A literal which requires that one of two strings begins with the other."""
+    """The condition that one of two strings begins with the other."""
     nothing = constant(0)
     least = call("substring", one, nothing, call("length", other))
     return compared(least, "=", call("substring", other, nothing, call("length", one)))
 
 
 def _begins(path: syntax.Term, begin: syntax.Term) -> syntax.Test:
-    """A literal which requires that a path lies at or below an unknown path."""
+    """The condition that a path is at or below an unknown path."""
     if isinstance(path, syntax.Constant):
         return holds("starts_with", constant(f"{path.value}{END}"), begin)
     return holds("starts_with", concatenation(path, constant(END)), begin)
@@ -625,8 +619,7 @@ _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
 def _compatible(
     literal: syntax.Comparison | syntax.Test, bound: set[str], below: dict[str, syntax.Term]
 ) -> Iterable[syntax.Literal]:
-    """The part of a test that remains if a path is lost: the path below which it lies must not contradict the required
-    beginning."""
+    """The rest of a test on a lost path: the path above it must not contradict the required beginning."""
     if not isinstance(literal, syntax.Test) or literal.negated or literal.function not in ("starts_with", "matches"):
         return
     subject, pattern = literal.arguments
@@ -649,7 +642,7 @@ def _compatible(
 
 
 def _reason(reason: str, bound: set[str]) -> str:
-    """A reason in which unknown values are referred to as unknown."""
+    """The reason with "(known after apply)" for unknown values."""
     return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
 
 

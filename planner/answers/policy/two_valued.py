@@ -1,9 +1,8 @@
-"""Findings with two truth values: proofs by the policies as written, and the values that cause the findings.
+"""Proofs of findings by the policies as written, and the values that cause them.
 
-A certain conclusion also follows from the rules as written, in which unknown values are absent, because the rewritten
-rules only have additional conditions (planner.answers.policy.three_valued). Therefore every certain verdict has a proof
-by the rules as written. An undecided or broken verdict has no such proof; the values for which it waits, or its causes,
-are reported instead."""
+A certain conclusion also follows from the rules as written, in which unknown values are absent, because rewriting only
+adds conditions (planner.answers.policy.three_valued). So each certain verdict has such a proof. For an undecided or
+broken verdict, the values for which it waits, or its causes, are reported instead."""
 
 from __future__ import annotations
 
@@ -26,14 +25,14 @@ from planner.logic.datalog.explain.why_not import obstacles, why_not
 from planner.logic.datalog.language.values import Row, decode, member
 
 READ = ("planned", "configured", "size_of", "json_value", "prior")
-"""the relations that contain the value at a path"""
+"""relations with the value at a path"""
 _SOUGHT = (*READ, "part", "json_part")
 
 
 @frozen
 class Culprit:
-    """The cause of a verdict: a value at a path of an address (`value`: as policies read it), or the path of a missing
-    value (`is_missing`). `is_secret`: the value must not be shown. `fact`: the fact on which a proof depends."""
+    """A cause of a verdict: the value at a path, as policies read it, or the path of a missing value (`is_missing`).
+    `is_secret`: it must not be shown. `fact`: the fact in the proof."""
 
     address: str
     path: str
@@ -45,17 +44,17 @@ class Culprit:
 
     @property
     def what(self) -> str:
-        """The cause of a finding in the notation of the configuration: `terraform_data.a.input.size`."""
+        """Example: `terraform_data.a.input.size`."""
         return join_path(self.address, self.path)
 
     @property
     def is_prior(self) -> bool:
-        """Whether the cause is a value in the state, which edits of the configuration do not change."""
+        """Whether the value is in the state, so that editing the configuration does not change it."""
         return self.fact is not None and self.fact[0] == "prior"
 
 
 class PlainProofs:
-    """Proofs of one verdict's findings by the rules as written."""
+    """Proofs of findings by the rules as written."""
 
     def __init__(self, policies: Policies, facts: PolicyFacts) -> None:
         self.policies, self.facts = policies, facts
@@ -76,9 +75,9 @@ class PlainProofs:
     def proof_of(
         self, predicate: str, code: str, address: str, changed: Collection[Culprit], values: Collection[Row] = ()
     ) -> tuple[Proof, Prover] | None:
-        """The proof of a verdict with this code and address if some of its causes are changed: values and actions are
-        removed, and missing values have an arbitrary value. None if it then does not hold. `values`: rows of `planned`
-        that hold in place of the removed values."""
+        """The proof of a verdict with this code and address after changes: values and actions in `changed` are removed,
+        missing values become arbitrary, and the rows of `planned` in `values` replace removed ones. None if it does not
+        hold then."""
         facts = _changed_facts(self.facts, changed, values)
         prover = self.prover
         if changed:
@@ -90,8 +89,8 @@ class PlainProofs:
         return None
 
     def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
-        """The reasons why each rule with the code does not apply to the address: the first condition that fails. It is
-        printed as written in the rule if the plan has sensitive values."""
+        """For each rule with the code, the first condition that fails for the address; as written in the rule if the
+        plan has sensitive values."""
         result = []
         for rule in self.policies.program.rules_for(predicate):
             first, _, message = rule.head.arguments
@@ -106,8 +105,8 @@ class PlainProofs:
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
-        """The values on which a verdict depends: missing values first, then others, then the planned actions. A value
-        that only has to exist counts only if there are no other values."""
+        """The values behind a verdict: missing ones first, then others, then planned actions. A value that only has to
+        exist counts only if there are no others."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]
@@ -115,7 +114,7 @@ class PlainProofs:
         return [*sorted(dict.fromkeys(telling), key=lambda culprit: not culprit.is_missing), *dict.fromkeys(acting)]
 
     def read_by(self, finding: Finding) -> list[Culprit]:
-        """The values that the proof of a finding reads; also for a broken finding."""
+        """The values that the proof of a finding (also a broken one) reads."""
         leaves = (step["tuple"] for step in finding.proof["proofs"].values() if step.get("input"))
         read = [(row[0], str(row[1]), str(row[2]), row[-1]) for row in leaves if row[0] in READ]
         culprits = [
@@ -160,7 +159,7 @@ class PlainProofs:
 
 
 def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
-    """The missing values that prevent a row from holding."""
+    """The missing values without which a row does not hold."""
     if predicate in _SOUGHT:
         yield from _absent(predicate, pattern)
         return
@@ -179,7 +178,7 @@ def _prior_fact(predicate: str, address: str, path: str) -> tuple[str, Row] | No
 
 
 def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collection[Row]) -> FactBase:
-    """The facts of a plan, with some values changed."""
+    """The facts of a plan with changed values."""
     gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
     removed = {
         name: {row for row in facts.relation(name) if (row[0], row[1]) in gone}
@@ -205,7 +204,7 @@ def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collec
 
 
 def _last_key(path: str) -> tuple[str, Any]:
-    """The path of the container and the last key: `tags` and `Owner` for `tags.Owner`."""
+    """("tags", "Owner") for `tags.Owner`."""
     around, dot, key = path.rpartition(".")
     if dot and "]" not in key:
         return around, key
@@ -228,7 +227,7 @@ def _absent(predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
 
 
 def join_path(address: str, path: str) -> str:
-    """The notation for values: `terraform_data.a.input[0]` or `output.x`, an address and a path in it."""
+    """Example: `terraform_data.a.input[0]`, `output.x`."""
     if not path or (address.startswith(("var.", "output.")) and path == "value"):
         return address
     return f"{address}{path}" if path.startswith("[") else f"{address}.{path}"

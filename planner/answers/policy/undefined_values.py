@@ -1,14 +1,13 @@
-"""Computations without a value in policies: they prevent verdicts, and are reported.
+"""Computations without a value: these would prevent verdicts silently, so they are reported.
 
 A literal without a value does not hold, so a denial would be lost: a size of "large" is not more than 10, and a sum
 over it is not a number. Therefore each literal that may have no value gets rules for `broken`, which hold if all other
-literals hold and this literal has no value. They are ordinary rules, run and explained by the same engine. The
-following have no value: arithmetic and number functions whose arguments are not numbers; a division by zero;
-`to_number` of a string without a number, and likewise invalid address ranges, versions, times and other kinds of
-strings (planner.logic.datalog.language.builtins); an order between a string and a number; an aggregate over such
-values; and, in a verdict itself, `min` and `max` of an empty set. Functions that search for a part of a string
-(`before`, `after`, ...) do not hold if they do not find it; that is not an error. The same is true of a comparison by
-order in a relation over all paths of an object, because it selects paths."""
+literals hold and this one has no value; the same engine runs and explains them. Without a value are: arithmetic and
+number functions on anything but numbers; a division by zero; `to_number` of a string without a number, and likewise
+invalid address ranges, versions, times and other kinds of strings (planner.logic.datalog.language.builtins); an order
+between a string and a number; an aggregate over such values; and, in a verdict itself, `min` and `max` of an empty set.
+A function that searches a string (`before`, `after`, ...) does not hold if it finds nothing, which is not an error. Nor
+is a comparison by order in a relation over all paths of an object, because it selects paths."""
 
 from __future__ import annotations
 
@@ -56,16 +55,15 @@ from planner.logic.datalog.language.order import needed_names
 from planner.logic.datalog.language.types import RuleTypes
 
 MOST_VARIANTS = 64
-"""the maximum number of variants of one flaw; the variants differ in whether later aggregates hold or are flawed,
-too"""
+"""maximum number of variants of a flaw, which differ in whether later aggregates hold or are flawed, too"""
 _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @frozen
 class Flaw:
-    """`parts`: literals that hold together if a computation has no value. `needed`: the variables that must have values
-    before these literals. `told`: names for the message, with the terms whose values it shows. `nothing_in`: an
-    aggregate that is empty in this case, and to which unknown values must not be able to add anything."""
+    """`parts`: literals that hold together if a computation has no value. `needed`: variables that need values before.
+    `nothing_in`: an aggregate that is empty in this case, and to which unknown values must not be able to add
+    anything."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]
@@ -75,8 +73,8 @@ class Flaw:
 
 @frozen
 class Broken:
-    """One rule for `broken`: the other literals, which hold; the text of the literal without a value; the literals that
-    prove that it has none; and the variables that have values."""
+    """One rule for `broken`: the literals that hold, the flaws, the text of the literal without a value, and the
+    variables with values."""
 
     kept: tuple[Literal, ...]
     flaws: tuple[Flaw, ...]
@@ -85,7 +83,7 @@ class Broken:
 
 
 class Flaws:
-    """The flaws that the literals of one rule may have, as rules for `broken`."""
+    """The flaws that the literals of a rule may have, as rules for `broken`."""
 
     def __init__(self, rule: Rule, predicates: Mapping[str, Predicate], is_verdict: bool) -> None:
         self.rule = rule
@@ -96,7 +94,7 @@ class Flaws:
         self.chosen = set() if is_verdict else _of_all_paths(rule)
 
     def broken(self) -> Iterator[Broken]:
-        """The rules for `broken`. A literal after the flawed one may hold, or be flawed, too."""
+        """A literal after the flawed one may hold or be flawed, too."""
         body = self.rule.body
         flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
         for i, literal in enumerate(body):
@@ -114,8 +112,8 @@ class Flaws:
                     yield made
 
     def _ways(self, body: tuple[Literal, ...], flaws: list[list[Flaw]], i: int) -> Iterator[tuple[Literal | Flaw, ...]]:
-        """The conditions in addition to the flaw of a literal: earlier literals hold, and a later literal that may be
-        flawed must not be false."""
+        """The conditions besides a literal's flaw: earlier literals hold, and later ones that may be flawed are not
+        false."""
         named: dict[str, Term] = {}
         others: list[list[tuple[Literal | Flaw, ...]]] = []
         for j, literal in enumerate(body):
@@ -140,7 +138,7 @@ class Flaws:
             yield tuple(part for parts in chosen for part in parts)
 
     def _is_asked(self, literal: Literal) -> bool:
-        """Whether a comparison or test does not assign a variable."""
+        """Whether a comparison or test assigns no variable."""
         if isinstance(literal, Test):
             return True
         given = bound_names(tuple(x for x in self.rule.body if not isinstance(x, Comparison)), set(), self.outer)
@@ -150,8 +148,7 @@ class Flaws:
         )
 
     def _computed(self, literal: Literal) -> tuple[str, Term] | None:
-        """A variable to which a comparison assigns a value, and which only other comparisons and tests read; and that
-        value."""
+        """(variable, value) of a comparison, if only other comparisons and tests read the variable."""
         if not isinstance(literal, Comparison) or literal.operator != "=":
             return None
         about = self.rule.head.arguments[: 2 if self.is_verdict else 1]
@@ -162,7 +159,7 @@ class Flaws:
         return None
 
     def _not_false(self, literal: Comparison | Test) -> tuple[Literal, ...]:
-        """The condition that a test holds, or that it has no value."""
+        """The condition that a test holds or has no value."""
         false: list[Literal] = []
         if isinstance(literal, Comparison):
             false.append(compared(literal.left, _COMPLEMENTS[literal.operator], literal.right))
@@ -175,8 +172,7 @@ class Flaws:
         return count_of(name, false), compared(variable(name), "=", constant(0))
 
     def _variant(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
-        """The variant without the literals that can no longer be evaluated; None if the flaw itself cannot be
-        evaluated."""
+        """The rule without literals that can no longer be evaluated; None if the flaw itself cannot be."""
         given = names(*(x for x in kept if isinstance(x, Atom)))
         while True:
             bound = bound_names(tuple(kept), given, self.outer)
@@ -192,7 +188,7 @@ class Flaws:
     # -------- flaws
 
     def _narrowed(self, body: tuple[Literal, ...]) -> dict[str, str]:
-        """The variables whose types are fixed by a test."""
+        """{variable: type} from tests in the body."""
         types = {}
         for literal in body:
             if isinstance(literal, Test) and not literal.negated and literal.function in ("is_number", "is_symbol"):
@@ -234,13 +230,13 @@ class Flaws:
                 yield _flaw(needed, *before, holds(KINDS[kind], plain, negated=True))
 
     def _of_relation(self, literal: Builtin, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """The flaw that a built-in relation has no rows because its arguments are invalid."""
+        """The flaw that a built-in relation has invalid arguments and therefore no rows."""
         for argument in literal.inputs:
             yield from self._of_term(argument, narrowed)
         if literal.relation == MEMBER:
             for argument in literal.outputs:
                 yield from self._of_term(argument, narrowed)
-        else:  # constants are checked, too: range(1, 1000000000) has too many rows
+        else:  # constants, too: range(1, 1000000000) has too many rows
             before, plain = self._plain(literal.inputs)
             yield _flaw(names(*literal.inputs), *before, holds("undefined", call(literal.relation, *plain)))
 
@@ -265,8 +261,7 @@ class Flaws:
             yield _flaw(names(term), *before, holds("undefined", call(term.function, *arguments)))
 
     def _plain(self, terms: tuple[Term, ...]) -> tuple[list[Literal], tuple[Term, ...]]:
-        """The terms, with a variable in place of each computation, and the literals that assign values to these
-        variables."""
+        """The terms with variables instead of computations, and the literals that assign these."""
         before: list[Literal] = []
         plain: list[Term] = []
         for term in terms:
@@ -279,8 +274,8 @@ class Flaws:
         return before, tuple(plain)
 
     def _of_aggregate(self, literal: Aggregate, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """The flaws of an aggregate: a flaw of a literal within its braces, a value that cannot be added to others or
-        compared with them, and an empty set."""
+        """The flaws of an aggregate: of a literal in its braces, of a value that cannot be added or compared, and of an
+        empty set."""
         needed = inner_names(literal) & self.outer
         inner = {n: f"{n}_{next(self.numbers)}" for n in sorted(names(literal) - self.outer)}
         body = tuple(renamed(x, inner) for x in literal.body)
@@ -320,20 +315,20 @@ class Flaws:
 
     @staticmethod
     def _within(needed: set[str], others: Sequence[Literal], flaw: Flaw, inner: dict[str, str]) -> Flaw:
-        """A flaw within braces, with its variables renamed for use outside the braces."""
+        """A flaw in braces, with variables renamed for use outside."""
         plain = {new: old for old, new in inner.items()}
         terms = tuple((plain.get(name, name), term) for name, term in flaw.told)
         return Flaw((*others, *flaw.parts), frozenset(needed), terms)
 
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
-        """Whether a literal within braces can be evaluated without the flawed literal."""
+        """Whether a literal in braces can be evaluated without the flawed one."""
         rest = tuple(x for x in body if x is not flawed)
         given = names(*(x for x in rest if isinstance(x, Atom)))
         return names(literal) <= bound_names(rest, given | self.outer, self.outer)
 
 
 def _computed_from(variable: RuleVariable, terms: Mapping[str, Term]) -> Term:
-    """The term that a variable represents, resolved recursively; the variable itself if there is none."""
+    """The term for a variable, resolved recursively; the variable itself if there is none."""
     term = terms.get(variable.name)
     return variable if term is None else replaced(term, lambda inner: _computed_from(inner, terms))
 
@@ -361,8 +356,8 @@ def _of_all_paths(rule: Rule) -> set[str]:
 def broken_rules(
     rule: Rule, predicates: Mapping[str, Predicate], sure: Callable[[Literal], Iterator[Literal]], is_verdict: bool
 ) -> Iterator[tuple[str, tuple[Term, ...], list[Literal]]]:
-    """The rules for `broken` that belong to a rule, as (reason, arguments of the head, body). `sure` returns a literal
-    with the conditions under which it certainly holds."""
+    """The rules for `broken` of a rule, as (reason, arguments of the head, body). `sure` returns a literal with the
+    conditions under which it certainly holds."""
     seen = set()
     nothing = constant("")
     for broken in Flaws(rule, predicates, is_verdict).broken():
@@ -384,7 +379,7 @@ def broken_rules(
         key = (str(code), str(address), tuple(map(str, body)))
         if key not in seen:
             seen.add(key)
-            reason = broken.text.replace("{", "(").replace("}", ")")  # braces in a reason contain variables
+            reason = broken.text.replace("{", "(").replace("}", ")")  # braces in a reason would contain variables
             yield f"{reason} has no value", (code, address, concatenation(message, *values)), body
 
 

@@ -1,7 +1,7 @@
-"""The values that policies read. For example, a policy that reads `tags.Owner` of created buckets needs no other value
-of any object. The result is conservative. For each literal about values, it has the paths that the literal may read
-(None: any), and the conditions of its rule on the same address, such as type and action. If a rule reads another
-predicate, the conditions of that predicate on its first column are included."""
+"""The values that policies read: one that reads `tags.Owner` of created buckets needs no other value. The result is a
+superset. Each literal about values has the paths that it may read (None: any), and its rule's conditions on the same
+address, such as type and action; if the rule reads another predicate, also that predicate's conditions on its first
+column."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import does, steps
 
 READERS = (VALUES - set(OTHERS)) | {"prior", "unknown_after", "sensitive_at"}
-"""the predicates about values; their columns begin with address and path"""
+"""predicates about values; their columns begin with address and path"""
 Kind: TypeAlias = tuple[str, str, str, str, bool]
-"""the properties of an object that conditions may use: mode, type, action, reason, and whether arguments force a
-replacement"""
+"""properties of an object in conditions: mode, type, action, reason, and whether arguments force a replacement"""
 ANY_REASON = "*"
-"""placeholder for a reason that is not known yet"""
+"""a reason that is not known yet"""
 Condition: TypeAlias = Callable[[Kind], bool]
 Body: TypeAlias = tuple[syntax.Literal, ...]
 
 
 class _Beginning(frozenset[Any]):
-    """Represents all strings with a common beginning."""
+    """All strings with a common beginning."""
 
     text: str
 
@@ -52,7 +51,7 @@ class _Beginning(frozenset[Any]):
 
 
 Values: TypeAlias = "frozenset[Any] | None"
-"""the possible values of a term; None: any value"""
+"""possible values of a term; None: any"""
 Bound: TypeAlias = "Mapping[str, frozenset[Any]]"
 Columns: TypeAlias = tuple[tuple[int, frozenset[Any]], ...]
 _UNBOUND: Bound = {}
@@ -64,8 +63,8 @@ def kind_of(change: ResourceChange) -> Kind:
 
 
 class Interest:
-    """The values that the rules of a program read. `needed`: only the rules for these predicates count. `given` are the
-    facts of the relations `of_packs`; rules may derive these relations, too."""
+    """`needed`: only rules for these predicates count. `given`: facts of the relations `of_packs`, which rules may
+    derive, too."""
 
     def __init__(
         self,
@@ -85,12 +84,12 @@ class Interest:
         self._known: dict[Kind, Looked] = {}
 
     def attributes(self, kind: Kind) -> frozenset[str] | None:
-        """The attributes of objects of a kind that policies read; None if they read all."""
+        """The attributes that policies read of objects of a kind; None for all."""
         looked = self.looked(kind)
         return None if looked.all else frozenset(looked.parts)
 
     def looked(self, kind: Kind) -> Looked:
-        """The values of objects of a kind that policies read."""
+        """The values that policies read of objects of a kind."""
         if kind not in self._known:
             read: set[Pattern] | None = set()
             for condition, patterns in self.entries:
@@ -100,7 +99,7 @@ class Interest:
         return self._known[kind]
 
     def asks_why_unknown(self, kind: Kind) -> bool:
-        """Whether policies read the reasons for which values of such objects are unknown."""
+        """Whether policies read why values of these objects are unknown."""
         return any(condition(kind) for condition in self._causes)
 
     @cached_property
@@ -110,7 +109,7 @@ class Interest:
 
     @cached_property
     def entries(self) -> list[tuple[Condition, Patterns | None]]:
-        """The owner and the paths in each literal about values."""
+        """(condition on the owner, paths) of each literal about values."""
         return [
             (self.condition(rule, atom.arguments[0]), self._terms.patterns(body, atom.arguments[1]))
             for rule in self.rules
@@ -121,7 +120,7 @@ class Interest:
     # -------- the owners of values
 
     def condition(self, rule: Rule, address: syntax.Term, bound: Bound = _UNBOUND) -> Condition:
-        """The conditions of a rule on the objects of an address, if variables have the values in `bound`."""
+        """A rule's conditions on the object at an address, with the variables in `bound`."""
         if not isinstance(address, syntax.RuleVariable):
             return _anything
         conditions = [
@@ -132,7 +131,7 @@ class Interest:
         return lambda kind: all(condition(kind) for condition in conditions)
 
     def _columns(self, rule: Rule, atom: syntax.Atom, bound: Bound) -> Columns:
-        """The values that the columns of an atom may have, as far as they are known; without the first column."""
+        """(index, possible values) of an atom's columns with known values, without the first."""
         items = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
         return tuple((i, values) for i, values in items if values is not None)
 
@@ -157,7 +156,7 @@ class Interest:
         return self._rule_conditions(atom.predicate, columns)
 
     def _rule_conditions(self, predicate: str, columns: Columns) -> Condition:
-        """The conditions of the rules of a predicate on its first column, if other columns have certain values."""
+        """The conditions of a predicate's rules on its first column, with these values in other columns."""
         if predicate not in self._by_head or self.given.relation(predicate):
             return _anything
         key = predicate, columns
@@ -174,8 +173,7 @@ class Interest:
 
     @staticmethod
     def _bindings(rule: Rule, columns: Columns) -> Bound | None:
-        """The values of the variables of a rule, if columns of its head have certain values; None if they cannot have
-        them."""
+        """The values of a rule's variables, with these values in columns of its head; None if that is impossible."""
         bound: dict[str, frozenset[Any]] = {}
         for i, values in columns:
             term = rule.head.arguments[i]
@@ -187,8 +185,7 @@ class Interest:
         return bound
 
     def _values(self, body: Body, term: syntax.Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
-        """The values that a term may have; None if they are not known. `around` are the predicates whose values are
-        being determined."""
+        """The values that a term may have; None if unknown. `around`: predicates whose values are being determined."""
         if isinstance(term, syntax.Constant):
             return frozenset((term.value,))
         if not isinstance(term, syntax.RuleVariable):
@@ -232,13 +229,13 @@ class Interest:
     # -------- paths
 
     def _listable(self, body: Body, term: syntax.Term) -> Values:
-        """The values that a term may have, if they can be listed."""
+        """The values of a term, if these can be listed."""
         values = self._values(body, term, _UNBOUND)
         return None if isinstance(values, _Beginning) else values
 
 
 def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
-    """The values of a variable of which it is known that they begin with a certain string."""
+    """The values of a variable that a test restricts to a beginning."""
     if literal.function not in ("starts_with", "matches") or literal.negated:
         return None
     subject, text = literal.arguments
@@ -249,8 +246,7 @@ def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
 
 
 def _beginning(pattern: str) -> str:
-    """The beginning of all strings that a regular expression matches: the literal text after ^, if it is not part of an
-    alternative."""
+    """The literal text after ^ in a regular expression, unless it is part of an alternative."""
     match = _ANCHORED.match(pattern)
     if match is None:
         return ""
@@ -266,12 +262,12 @@ _ANCHORED = re.compile(r"\^([A-Za-z0-9_]+)([*?{])?")
 
 @cache
 def _acts(action: str) -> frozenset[str]:
-    """The actions that are included in an action, as in the relation acts."""
+    """The actions within an action, as in the relation acts."""
     return frozenset((*steps(action), *(["replace"] if does(action, "replaces") else [])))
 
 
 def _scoped(body: Body) -> Iterator[tuple[syntax.Atom, Body]]:
-    """The atoms of a body, each with the literals that must hold together with it."""
+    """(atom, literals that hold together with it) for each atom of a body."""
     for literal in body:
         if isinstance(literal, syntax.Atom):
             yield literal, body

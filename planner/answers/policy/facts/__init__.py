@@ -1,1 +1,1 @@
-"""A plan as facts for policies: the predicates of rules/policy, each built only when policies read it."""
+"""A plan as facts for policies (rules/policy); each relation is built only if policies read it."""

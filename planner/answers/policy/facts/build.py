@@ -1,4 +1,4 @@
-"""Builds the facts of a plan: only the relations that policies read."""
+"""Builds the facts of a plan, only in relations that policies read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.logic.model.plan import Plan
 def plan_facts(
     plan: Plan, config: Config, reads: PolicyInputs, graph: Callable[[], Graph], around: PlanSurroundings = NOTHING
 ) -> PolicyFacts:
-    """The facts that policies read. `graph` builds the plan graph, which only few policies need."""
+    """`graph` builds the plan graph, which few policies need."""
     owners = ConfiguredOwners(plan, config)
     declared = ConfigurationFacts(plan, config, owners, reads)
     contents = Contents(plan, owners, reads, declared.root_variables, ValueRows)
@@ -31,7 +31,7 @@ def plan_facts(
     impact = Impact(plan, graph, owners)
     tellers = (Changes(plan, owners.changes), declared, Dependencies(impact), surroundings)
     mentions = around.references() if "reference" in reads else None
-    relations = relations_of(reads, tellers)  # building these relations may add further unknown values
+    relations = relations_of(reads, tellers)  # building these relations may add unknown values
     everything = {**relations, **contents.relations(surroundings.unknown_arguments)}
     unknown = {**contents.after.unknown, **contents.elsewhere, **surroundings.unknown}
     blocks = ((address, mode, type_) for address, _, mode, type_ in declared.resource())
@@ -40,7 +40,7 @@ def plan_facts(
 
 
 def relations_of(reads: PolicyInputs, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
-    """The relations that policies read and that one of `tellers` can build, with the method that builds them."""
+    """{relation that policies read: rows}, built by the method of this name of one of `tellers`."""
     relations: dict[str, Iterable[Row]] = {}
     for predicate in sorted(reads.predicates):
         for teller in tellers:

@@ -1,4 +1,4 @@
-"""The relations of a plan itself: changes, outputs, checks, and dependencies, with one method for each relation."""
+"""Relations of the plan itself: changes, outputs, checks and dependencies, with a method for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.logic.model.plan import Plan, ResourceChange
 
 
 class Changes:
-    """The changes of one plan, by the addresses of their objects (change_name)."""
+    """The changes of a plan by address (change_name)."""
 
     def __init__(self, plan: Plan, changes: dict[str, ResourceChange]) -> None:
         self.plan, self.changes = plan, changes
@@ -79,8 +79,6 @@ class Changes:
 
 
 class Dependencies:
-    """The dependencies of a plan."""
-
     def __init__(self, impact: Impact) -> None:
         self.impact = impact
 

@@ -1,4 +1,4 @@
-"""The relations of a plan's configuration, with one method for each relation."""
+"""Relations of a plan's configuration, with a method for each."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from planner.logic.programs.rule_programs import product_program
 
 
 class ConfigurationFacts:
-    """The relations of the configuration of a plan."""
-
     def __init__(self, plan: Plan, config: Config, owners: ConfiguredOwners, reads: PolicyInputs) -> None:
         self.plan, self.config, self.owners, self.reads = plan, config, owners, reads
 
     def root_variables(self) -> Iterable[tuple[str, bool]]:
-        """The root module's input variables, and whether each is secret."""
+        """(name, whether it is secret) of the root module's input variables."""
         return ((name, decl.sensitive or decl.ephemeral) for name, decl in self.config.root.variables.items())
 
     def variable(self) -> Iterable[Row]:
@@ -105,7 +103,7 @@ class ConfigurationFacts:
         return items | set(self._of_state({(path, source) for path, _, source in items}))
 
     def _of_state(self, known: set[tuple[str, str]]) -> Iterator[Row]:
-        """The providers that only the objects of removed declarations use."""
+        """The providers that only objects of removed declarations use."""
         for change in self.plan.changes:
             path, source = module_path(change.module), parse_provider_configuration(change.provider).source
             if (path, source) not in known:

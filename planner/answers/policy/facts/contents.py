@@ -1,4 +1,4 @@
-"""The relations about values of a plan. They are built in as few passes over the values as the policies allow."""
+"""Relations about the values of a plan, built in as few passes over the values as possible."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from planner.logic.model.plan import OutputChange, Plan
 
 R = TypeVar("R", bound=ValueRows)
 AFTER = frozenset(("planned", "size_of", "part", "unknown_after", "sensitive_at", "maybe"))
-"""the relations that are derived from the planned values of objects and outputs"""
+"""relations from the planned values of objects and outputs"""
 RootVariables = Callable[[], Iterable[tuple[str, bool]]]
-"""the names of the root module's input variables, and whether each is secret"""
+"""returns (name, whether it is secret) of each root variable"""
 
 
 class Contents(Generic[R]):
-    """The relations about values of one plan."""
-
     def __init__(
         self, plan: Plan, owners: Owners, reads: PolicyInputs, root_variables: RootVariables, kind: Callable[[bool], R]
     ) -> None:
@@ -31,10 +29,10 @@ class Contents(Generic[R]):
         self.before = kind(False)
         self.configured: set[Row] = set()
         self.elsewhere: dict[tuple[str, str], Unknown] = {}
-        """the unknown parts of the values of variables"""
+        """unknown parts of variables' values"""
 
     def read(self) -> None:
-        """Walk through the values of changes, outputs and variables, as far as policies read them."""
+        """Walk through the values of changes, outputs and variables that policies read."""
         reads = self.reads
         configured, prior = "configured" in reads, "prior" in reads
         if not (reads.predicates & AFTER or configured or prior):
@@ -59,7 +57,7 @@ class Contents(Generic[R]):
             if configured:
                 self.configured = self._argument_rows() | variables.values
                 self.elsewhere = variables.unknown
-                after.exact |= variables.exact  # in a fleet, the values may depend on another unit
+                after.exact |= variables.exact  # in a fleet, values may depend on another unit
                 after.open |= variables.open
 
     def _object(self, rows: R, address: str, value: Value, looked: Looked) -> None:
@@ -70,11 +68,11 @@ class Contents(Generic[R]):
 
     @property
     def hidden(self) -> dict[tuple[str, str], str]:
-        """The (address, path) of every sensitive value, with the path of the mark that makes it sensitive."""
+        """{(address, path) of a sensitive value: path of its mark}."""
         return {**self.before.hidden, **self.after.hidden}
 
     def relations(self, unknown: Collection[tuple[str, str]] = ()) -> dict[str, Collection[Row]]:
-        """The rows of the relations that policies read. `unknown` are further unknown values, by address and path."""
+        """The relations that policies read. `unknown`: further unknown values, as (address, path)."""
         after, reads = self.after, self.reads
         table: dict[str, Collection[Row]] = {
             "planned": after.values,
@@ -100,7 +98,7 @@ class Contents(Generic[R]):
         rows.walk(address, VALUE, value, secret)
 
     def _variables(self) -> R:
-        """The values of the root module's input variables."""
+        """The values of root variables."""
         rows = self.kind(False)
         for name, is_secret in self.root_variables():
             address, value = f"var.{name}", self.plan.variables.get(name)
@@ -119,14 +117,13 @@ def _output_value(output: OutputChange, value: Value) -> Value:
 
 
 def maybe_rows(rows: ValueRows) -> set[Row]:
-    """The unknown paths, and the prefixes of the paths at or below them."""
+    """(address, path, prefix of a path at or below it) for unknown paths."""
     unsure = {*((place, True) for place in rows.open), *((place, False) for place in rows.exact - rows.open)}
     return {(address, at, begin) for (address, at), is_open in unsure for begin in beginnings(at, is_open)}
 
 
 def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
-    """The prefixes of paths that are at an unknown path or, if `is_open`, below it. To compare a path with them, append
-    END."""
+    """The prefixes of an unknown path and, if `is_open`, of paths below. They are compared with a path + END."""
     if not is_open:
         return (f"{at}{END}",)
     return (f"{at}.", f"{at}[") if at else ("",)

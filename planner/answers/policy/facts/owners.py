@@ -1,4 +1,4 @@
-"""The objects to which addresses in facts belong, and their places. They are looked up when a proof needs a source."""
+"""The objects of addresses in facts, and their places, which are looked up only for proofs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Declaration: TypeAlias = "ResourceDecl | OutputDecl | VariableDecl | ProviderDec
 
 
 def is_provider(address: str) -> bool:
-    """Whether an address is the address of a provider configuration, with or without a key."""
+    """Whether an address is that of a provider configuration, with or without a key."""
     return 'provider["' in address and _parsed(address) is not None
 
 
@@ -33,7 +33,7 @@ def _parsed(address: str) -> ProviderConfiguration | None:
 
 
 class ConfiguredOwners:
-    """Finds the objects for addresses among the changes of a plan and the declarations of its configuration."""
+    """Finds objects among the changes of a plan and the declarations of its configuration."""
 
     def __init__(self, plan: Plan, config: Config) -> None:
         self.config = config
@@ -42,7 +42,7 @@ class ConfiguredOwners:
         self._given: dict[int, frozenset[str]] = {}
 
     def module(self, address: str) -> ModuleConfig | None:
-        """The module with a path such as `module.a.module.b`."""
+        """The module at a path such as `module.a.module.b`."""
         path = tuple(name for name in address.removeprefix("module.").split(".module.") if name)
         return self.config.root.descendant(path)
 
@@ -56,8 +56,7 @@ class ConfiguredOwners:
         return self._decls[address]
 
     def about(self, address: str) -> Declaration | None:
-        """The block that declares an object: a resource, an instance of a resource, a root output or variable, or a
-        provider configuration."""
+        """The block of an object: a resource, an instance, a root output or variable, or a provider configuration."""
         if is_provider(address):
             return self.provider(address)
         change = self.changes.get(address)
@@ -73,20 +72,20 @@ class ConfiguredOwners:
         return module.resources.get(relative) if module is not None else None
 
     def provider(self, address: str) -> ProviderDecl | None:
-        """The block of a provider configuration, or of one of its instances."""
+        """The block of a provider configuration or of its instance."""
         named = _parsed(address)
         module = self.config.root.descendant(named.module) if named is not None else None
         return module.provider_block(named.source, named.alias) if named is not None and module is not None else None
 
     def moves(self) -> Iterator[tuple[Row, Span]]:
-        """The rows of move_block, with their places."""
+        """The rows of move_block, with places."""
         for module in self.config.root.walk():
             path = ".".join(f"module.{name}" for name in module.path)
             for moved in module.moved:
                 yield (join(path, moved.from_), join(path, moved.to)), moved.span
 
     def given(self, address: str) -> frozenset[str]:
-        """The arguments and nested blocks that the block of a resource instance sets."""
+        """The arguments and nested blocks that a resource's block sets."""
         change = self.changes.get(address)
         decl = self.declaration(change) if change is not None else self.about(address)
         if not isinstance(decl, ResourceDecl):
@@ -97,7 +96,7 @@ class ConfiguredOwners:
         return names
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration of an address; or, if a path begins with the name of an argument, that argument."""
+        """The declaration at an address; the argument with which the path begins, if any."""
         decl = self.about(address)
         if decl is None:
             module = self.module(address) if address else None
@@ -132,12 +131,11 @@ class ConfiguredOwners:
 
 
 def address_in(path: str, address: str) -> str:
-    """An address relative to a module."""
     return address[len(path) + 1 :] if path else address
 
 
 def _split(address: str) -> tuple[str, str, str]:
-    """The module path of a configuration address, "", and the rest of the address, as from `str.partition`."""
+    """(module path, "", rest) of a configuration address, like `str.partition`."""
     at = 0
     while address.startswith("module.", at):
         at = address.find(".", at + len("module.")) + 1
@@ -147,8 +145,7 @@ def _split(address: str) -> tuple[str, str, str]:
 
 
 def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
-    """The places in a resource block of the argument or the nested blocks with this name, including `dynamic`
-    blocks."""
+    """Where a resource block has the argument or the nested (also `dynamic`) blocks of this name."""
     schema = BodySchema({name: False}, (ExpectedBlock(name), ExpectedBlock("dynamic", ("type",))))
     content, _ = decl.body.partial_content(schema)
     spans = [Span(a.source, a.start, a.end) for a in content.attributes.values()]
@@ -159,7 +156,7 @@ def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
 
 
 def arguments(decl: ResourceDecl) -> frozenset[str]:
-    """The names of the arguments and nested blocks that a resource block sets."""
+    """Names of the arguments and nested blocks in a resource block."""
     content, rest = decl.body.partial_content(BodySchema({}, (ExpectedBlock("dynamic", ("type",)),)))
     names = {block.labels[0].value for block in content.blocks if block.labels}
     names.update(rest.just_attributes()[0])

@@ -1,4 +1,4 @@
-"""The relations about a plan: their columns, the parts that policies read, and their rows."""
+"""Relations about a plan: their columns, and the parts that policies read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.model.plan import ResourceChange
 
 VALUE = "value"
-"""the path of the value of an output or variable"""
+"""path of the value of an output or variable"""
 PATHS = {
     "planned": (1,),
     "configured": (1,),
@@ -35,7 +35,7 @@ PATHS = {
     "maybe_exact": (1,),
     "maybe_open": (1,),
 }
-"""the columns that contain paths, by predicate; the first column of these predicates is the address"""
+"""{predicate: columns with paths}; the first column is the address"""
 CONTENTS: dict[str, tuple[int, ...]] = {
     "planned": (2,),
     "configured": (2,),
@@ -46,7 +46,7 @@ CONTENTS: dict[str, tuple[int, ...]] = {
     "part": (2,),
 }
 CONTENTS |= {"json_value": (2, 3), "json_part": (2, 3, 4)}
-"""the column that contains the value at the path, by predicate"""
+"""{predicate: (column of the path, columns of the content)}"""
 KEYED = frozenset(PATHS) | {
     "change",
     "action",
@@ -63,13 +63,12 @@ KEYED = frozenset(PATHS) | {
     "blast",
     "blast_size",
 }
-"""the predicates whose first column is the address of the fact's object"""
+"""predicates whose first column is an address"""
 
 
 @frozen
 class PolicyInputs:
-    """The inputs of policies: the input predicates, and the values that the policies read of them (None: all values).
-    `given` are the facts of packs."""
+    """The inputs of policies. `interest`: the values that they read (None: all). `given`: facts of packs."""
 
     predicates: frozenset[str]
     interest: Interest | None = None
@@ -79,7 +78,7 @@ class PolicyInputs:
         return predicate in self.predicates
 
     def attributes(self, change: ResourceChange | None) -> frozenset[str] | None:
-        """The attributes of a changed object that policies read; None if they read all."""
+        """The attributes that policies read of an object; None for all."""
         if self.interest is None:
             return None
         return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
@@ -90,31 +89,29 @@ class PolicyInputs:
 
 
 class Owners(Protocol):
-    """The objects for addresses in facts, and their places."""
+    """The objects of addresses in facts, and their places."""
 
     @property
     def changes(self) -> dict[str, ResourceChange]:
-        """The changes by address; the address of a deposed object is followed by the deposed key (change_name)."""
+        """The changes by address; a deposed object's has the deposed key (change_name)."""
 
     def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
-        """The block that declares an object: a resource, an instance of a resource, a root output or variable, or a
-        provider configuration."""
+        """The block of an object: a resource, an instance, a root output or variable, or a provider configuration."""
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration of an address; or, if a path begins with the name of an argument, that argument."""
+        """The declaration at an address; the argument with which the path begins, if any."""
 
     def given(self, address: str) -> frozenset[str]:
-        """The arguments and nested blocks that the block of a resource instance sets."""
+        """The arguments and nested blocks that a resource's block sets."""
 
     def source(self, predicate: str, row: Row) -> Any | None:
         """The source location of a fact."""
 
 
 class PolicyFacts(FactBase):
-    """The facts of one plan. `hidden` maps the (address, path) of every sensitive value to the path of its mark;
-    `mentions` and `given` are facts with their own sources. `untold` are the relations that policies read, but whose
-    rows are not available. `later` are the resources that are deferred to a later plan. `unknown` maps the (address,
-    path) of each value that is known only after apply to the unknown value (None: not recorded)."""
+    """The facts of a plan. `hidden`: {(address, path) of a sensitive value: path of its mark}. `mentions`, `given`:
+    facts with their own sources. `untold`: relations that policies read but that are not available. `later`: resources
+    deferred to a later plan. `unknown`: {(address, path): unknown value, None if not recorded}."""
 
     __slots__ = ("given", "hidden", "later", "mentions", "owners", "unknown", "untold")
 
@@ -143,7 +140,7 @@ class PolicyFacts(FactBase):
         return self.owners.source(predicate, row)
 
 
-# Resources that are deferred to a later plan (-allow-deferral).
+# Resources that are deferred to a later plan (-allow-deferral)
 
 
 Deferred: TypeAlias = tuple[tuple[str, str, str], ...]
@@ -152,7 +149,7 @@ Deferred: TypeAlias = tuple[tuple[str, str, str], ...]
 
 @frozen
 class DeferredResource:
-    """A resource that is deferred to a later plan: its mode and type, and the block and argument for which it waits."""
+    """A deferred resource, and the block and argument for which it waits."""
 
     address: str
     mode: str
@@ -164,8 +161,7 @@ class DeferredResource:
 def deferred_resources(
     deferred: Deferred, resources: Iterable[tuple[str, str, str]], dependents: Callable[[], Mapping[str, list[str]]]
 ) -> Iterator[DeferredResource]:
-    """The objects in the deferred blocks, and the objects that depend on them. `resources` have the address, mode and
-    type."""
+    """The objects in deferred blocks, and objects that depend on these. `resources`: (address, mode, type)."""
     declared = {address: (mode, type) for address, mode, type in resources}
     seen: set[str] = set()
     for block, argument, _ in deferred:

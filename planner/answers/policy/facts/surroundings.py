@@ -1,5 +1,5 @@
-"""The context of a plan: the run that made it, the installed and locked providers, the provider configurations, and the
-data sources. There is one method for each relation."""
+"""The context of a plan: the run, installed and locked providers, provider configurations and data sources, with a
+method for each relation."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 from planner.logic.model.plan import Plan
 
 RECORDED = ("run", "plan_time", "variable_origin", "module_version", "locked_provider")
-"""the relations that the record of a plan includes, so that checking it again has the same result"""
+"""relations recorded with a plan, so that another check has an equal result"""
 
 
 @frozen(eq=False)
 class PlanSurroundings:
-    """The context of a plan. `recorded`: rows (relation, columns...) of the relations RECORDED; `references` and `data`
-    are functions, which are called when policies read the relations."""
+    """`recorded`: rows (relation, columns...) of RECORDED. `references` and `data` are called when policies read these
+    relations."""
 
     recorded: tuple[tuple[str, ...], ...] = ()
     references: Callable[[], FactBase] = lambda: FactBase({}, {})
     data: Callable[[], Iterable[tuple[str, Value]]] = tuple
-    """the address and the value of every data source that was read while planning"""
+    """returns (address, value) of each data source that was read while planning"""
 
 
 NOTHING = PlanSurroundings()
 
 
 class Around:
-    """The relations about the context of a plan. `rows` collects the unknown and sensitive values."""
+    """Relations about the context of a plan. `rows` collects unknown and sensitive values."""
 
     def __init__(self, plan: Plan, around: PlanSurroundings, rows: ValueRows) -> None:
         self.plan, self.surroundings, self.rows = plan, around, rows
         self.unknown: dict[tuple[str, str], Unknown] = {}
-        """unknown parts of the reported values"""
+        """unknown parts of these values"""
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
-        """the unknown parts of provider configurations, by address and path; complete when provider_argument has been
-        built"""
+        """(address, path) of unknown parts of provider configurations; complete once provider_argument is built"""
 
     def _record_rows(self, relation: str) -> Iterable[Row]:
         return (row[1:] for row in self.surroundings.recorded if row[0] == relation)
@@ -102,7 +101,7 @@ class Around:
 
 
 def _plain_rows(path: str, value: Any) -> Iterable[Row]:
-    """Plain Python values of settings as rows (path, value); null has no row."""
+    """Plain values of settings as (path, value); null has no row."""
     if isinstance(value, bool):
         yield (path, TRUE if value else FALSE)
     elif isinstance(value, str):

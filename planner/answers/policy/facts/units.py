@@ -1,5 +1,4 @@
-"""The plan of a unit, or of an instance of a component, as rows of relations for queries and policies about all
-units."""
+"""The plan of a unit, or of a component instance, as relations for queries and policies about all units."""
 
 from __future__ import annotations
 
@@ -30,18 +29,18 @@ _POLICY_NAMES = {
     "unit_maybe_exact": "maybe_exact",
     "unit_maybe_open": "maybe_open",
 }
-"""the relations of rules/batch/contents.dl, each with the relation of rules/policy/inputs.dl from which it is made"""
+"""{relation in rules/batch/contents.dl: relation in rules/policy/inputs.dl from which it is made}"""
 
 
 def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...]:
-    """The relations about plans that these predicates depend on."""
+    """The relations about plans on which these predicates depend."""
     needed = program.needed(tuple(want))
     contents = (p.name for p in program.predicates.values() if p.number in needed and p.span.filename == CONTENTS)
     return tuple(sorted(name for name in contents if program.predicates[name].is_input))
 
 
 def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list[list[Any]]]:
-    """The rows of the requested relations, without the column of the unit. Sensitive values are omitted."""
+    """The rows of these relations without the unit's column and without sensitive values."""
     from planner.answers.policy.facts.build import plan_facts
 
     wanted = {name: _POLICY_NAMES[name] for name in names if name in _POLICY_NAMES}
@@ -68,10 +67,10 @@ def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list
 
 
 def _plain(value: Any) -> Any:
-    """A value of a row for JSON; a decimal that a float cannot represent is an object."""
+    """A value for JSON; a decimal that a float cannot represent is {"decimal": "..."}."""
     return {"decimal": str(value)} if value.__class__.__name__ == "Decimal" else value
 
 
 def fact_value(value: Any) -> Any:
-    """The value in a fact base for a value in a JSON row."""
+    """The inverse of _plain."""
     return Fraction(value["decimal"]) if value.__class__ is dict else value

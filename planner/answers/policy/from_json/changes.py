@@ -1,5 +1,5 @@
-"""The changes of a plan in JSON, and the objects of a state in JSON, in the form of planner's own plans. Policies read
-them by the same relations."""
+"""Converts the changes of a plan in JSON, and the objects of a state in JSON, to the form of planner's own plans, so
+that policies read both alike."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.logic.programs.actions import actions, does, words
 from planner.world.state.model import State
 
 Matters: TypeAlias = Callable[[Kind], bool]
-"""whether policies can judge objects of a kind"""
+"""returns whether policies can have findings about objects of a kind"""
 _MODES = ("managed", "data", "ephemeral")
 _KINDS = {"var": "input_variable"}
 _CREATE_THEN_FORGET = ("create", "forget")
@@ -28,7 +28,7 @@ _CREATE_THEN_FORGET = ("create", "forget")
 
 @cache
 def _actions() -> dict[tuple[str, ...], str]:
-    """The actions, by their names in plan JSON."""
+    """{action in plan JSON: planner's name}."""
     known = {tuple(words(action)): action for action in actions()}
     return {_CREATE_THEN_FORGET: known[("forget", "create")], **known}
 
@@ -40,11 +40,10 @@ def plan_of(
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
 ) -> Plan:
-    """The plan in a document. Values keep the form of the document: `before` and `after` of a change are triples of the
-    value, its unknown parts and its sensitive parts. For an excerpt, only the attributes that policies read are kept.
-    For a chunk of an excerpt, `seen` are the objects (address and deposed key) of other chunks; the objects of this
-    chunk are added to them. Objects that do not matter are omitted, unless they must be checked for mistakes. Raises
-    Misshapen, and JsonError for an excerpt that must be read as a whole."""
+    """The plan in a document. `before` and `after` of a change stay as in JSON: (value, unknown parts, sensitive
+    parts). Of an excerpt, only attributes that policies read are kept. `seen`: (address, deposed key) of objects in
+    other chunks, to which this chunk's are added. Objects that do not matter are left out if they need no checks.
+    Raises Misshapen, and JsonError for an excerpt that must be read as a whole."""
     root = document.root
     if root.get("errored") is True:
         raise Misshapen("errored", "planning failed, so this is not the whole plan")
@@ -76,7 +75,7 @@ def plan_of(
 
 
 def _invocations(listed: Iterable[Any]) -> Iterator[Invocation]:
-    """The action invocations in a document, without their configurations."""
+    """The action invocations without their configurations."""
     for one in listed:
         where = "action_invocations"
         trigger = table(one, "lifecycle_action_trigger", where)
@@ -88,8 +87,7 @@ def _invocations(listed: Iterable[Any]) -> Iterator[Invocation]:
 
 
 def _has_objects(planned: Any) -> bool:
-    """Whether the planned values contain objects. Each object must have an entry among the changes, even if it does not
-    change."""
+    """Whether the planned values contain objects, each of which must then have an entry among the changes."""
     root = planned.get("root_module") if planned.__class__ is dict else None
     return root.__class__ is dict and bool(root.get("resources") or root.get("child_modules"))
 
@@ -104,7 +102,7 @@ _NO_VALUE = (None, None, None)
 
 
 def _only_read_parts(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
-    """The change with only the attributes that policies read. Modifies the change, which must not be shared yet."""
+    """Reduce a new change in place to the attributes that policies read."""
     looked = reads.looked(change)
     if not looked.all:
         has_before = "prior" in reads or "sensitive_at" in reads
@@ -198,7 +196,7 @@ def _change(
 
 
 def _check_address(address: str, module: str, mode: str, type_: str, name: str, path: str) -> None:
-    """Check that the address matches the other members; policies rely on both."""
+    """Raises Misshapen if the address contradicts the other members; policies rely on both."""
     if mode not in _MODES:
         raise Misshapen(f"{path}.mode", f"one of {', '.join(_MODES)} expected")
     resource = f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}"
@@ -220,7 +218,7 @@ def _is_module(module: str) -> bool:
 
 
 def _action(given: Any, path: str, member: str = ".change") -> str:
-    """The action of the entry at a path."""
+    """The action of the entry at a path. Raises Misshapen."""
     if given.__class__ is list and all(word.__class__ is str for word in given):
         action = _actions().get(tuple(given))
         if action is not None:
@@ -283,8 +281,8 @@ def _checks(entries: Iterable[dict[str, Any]]) -> Iterator[CheckResult]:
 
 
 def _mode(changes: list[ResourceChange]) -> str:
-    """The mode of the plan; "" if it is not known. Only an ordinary plan creates, updates or keeps objects, or has
-    reasons for deleting one."""
+    """ "normal", "destroy", or "" if unknown. Only a normal plan creates, updates or keeps objects, or has reasons to
+    delete one."""
     current = (c for c in changes if not c.deposed and c.mode == "managed")
     if any(c.action not in ("delete", "forget") or c.reason.startswith("delete_because") for c in current):
         return "normal"

@@ -1,6 +1,6 @@
-"""Checks a large plan chunk by chunk, in several processes. If the findings about an object depend only on that object,
-this has the same result as checking the whole plan, in less memory and time. If a chunk has an unusual form, the plan
-is checked as a whole instead; that check reports the problems."""
+"""Checks a large plan in chunks, in several processes. Where the findings about an object depend on that object alone,
+this gives the result of checking the whole plan with less memory and time. If a chunk has an unusual form, the whole
+plan is checked instead, which also reports problems."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Predicate, Rule, atoms, name_of
 
 LEAST_SHARE = 2 << 20
-"""the number of bytes of changes for which starting a process is worthwhile"""
+"""bytes of changes from which on another process is worth its start"""
 SIZE = 1 << 18
-"""the number of bytes of changes in a chunk"""
+"""bytes of changes in a chunk"""
 RULES_OF_A_PIECE = 600
-"""the number of rules above which chunks are larger, because all rules, and all facts outside the plan, are read for
-each chunk"""
+"""number of rules above which chunks are larger, because all rules and all facts outside the plan are read for each
+chunk"""
 MOST_SUSPECTS = 1000
-"""the maximum number of objects that are set aside in order to be checked together"""
+"""maximum number of objects that are set aside to be checked together"""
 _MANY = 4
-"""if more than one of this number of objects would be set aside, the chunk is checked as a whole"""
+"""if more than one in so many objects would be set aside, the whole chunk is checked"""
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
-    """The findings about a plan whose changes were located in advance (excerpt.suggested), checked in at most this
-    number of processes; None if the plan must be checked as a whole."""
+    """The findings about a plan whose changes are located (excerpt.suggested), from at most `processes` processes; None
+    if the plan must be checked as a whole."""
     reads = policies.reads
     if not reads.predicates.isdisjoint(OF_THE_REST) or not can_be_judged_apart(policies):
         return None
@@ -57,7 +57,7 @@ def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes
 
 @frozen(eq=False)
 class _ChunkResult:
-    """The result of the chunks of one process: `findings` come from the forked process; `addresses` are hashes."""
+    """The result of one process. `findings`: packed. `addresses`: as hashes."""
 
     said: PolicyFindings
     findings: list[tuple[Any, ...]]
@@ -73,7 +73,7 @@ class _Work:
     shares: int
 
     def share(self, number: int) -> _ChunkResult | None:
-        """The result of the chunks of one process; None if anything is unusual."""
+        """The result of one process; None if anything is unusual."""
         try:
             if not self.document.confirm(number, self.shares):
                 return None
@@ -93,8 +93,8 @@ class _Work:
 
 
 class _Share:
-    """The chunks that one process checks. Most objects have no findings. The others are checked again together, to
-    prove their findings."""
+    """The chunks of one process. Most objects have no findings; the others are checked again together, to prove their
+    findings."""
 
     def __init__(self, work: _Work, has_outputs: bool) -> None:
         self.name, self.policies, self.members = work.name, work.policies, work.document.members
@@ -137,7 +137,7 @@ class _Share:
 
 
 def _pack(finding: Finding) -> tuple[Any, ...]:
-    """A finding without the data that every process already has."""
+    """The parts of a finding that other processes do not have."""
     f = finding
     return f.kind, f.code, f.address, f.message, f.rule, f.proof, f.would, f.waits_for, f.by_cases, f.is_organisations
 
@@ -152,7 +152,7 @@ def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span
 
 
 def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
-    """The findings of all processes; None if the result of one process depends on the others."""
+    """The findings of all processes; None if one result depends on others."""
     items: list[_ChunkResult] = [part for part in parts if part is not None]
     addresses = [address for part in items for address in part.addresses]
     if len(items) < len(parts) or len(set(addresses)) < len(addresses):
@@ -161,14 +161,14 @@ def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> Polic
     said = _together(part.said for part in items)
     said.findings.extend(_unpacked(packed, policies, spans) for part in items for packed in part.findings)
     if said.has_cases and (said.steps >= ALL_STEPS or said.has_shapeless):
-        return None  # a limit of the whole plan, or an object without known attributes
+        return None  # a limit for the whole plan, or an object without known attributes
     if said.has_hidden and any(finding.by_cases for finding in said.findings):
-        return None  # if anything is sensitive, messages of cases are not shown
+        return None  # if anything is sensitive, messages of cases are hidden
     return said
 
 
 def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
-    """The findings about several chunks together."""
+    """The findings of several chunks."""
     every = list(findings)
     judged: dict[str, int] = {}
     for one in every:
@@ -184,14 +184,12 @@ def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
     )
 
 
-# Whether objects can be checked separately: the findings about an object must depend only on the facts about it, and on
-# facts that are not about an object. Then a plan can be checked chunk by chunk, however it is divided.
-#
-# Derived from the rules. A relation that reads facts about objects has a column for the address that a row is about,
-# and each of its rules joins all such relations by one variable, which is in that column of the head. So the rows about
-# an address are derived where its facts are. Rows that contain the address in another column may be wrong, because
-# facts are missing there: verdicts must not rest on such a row alone, but also on one that depends only on facts about
-# the address.
+# Whether a plan can be checked chunk by chunk, however it is divided: findings about an object must depend only on
+# facts about this object, and on facts about none. Derived from the rules. A relation that reads facts about objects
+# has an address column, and each of its rules joins all such relations by one variable, which is in that column of the
+# head; so the rows of an address are derived where its facts are. Rows with the address in another column may be wrong,
+# because facts are missing there. A verdict must not depend on them alone, but also on a row that depends only on facts
+# about the address
 
 
 OF_ONE = frozenset(
@@ -200,16 +198,15 @@ OF_ONE = frozenset(
         *("output", "planned", "prior", "size_of", "part", "unknown_after", "maybe", "maybe_exact", "maybe_open"),
     )
 )
-"""the relations whose first column is the address of an object, and whose rows come only from the plan of that
-object"""
+"""relations whose first column is an address, and whose rows come only from that object's plan"""
 OF_NONE = frozenset(("plan_time",))
-"""the relations whose rows do not depend on any object"""
+"""relations whose rows depend on no object"""
 _OPERATORS = frozenset(("json_parts", "json_values"))
-"""the operators whose rows about an address depend only on rows about the same address"""
+"""operators whose rows of an address depend only on rows of that address"""
 
 
 def can_be_judged_apart(policies: Policies) -> bool:
-    """Whether the findings about a plan are exactly the findings about its chunks."""
+    """Whether the findings about a plan are exactly those about its chunks."""
     # decided in Python: whether policies can judge a plan in chunks -- it concerns the source of rules, not objects
     names, given = policies.reads.predicates, policies.given
     written, modal = policies.program, policies.modal_program
@@ -222,7 +219,7 @@ def can_be_judged_apart(policies: Policies) -> bool:
 
 
 def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
-    """For policies that check objects separately: whether they can have findings about objects of a certain kind."""
+    """A function that returns whether policies, evaluated in chunks, can have findings about objects of a kind."""
     kinds = {*policies.modal.verdicts, "judged"}
     modal = policies.modal_program
     interest = Interest(modal, frozenset(), policies.given, policies.packs.relations)
@@ -231,8 +228,8 @@ def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
 
 
 def _could_needs_unknowns(policies: Policies) -> bool:
-    """Whether unknown values of one object have no effect on the possible results for another. This is so if each rule
-    for possible results requires an unknown value or is the same as the original rule."""
+    """Whether unknown values of one object cannot affect the possible verdicts on another: each rule for possible
+    verdicts requires an unknown value, or equals the original rule."""
     written = {rule.name: rule for rule in policies.program.rules}
     could = set(policies.modal.could.values())
     unsure = {*MAYBE, *policies.modal.doubts}
@@ -249,9 +246,8 @@ def _could_needs_unknowns(policies: Policies) -> bool:
 
 
 def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[str], given: FactBase) -> bool:
-    """Whether the relations `wanted`, whose second column is the address, have the same rows and derivations for a
-    whole plan as for its chunks together. `reads` are the relations that are read from a plan, `given` the additional
-    facts."""
+    """Whether the relations `wanted` (with the address in the second column) have the same rows and derivations for a
+    whole plan and for its chunks. `reads`: relations from the plan. `given`: additional facts."""
     if not OF_ONE.union(OF_NONE).issuperset(reads) or any(given.relation(name) for name in (*OF_ONE, *wanted)):
         return False
     needed = program.needed(wanted)
@@ -261,7 +257,7 @@ def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[st
 
 
 class _About:
-    """The relations about objects, each with the column that contains the address."""
+    """{relation about objects: its address column}."""
 
     def __init__(self, rules: list[Rule], column: dict[str, int]) -> None:
         self.rules, self.column = rules, column
@@ -275,7 +271,7 @@ class _About:
         )
 
     def _joins(self, rule: Rule) -> bool:
-        """Whether the same variable is in all columns that contain addresses."""
+        """Whether one variable is in all address columns."""
         terms = [self.address(atom) for atom, _ in atoms(rule.body) if atom.predicate in self.column]
         if terms:
             terms.append(self.address(rule.head))
@@ -286,7 +282,7 @@ class _About:
         return None if at is None else atom.arguments[at]
 
     def _only_there(self, given: FactBase) -> set[str]:
-        """The relations whose rows about an address are all in the chunk with the facts about that address."""
+        """The relations whose rows of an address are all in the chunk with that address."""
         result = set(OF_ONE) | (self.column.keys() - {rule.head.predicate for rule in self.rules})
         while True:
             more = {name for name in self.column.keys() - result if not given.relation(name)}
@@ -299,7 +295,7 @@ class _About:
 
 
 def _about(rules: list[Rule], predicates: Iterable[Predicate]) -> _About | None:
-    """The relations about objects; None if an operator combines rows about several objects."""
+    """The relations about objects; None if an operator combines several objects."""
     column = dict.fromkeys(OF_ONE, 0)
     operated = [p for p in predicates if p.operator is not None]
     changed = True

@@ -1,5 +1,4 @@
-"""The member `configuration` of a plan in JSON: its resources, modules and providers. There is one method for each
-relation."""
+"""The member `configuration` of plan JSON: resources, modules and providers, with a method for each relation."""
 
 from __future__ import annotations
 
@@ -16,17 +15,17 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.facts.from_state import module_path
 
 EXPRESSION = frozenset(("constant_value", "references"))
-"""the members of an expression"""
+"""members of an expression"""
 
 
 OF_MODULES = frozenset(("configured", "resource", "variable", "module_call"))
 OF_PROVIDERS = frozenset(("provider_instance", "provider_argument"))
-"""the relations about modules and providers that come from the configuration in a document"""
+"""relations about modules and providers that come from the configuration in the document"""
 
 
 @frozen(eq=False)
 class ShownModule:
-    """A module in a document: the module that calls it, the entry of the call, and its content."""
+    """A module in a document. `parent`: the module that calls it. `entry`: the call."""
 
     parent: str
     entry: dict[str, Any]
@@ -34,14 +33,14 @@ class ShownModule:
 
 
 class ShownConfiguration:
-    """The configuration in a plan's JSON. Raises Misshapen if it is malformed."""
+    """The configuration in plan JSON. Raises Misshapen."""
 
     def __init__(self, document: Document) -> None:
         self.root = table(document.root, "configuration", "")
         self.blocks: dict[str, tuple[str, dict[str, Any]]] = {}
-        """the module of each block and its entry in the document, by configuration address"""
+        """{configuration address: (module, entry)} of blocks"""
         self.calls: dict[str, tuple[str, str]] = {}
-        """the source (as written) and the version of each call, by module"""
+        """{module: (source as written, version)} of calls"""
         self.modules: dict[str, ShownModule] = {}
         self._providers = self._provider_addresses()
         self._module(table(self.root, "root_module", "configuration"), "", "configuration.root_module")
@@ -74,7 +73,7 @@ class ShownConfiguration:
                 waiting.append((contents, inner, f"{at}.module"))
 
     def _provider_addresses(self) -> dict[str, str]:
-        """The addresses of provider configurations by key."""
+        """{key: address} of provider configurations."""
         result = {}
         entries = table(self.root, "provider_config", "configuration")
         for key in entries:
@@ -83,14 +82,13 @@ class ShownConfiguration:
             module, address = text(entry, "module_address", at, ""), f'provider["{source}"]'
             if alias or table(entry, "expressions", at):
                 address = join(module, f"{address}.{alias}" if alias else address)
-            result[key] = address  # a module without configurations uses the configuration of the root module
+            result[key] = address  # a module without configurations uses that of the root module
         return result
 
     # -------- inputs of changes
 
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
-        """The provider configuration of a resource; if the resource names none, the default configuration of its
-        provider."""
+        """The provider configuration of a resource; if it names none, the default one of its provider."""
         if not self.blocks:
             return _default(source)
         object = self.object(module, mode, type_, name)
@@ -105,18 +103,17 @@ class ShownConfiguration:
         return join(module_path(module), f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}")
 
     def given(self, object: str) -> frozenset[str]:
-        """The arguments and nested blocks that the block of a resource sets, except for dynamic ones."""
+        """The arguments and nested blocks in a resource's block, without dynamic ones."""
         entry = self.blocks.get(object)
         return frozenset(table(entry[1], "expressions", object)) if entry is not None else frozenset()
 
     def root_variables(self) -> Iterable[tuple[str, bool]]:
-        """The root module's input variables, and whether each is secret."""
+        """(name, whether it is secret) of the root module's input variables."""
         return self._variables.items()
 
     @property
     def untold(self) -> frozenset[str]:
-        """The relations that have no data because members are omitted. With complete data, every object would have a
-        block and a provider."""
+        """The relations whose members are missing: otherwise each object would have a block and a provider."""
         if "root_module" not in self.root:
             return OF_MODULES | OF_PROVIDERS
         return OF_PROVIDERS if self.blocks and not self._providers else frozenset()
@@ -141,7 +138,7 @@ class ShownConfiguration:
             yield (address, text(entries[key], "full_name", at, ""), text(entries[key], "alias", at, ""), "")
 
     def provider_arguments(self, rows: ShownRows) -> None:
-        """Add the arguments of provider configurations. Constants have their values; everything else is unknown."""
+        """Add the arguments of provider configurations. Constants have values; everything else is unknown."""
         entries = table(self.root, "provider_config", "configuration")
         for key, address in self._providers.items():
             value, unknown = _evaluated(table(entries[key], "expressions", f"configuration.provider_config.{key}"))
@@ -149,7 +146,7 @@ class ShownConfiguration:
 
 
 def _evaluated(expressions: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The constants in a body, and its unknown parts."""
+    """(constants, unknown parts) of a body."""
     values: dict[str, Any] = {}
     unknowns: dict[str, Any] = {}
     for name, entry in expressions.items():

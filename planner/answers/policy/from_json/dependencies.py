@@ -1,9 +1,8 @@
-"""Dependencies in a plan in JSON: the references in its configuration, traced through variables, outputs, modules and
-providers.
+"""Dependencies in plan JSON: references in its configuration, traced through variables, outputs, modules and providers.
 
-JSON does not contain the references of local values. An object that depends on a local value may therefore depend on
-everything that can be reached in its module. JSON also omits dynamic blocks, lifecycle arguments and connections. If
-the configuration is available, it provides all of these."""
+JSON lacks the references of local values, so an object that depends on a local value may depend on anything reachable
+in its module. It also lacks dynamic blocks, lifecycle arguments and connections. The configuration, if available,
+provides all of these."""
 
 from __future__ import annotations
 
@@ -29,10 +28,10 @@ from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, ResourceChange
 
 Node: TypeAlias = tuple[str, str, str]
-"""kind, module and name. The kinds of nodes: resource, var, local, output, expand (the source of a module's instances),
-whole (everything in a module), and provider, whose name is its key"""
+"""(kind, module, name). Kinds: resource, var, local, output, expand (where a module's instances come from), whole
+(everything in a module), and provider, whose name is its key"""
 Hidden: TypeAlias = tuple[str, str]
-"""a module, and the address of an object that may refer to anything in that module"""
+"""(module, address of an object that may refer to anything in it)"""
 _MODULE = re.compile(r"module\.([\w-]+)(?:\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\])?(?:\.([\w-]+))?")
 _KEY = re.compile(r"\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\]")
 _NAMED = re.compile(r"(var|local)\.([\w-]+)")
@@ -42,7 +41,7 @@ _NOTHING = frozenset(("each", "count", "path", "self", "terraform", "tofu"))
 
 
 class ShownImpact(Impact):
-    """The dependencies, as far as a document contains them. Raises Misshapen."""
+    """The dependencies that a document contains. Raises Misshapen."""
 
     def __init__(
         self, document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None = None
@@ -53,7 +52,7 @@ class ShownImpact(Impact):
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """The dependencies as in planner's own plans, except dependencies through unknown local values."""
+        """The dependencies as in planner's own plans, except through unknown local values."""
         result = {
             join(*node[1:]): {join(*other[1:]) for other in self.mentions.reach(node)[0]} for node in self._declared
         }
@@ -78,8 +77,8 @@ class ShownImpact(Impact):
 
     @property
     def _declared(self) -> list[Node]:
-        """The resources whose dependencies come from the configuration. If everything is destroyed, the dependencies
-        come from the state."""
+        """The resources with dependencies from the configuration; none if everything is destroyed, because then the
+        state has them."""
         return self.mentions.resources if self.plan.mode != "destroy" else []
 
     def maybe_through(self) -> Iterator[Row]:
@@ -135,14 +134,12 @@ class ObjectReferences:
         self.configuration, self.config = configuration, config
         self.edges: dict[Node, list[Node]] = {}
         self.hidden: dict[Node, set[Hidden]] = {}
-        """the objects that may refer to anything in a module, by the node that mentions them"""
+        """{node: objects that may refer to anything in a module and that it mentions}"""
         self.inner: dict[str, list[Node]] = {"": []}
-        """by module: its resources, inputs and outputs, and its calls as wholes, including everything to which its
-        local values could refer"""
+        """{module: its resources, inputs, outputs and whole calls}: everything to which its local values could refer"""
         self.resources: list[Node] = []
         self.keys: dict[tuple[Node, Node], set[str]] = {}
-        """the instance keys in references, by the node that mentions the resource, and the resource; SOME for keys that
-        are not constants"""
+        """{(node, resource that it mentions): instance keys}; SOME for a key that is not constant"""
         self._declared = frozenset(configuration.blocks)
         self._reach: dict[Node, tuple[frozenset[Node], frozenset[Hidden]]] = {}
         self._modules()
@@ -204,7 +201,7 @@ class ObjectReferences:
             self._named(node, module, [one])
 
     def _mention(self, node: Node, module: str, expression: Any, path: str) -> None:
-        """The references of an expression, or of all expressions in a body."""
+        """Add the references in an expression or body."""
         waiting = [expression]
         while waiting:
             one = waiting.pop()
@@ -221,8 +218,7 @@ class ObjectReferences:
                 waiting += one.values()
 
     def _named(self, node: Node, module: str, names: list[str]) -> None:
-        """The objects that the names in one list refer to. Each name is tried with all its steps first, then with
-        fewer."""
+        """Add the objects of one list of names, which has each reference with all steps first, then with fewer."""
         before = ""
         for name in names:
             is_shorter = before.startswith((f"{name}.", f"{name}["))
@@ -298,8 +294,7 @@ class ObjectReferences:
     # -------- reachable resources
 
     def reach(self, start: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
-        """The resources to which a node refers directly, and the nodes it refers to from which any object may be
-        reached."""
+        """The resources to which a node refers directly, and the nodes through which it may reach any object."""
         if start in self._reach:
             return self._reach[start]
         stack: list[tuple[Node, bool]] = [(start, False)]
@@ -316,8 +311,8 @@ class ObjectReferences:
         return self._reach[start]
 
     def meant(self, start: Node, module: str) -> Meant:
-        """The instances to which a resource instance refers by a constant key within its module instance, and the
-        instances to which it may refer. In another module, the instance is not known."""
+        """The instances to which a resource instance refers by a constant key in its module instance, and those to
+        which it may refer. In other modules, the instance is unknown."""
         waiting, seen = [start], {start}
         sure: set[Target] = set()
         unsure: set[Target] = set()
@@ -362,12 +357,12 @@ class ObjectReferences:
             elif other in self._reach:
                 reached |= self._reach[other][0]
                 hidden |= self._reach[other][1]
-            else:  # a cycle, which a configuration that can be planned does not contain
+            else:  # a cycle, which no valid configuration contains
                 hidden.add((other[1], join(other[1], other[2])))
         return frozenset(reached), frozenset(hidden)
 
     def around(self, module: str) -> list[Node]:
-        """The resources to which a local value of a module may refer directly, with no other resource in between."""
+        """The resources to which a local value of a module may refer directly."""
         waiting, seen = [module], {module}
         items: set[Node] = set()
         while waiting:

@@ -1,5 +1,5 @@
-"""Reads documents of other programs, and checks their kind and the types of their parts. Everything is checked before
-use; a defect is reported with its JSON path."""
+"""Reads JSON documents of other programs and checks their kind and types. Everything is checked before use; a defect is
+reported with its JSON path."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ Kind: TypeAlias = Literal["plan", "state", "state file"]
 
 @frozen(eq=False)
 class Document:
-    """A parsed document: `name` is its name in messages, `root` contains its members."""
+    """A parsed document. `name`: in messages. `root`: its members."""
 
     name: str
     kind: Kind
     root: dict[str, Any]
     data: bytes | None = None
-    """the function that reads the whole document, if `root` has only those members of a plan that most policies use
-    (see excerpt.py)"""
+    """the whole document, if `root` has only the members that most policies use (see excerpt.py)"""
     excerpt: Excerpt | None = None
-    """in that case, the excerpt, which contains the changes of resources; `root` does not"""
+    """in that case, the excerpt with the changes of resources, which `root` lacks"""
     entries: list[Any] | None = None
-    """the changes in a piece of an excerpt, used instead of all changes"""
+    """the changes of a chunk, instead of all"""
 
     @property
     def whole(self) -> Document:
-        """The document with all its members, even those that an excerpt omits. Raises Failure."""
+        """The document with the members that an excerpt lacks. Raises Failure."""
         return self if self.data is None else _parsed(self.data, self.name)
 
     @property
@@ -44,14 +43,14 @@ class Document:
 
 
 class Misshapen(ValueError):
-    """A part of a document violates its format. Has the place and the expected content."""
+    """A part of a document violates its format: the place and the expected content."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"{path or 'the document'}: {what}")
 
 
 def parse(data: bytes, name: str) -> Document:
-    """The document of a plan or a state. Raises Failure if it is neither."""
+    """The document of a plan or state. Raises Failure for anything else."""
     result = excerpt(data)
     return _parsed(data, name) if result is None else Document(name, "plan", result.members, data, result)
 
@@ -83,7 +82,7 @@ def _parsed(data: bytes, name: str) -> Document:
 def _loaded(data: bytes) -> Any:
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
-    elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # Windows shells redirect the output of a command in this encoding
+    elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # Windows shells redirect output in this encoding
         try:
             data = data.decode("utf-16").encode()
         except UnicodeError as problem:
@@ -105,7 +104,7 @@ def not_usable(name: str, why: str) -> Failure:
 
 
 def text(where: dict[str, Any], member: str, path: str, default: str | None = None) -> str:
-    """A string member; `default` if it is missing or null. Raises Misshapen."""
+    """A string member; `default` if missing or null. Raises Misshapen."""
     value = where.get(member)
     if value.__class__ is str:
         return str(value)
@@ -115,7 +114,7 @@ def text(where: dict[str, Any], member: str, path: str, default: str | None = No
 
 
 def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
-    """A member that is an object; empty if it is missing or null. Raises Misshapen."""
+    """An object member; empty if missing or null. Raises Misshapen."""
     value = where.get(member)
     if value is None:
         return {}
@@ -125,7 +124,7 @@ def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
 
 
 def objects(where: dict[str, Any], member: str, path: str) -> list[dict[str, Any]]:
-    """A member that is a list of objects; empty if it is missing or null. Raises Misshapen."""
+    """A member with a list of objects; empty if missing or null. Raises Misshapen."""
     value = where.get(member)
     if value is None:
         return []

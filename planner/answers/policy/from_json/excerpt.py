@@ -1,12 +1,11 @@
-"""The members of a large plan that most policies need. The other members are not read: planned values, the state
-before, and the configuration are more than half of a plan.
+"""Reads only the members of a large plan that most policies need. Planned values, the prior state and the
+configuration, which are more than half of a plan, are not read.
 
-This works only for the form in which OpenTofu and Terraform print plans: one line, with the members in their order.
-Assumed positions of members are verified: the text before the planned values and the text from the timestamp to the end
-are parsed, which shows that they are at the top level. In the text that is not parsed, the name of each member must
-occur exactly once, and the text at its position must be a single value. A plan in any other form is read as a whole.
-Parts that are not read are not checked. The changes of resources are read in chunks, of which only one at a time is in
-memory."""
+This works for plans as OpenTofu and Terraform print them: one line, with members in their order. Assumed positions of
+members are verified: the text before the planned values, and from the timestamp to the end, is parsed, which shows that
+these members are at the top level. In the rest, the name of each member must occur exactly once, with a single value
+after it. Any other plan is read as a whole. Parts that are not read are not checked. Changes of resources are read in
+chunks, one at a time in memory."""
 
 from __future__ import annotations
 
@@ -17,40 +16,38 @@ from planner.foundation.support.exact_json import JsonError, has_wide_numbers, l
 from planner.foundation.support.fast_json import orjson
 
 LEAST = 1 << 20
-"""the minimum size in bytes; smaller documents are read as a whole"""
+"""minimum size in bytes; smaller documents are read as a whole"""
 PIECE = 1 << 18
-"""the number of bytes that are parsed at once"""
+"""number of bytes that are parsed at once"""
 _BEGIN = b'{"format_version":"1.'
 _CHANGES, _OUTPUTS = b',"resource_changes":[', b',"output_changes":{'
 _PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
 _BETWEEN = b'},{"address":"'
 _NAMES = (b'"resource_changes"', b'"output_changes"', b'"configuration"', b'"provider_config"')
 _ESCAPE, _LETTERS = b"\\u00", (b"4", b"5", b"6", b"7")
-"""the beginning of escaped letters; programs do not write them, but they could hide names"""
+"""the beginning of escaped letters, which programs do not write but which could hide names"""
 _FEW = 1000
 _LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
 _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
 
 class Excerpt:
-    """The parts of a plan that are read. `members` are read immediately: all members except the changes of
-    resources."""
+    """`members`: all members except the changes of resources."""
 
     __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")
 
     def __init__(self, data: bytes, members: dict[str, Any], begin: int, end: int, rest: tuple[int, int]) -> None:
-        """`begin` and `end` are the bounds of the changes; `rest` is the position of the configuration and everything
-        after it."""
+        """`begin`, `end`: bounds of the changes. `rest`: position of the configuration and everything after it."""
         self._data, self.members, self._begin, self._end, self._rest = data, members, begin, end, rest
         self._is_exact: bool | None = None
 
     def __len__(self) -> int:
-        """The length of the changes as text, in bytes."""
+        """The size of the changes in bytes."""
         return self._end - self._begin
 
     def confirm(self, share: int = 0, shares: int = 1) -> bool:
-        """Whether the assumed members are real, according to their names: each name occurs exactly once outside the
-        changes. The check is divided into shares, all of which must succeed."""
+        """Whether the assumed members are real: each name occurs exactly once outside of the changes. The check is
+        divided into shares, which must all succeed."""
         data, before, after = self._data, self._begin - len(_CHANGES), self._end + 1
         has_outputs = data.startswith(_OUTPUTS, after)
         parts = [(0, before), (after, len(data))]
@@ -66,8 +63,8 @@ class Excerpt:
         return True
 
     def changes(self) -> Iterator[Any]:
-        """The changes of resources, one at a time. Raises JsonError if they do not have the assumed form; then the
-        document must be read as a whole."""
+        """The changes, one at a time. Raises JsonError if their form is unexpected; then the whole document must be
+        read."""
         for begin, end in self.bounds(PIECE):
             try:
                 piece: list[Any] = orjson.loads(b"[%b]" % self._data[begin:end])
@@ -78,8 +75,8 @@ class Excerpt:
             yield from piece
 
     def bounds(self, size: int) -> list[tuple[int, int]]:
-        """The bounds of chunks of about this size; there is at least one chunk. A chunk ends where an element of the
-        list seems to end. If this position was within an element, the chunk is not a valid list."""
+        """Bounds of at least one chunk of about this size. A chunk ends where an element seems to end; if that is
+        inside of an element, the chunk is not a valid list."""
         data, at, end = self._data, self._begin, self._end
         results: list[tuple[int, int]] = []
         while at < end or not results:
@@ -90,16 +87,16 @@ class Excerpt:
         return results
 
     def only(self, begin: int, end: int) -> Excerpt:
-        """This excerpt, limited to the changes in one chunk."""
+        """The excerpt with the changes of one chunk."""
         return Excerpt(self._data, self.members, begin, end, self._rest)
 
     def configuration(self) -> Any:
-        """The whole configuration. Raises JsonError."""
+        """Raises JsonError."""
         return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
-        """Raises JsonError if numbers in the changes may have lost digits. The check is needed only if there was a
-        number with a fraction, because integers beyond 64 bits are read as such numbers."""
+        """Raises JsonError if numbers in the changes may have lost digits. Needed only if a number has a fraction,
+        because integers beyond 64 bits are read like these."""
         if self._is_exact is None:
             self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
         if not self._is_exact:
@@ -118,14 +115,14 @@ def _has_escaped_letters(data: bytes, begin: int, end: int) -> bool:
 
 
 def excerpt(data: bytes) -> Excerpt | None:
-    """Changes of resources and outputs, the variables, the time, and the configured providers; None if the whole
-    document must be read."""
+    """Changes of resources and outputs, variables, time and configured providers; None if the whole document must be
+    read."""
     result = suggested(data)
     return result if result is not None and result.confirm() else None
 
 
 def suggested(data: bytes) -> Excerpt | None:
-    """The excerpt of a plan, before `confirm`."""
+    """The excerpt before `confirm`."""
     if len(data) < LEAST or not data.startswith(_BEGIN):
         return None
     try:
@@ -141,8 +138,8 @@ def _suggested(data: bytes) -> Excerpt | None:
     head, tail = _members(data, 0, planned), _members(data, last, len(data.rstrip()) - 1)
     if not (head.keys() <= _FIRST and tail.keys() <= _LAST):
         return None
-    # Searched from the end, where the least text must be searched. A name within another member is not followed by a
-    # list of changes.
+    # searched from the end, where less text must be searched; a name inside of another member is not followed by a list
+    # of changes
     configuration = data.rfind(b',"configuration":{"provider_config":{', changes, last)
     root_module = data.find(b',"root_module":{', configuration)
     if not 0 < configuration < root_module:
@@ -165,17 +162,16 @@ def _suggested(data: bytes) -> Excerpt | None:
 
 
 def _members(data: bytes, begin: int, end: int) -> dict[str, Any]:
-    """The members in one part of the text of an object; the part begins with a comma or with the opening brace. Raises
-    JsonError."""
+    """The members in a part of an object's text, which begins with a comma or the opening brace. Raises JsonError."""
     text = data[begin + 1 : end]
-    if b"\\ud" in text or b"\\uD" in text:  # possibly a lone surrogate, which is not a valid character
+    if b"\\ud" in text or b"\\uD" in text:  # perhaps a lone surrogate, which is not a valid character
         raise JsonError("half a character", begin)
     members = loads(b"{" + text + b"}")
     return members if members.__class__ is dict else {}
 
 
 def _is_simple(providers: Any) -> bool:
-    """Whether every provider has only its default configuration, so that all resources use it."""
+    """Whether each provider has only its default configuration, which all resources then use."""
     if providers.__class__ is not dict:
         return False
     return all(p.__class__ is dict and not p.keys() & {"alias", "module_address"} for p in providers.values())

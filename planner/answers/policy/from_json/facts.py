@@ -1,4 +1,4 @@
-"""Facts from a plan or state in JSON: the relations of planner's own plans, as far as the document contains them."""
+"""Facts from a plan or state in JSON: the relations of planner's own plans that the document contains."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$")
 OF_CONFIGURATION = frozenset(
     ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider", "backend")
 )
-"""relations that no document contains, but that a configuration provides if it is available"""
+"""relations that no document contains, but the configuration does"""
 OF_REFERENCES = frozenset(("depends", "blast", "blast_size"))
-"""relations that are derived from the references in the document of a plan"""
+"""relations that are derived from references in a plan's document"""
 UNTOLD = (
     OF_CONFIGURATION
     | OF_REFERENCES
@@ -67,7 +67,7 @@ OF_PLANS = frozenset(
         *("check_result", "plan_time", "plan_mode"),
     )
 )
-"""relations that the document of a plan contains, but that of a state does not"""
+"""relations in the document of a plan, but not of a state"""
 
 
 OF_THE_REST = frozenset(
@@ -76,7 +76,7 @@ OF_THE_REST = frozenset(
         *("check_result", "drifted", "sensitive_at"),
     )
 )
-"""relations that an excerpt of a plan does not contain"""
+"""relations that an excerpt lacks"""
 
 
 def shown_facts(
@@ -85,16 +85,15 @@ def shown_facts(
     config: Config | None = None,
     locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
-    """The facts in a document that policies read. `config` is the configuration in the working directory; it provides
-    locations if it is the configuration of the plan. `locked` reads the rows of locked_provider from the lock file next
-    to it. Raises Failure if the document is malformed."""
+    """The facts in a document. `config`: from the working directory; provides locations if it is the plan's. `locked`
+    reads locked_provider from the lock file next to it. Raises Failure."""
     try:
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
         try:
             read = document.with_configuration if "depends" in reads else document
             return _facts(read, reads, config, locked=locked)
-        except JsonError:  # an excerpt that does not have the assumed form, or that contains long numbers
+        except JsonError:  # an excerpt with an unexpected form or long numbers
             return _facts(document.whole, reads, config, locked=locked)
     except Misshapen as problem:
         raise not_usable(document.name, str(problem)) from None
@@ -103,9 +102,8 @@ def shown_facts(
 
 
 def piece_facts(document: Document, reads: PolicyInputs, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
-    """The facts of one chunk of an excerpt of a plan. `seen` are the objects of other chunks; the objects of this chunk
-    are added to them. Objects of kinds that do not matter may be omitted. Raises Misshapen, and JsonError if the
-    document must be read as a whole."""
+    """The facts of a chunk. `seen`: objects of other chunks, to which this chunk's are added. Objects of kinds that do
+    not matter may be left out. Raises Misshapen, and JsonError if the whole document must be read."""
     return _facts(document, reads, None, seen, matters)
 
 
@@ -174,7 +172,7 @@ def _facts(
 def _later(
     document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None
 ) -> Iterator[DeferredResource]:
-    """The resources that are deferred to a later plan, in the forms of planner and of Terraform."""
+    """The resources that are deferred to a later plan, in planner's or Terraform's form."""
     entries = objects(document.root, "deferred", "")
     deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
     if deferred:
@@ -182,7 +180,7 @@ def _later(
         yield from deferred_resources(
             deferred, blocks, lambda: _impact(document, plan, configuration, config).dependents
         )
-        return  # the rest is the equivalent form in Terraform
+        return  # the rest is Terraform's equivalent form
     for entry in objects(document.root, "deferred_changes", ""):
         change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
         address = text(change, "address", path)
@@ -194,8 +192,8 @@ def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, c
 
 
 def _is_of(shown: ShownConfiguration, config: Config) -> bool:
-    """Whether a configuration matches the document: both have the same resources with the same arguments, the same
-    module calls and the same variables."""
+    """Whether a configuration matches the document: same resources with the same arguments, same module calls, same
+    variables."""
     here: dict[str, ResourceDecl] = {}
     calls: set[str] = set()
     for module in config.root.walk():
@@ -223,7 +221,7 @@ def _stands(config: Config, plan: Plan) -> bool:
 
 
 class _Beside:
-    """The context of a plan, from the available configuration and the lock file next to it."""
+    """The context of a plan, from the available configuration and its lock file."""
 
     def __init__(self, config: Config, locked: Callable[[], Iterable[Row]] | None) -> None:
         self.config, self.locked = config, locked
@@ -237,7 +235,7 @@ class _Beside:
 
 
 class ShownOwners:
-    """Finds the objects for addresses in a document. Their places are known only if the configuration is available."""
+    """Finds objects of addresses in a document; with places only if the configuration is available."""
 
     def __init__(self, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> None:
         self.configured = ConfiguredOwners(plan, config) if config is not None else None
@@ -268,7 +266,7 @@ class ShownOwners:
 
 
 class ShownContents(Contents[ShownRows]):
-    """The relations about values in JSON; the values of a change are triples (see plan_of)."""
+    """Relations about values in JSON; values of a change are triples (see plan_of)."""
 
     def _object(self, rows: ShownRows, address: str, value: Any, looked: Looked) -> None:
         now, unknown, sensitive = value
@@ -285,17 +283,16 @@ class ShownContents(Contents[ShownRows]):
 
 
 class ShownPlan:
-    """The relations that a document contains in a form of its own."""
+    """Relations that a document contains in its own form."""
 
     def __init__(self, document: Document, plan: Plan, configuration: ShownConfiguration, rows: ShownRows) -> None:
         self.document, self.plan, self.configuration, self.rows = document, plan, configuration, rows
         self.variable, self.resource = configuration.variable, configuration.resource
         self.module_call, self.provider_instance = configuration.module_call, configuration.provider_instance
         self.unknown: dict[tuple[str, str], Unknown] = {}
-        """unknown parts of the reported values"""
+        """unknown parts of these values"""
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
-        """the unknown parts of provider configurations, by address and path; complete when provider_argument has been
-        built"""
+        """(address, path) of unknown parts of provider configurations; complete once provider_argument is built"""
 
     def plan_time(self) -> Iterable[Row]:
         return [(self.plan.timestamp,)]
@@ -329,19 +326,19 @@ class ShownPlan:
         return rows.values
 
 
-# The content of strings that a document shows as unknown, if the configuration creates them with jsonencode. Everything
-# that is not literal there is unknown, except local values of the module.
+# The content of strings that a document shows as unknown, where the configuration creates them with jsonencode.
+# Everything that is not literal there is unknown, except local values of the module
 
 
 _MAKES = "jsonencode"
 _IN_LIST = re.compile(r"\[\d")
 _DEEPEST = 20
-"""the maximum depth of locals that refer to other locals"""
+"""maximum depth of locals that refer to locals"""
 
 
 def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]]) -> dict[tuple[str, str], Unknown]:
-    """The (address, path) of unknown values whose content is in the configuration. (Elements of lists are omitted,
-    because they may belong to a set with another order.)"""
+    """{(address, path): content} of unknown strings whose content is in the configuration. Without elements of lists,
+    which may be sets in another order."""
     wanted: dict[str, set[str]] = {}
     for address, path in unknown:
         if path and not _IN_LIST.search(path):
@@ -366,7 +363,7 @@ def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]])
 
 
 class _Written(Scope):
-    """A scope of a module in which only the locals are known."""
+    """A module's scope in which only locals are known."""
 
     def __init__(self, module: ModuleConfig | None) -> None:
         self.module = module
@@ -375,7 +372,7 @@ class _Written(Scope):
         self._context = CallContext(planning=True)
 
     def value(self, attribute: Attribute) -> Value:
-        """The value of an argument, as far as it is written literally."""
+        """The value of an argument, where it is literal."""
         span = attribute.expr_span
         if _MAKES not in span.text and "local." not in span.text:
             return UNKNOWN
@@ -395,7 +392,7 @@ class _Written(Scope):
         if decl is None or self._depth > _DEEPEST:
             return UNKNOWN
         if name not in self._values:
-            self._values[name] = UNKNOWN  # the value during its evaluation; cycles are reported elsewhere
+            self._values[name] = UNKNOWN  # the value during its own evaluation; cycles are reported elsewhere
             self._depth += 1
             value, problems = try_evaluate(decl.expr.node, self, decl.expr.source)
             self._depth -= 1

@@ -1,4 +1,4 @@
-"""JSON values with their unknown and sensitive parts, as rows."""
+"""Converts JSON values with their unknown and sensitive parts to rows."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SCALARS = (str, int, float, Decimal, bool)
 
 
 class ShownRows(ValueRows):
-    """Collects the rows of values in JSON. Unknown values in JSON have no type; they may have any value. A list with
-    unknown elements counts as unknown: it may be a set, whose elements may turn out to be equal."""
+    """Collects rows of JSON values. Unknown JSON values have no type, so they may have any value. A list with unknown
+    elements is unknown: it may be a set, whose elements may be equal."""
 
     __slots__ = ("_check",)
 
     def __init__(self, structure: bool = True, check: Callable[[], None] | None = None) -> None:
-        """`check` is called for each number that the reader of the document may have rounded."""
+        """`check` is called for each number that may have been rounded."""
         super().__init__(structure)
         self._check = check
 
@@ -59,10 +59,10 @@ class ShownRows(ValueRows):
         mark: str | None = None,
         looked: Looked = EVERYTHING,
     ) -> None:
-        """Add a value at a path, according to the members `after`, `after_unknown` and `after_sensitive`. `mark` is the
-        path of the sensitive mark that covers the value. Raises Misshapen."""
+        """Add a value with its parts of `after_unknown` and `after_sensitive`. `mark`: path of the sensitive mark on
+        the value. Raises Misshapen."""
         if sensitive or mark is not None:
-            looked = EVERYTHING  # the value as a whole counts as sensitive, so that every secret part is hidden
+            looked = EVERYTHING  # the whole value counts as sensitive, so that each secret part is hidden
         if sensitive is True:
             if mark is None:
                 mark = path
@@ -94,7 +94,7 @@ class ShownRows(ValueRows):
             raise Misshapen(f"{address}.{path}", "true, false, an object or a list with the unknown parts expected")
 
     def walk_known(self, address: str, path: str, value: Any, looked: Looked) -> None:
-        """Add a value at a path without unknown or sensitive parts."""
+        """Add a value without unknown or sensitive parts."""
         cls = value.__class__
         if cls is str or cls is int:
             if looked.here:
@@ -190,7 +190,7 @@ def _has_unknown(unknown: Any) -> bool:
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether no part is marked as unknown or sensitive, in any form that such marks can have."""
+    """Whether no part is marked as unknown or sensitive, in any form of such marks."""
     return value is None or value is False or ((value.__class__ is dict or value.__class__ is list) and not value)
 
 

@@ -1,5 +1,4 @@
-"""A state, from `show -json` or from a file of version 4, as a plan without changes. Policies check its objects in this
-form."""
+"""Converts a state, from `show -json` or a file of version 4, to a plan without changes, which policies can check."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ Entry = tuple[str, ResourceChange]
 
 
 def plan_of_state(document: Document, configuration: ShownConfiguration) -> Plan:
-    """A plan without changes for a state. Raises Misshapen."""
+    """Raises Misshapen."""
     is_file = document.kind == "state file"
     changes = list(_of_file(document) if is_file else _shown_objects(document, configuration))
     seen: set[tuple[str, str]] = set()
@@ -59,7 +58,7 @@ def _shown_objects(document: Document, configuration: ShownConfiguration) -> Ite
 
 
 def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The resources of a state in `show -json`, each as its JSON path, module instance and entry. Raises Misshapen."""
+    """(JSON path, module instance, entry) of the resources in a state from `show -json`. Raises Misshapen."""
     if state is None:
         return
     if state.__class__ is not dict:
@@ -75,8 +74,8 @@ def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str,
 
 
 def read_values(state: Any, path: str, later: Collection[str]) -> Iterator[tuple[str, Any, Any]]:
-    """Address, value and sensitive parts of the data sources in a state from `show -json`, except data sources that are
-    read again `later`. Raises Misshapen."""
+    """(address, value, sensitive parts) of data sources in a state from `show -json`, without those read again `later`.
+    Raises Misshapen."""
     for at, _, entry in shown_resources(state, path):
         if entry.get("mode") == "data" and entry.get("address") not in later:
             yield text(entry, "address", at), table(entry, "values", at), entry.get("sensitive_values")
@@ -113,20 +112,20 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
 
 
 def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:
-    """Convert attributes of type any, which are written together with their types: {"value": ..., "type": ...}. Only
-    the attributes of terraform_data are known to have this type."""
+    """Converts attributes of type any, which are written as {"value": ..., "type": ...}. Only those of terraform_data
+    are known."""
     if type_ != "terraform_data":
         return values
     return {n: v["value"] if v.__class__ is dict and v.keys() == {"value", "type"} else v for n, v in values.items()}
 
 
 def _secrets(paths: Any, path: str) -> Any:
-    """The sensitive paths, in the structure that states in JSON use for them."""
+    """The sensitive paths in the structure of state JSON."""
     result: dict[str, Any] = {}
     for i, steps in enumerate(paths or () if paths.__class__ in (list, type(None)) else (None,)):
         first = steps[0] if steps.__class__ is list and steps else steps
         name = first.get("value") if first.__class__ is dict else None
         if name.__class__ is not str:
             raise Misshapen(f"{path}[{i}]", "a path that begins with the name of an attribute expected")
-        result[str(name)] = True  # including all its parts, so that nothing sensitive is shown
+        result[str(name)] = True  # with all parts, so that nothing sensitive is shown
     return result
