@@ -230,7 +230,7 @@ def test_in_a_browser(served: Served) -> None:
         main = served.folder / "main.tf"
         main.write_text(MAIN + 'resource "terraform_data" "fourth" {}\n')
         expect(tab.get_by_role("region", name="Since the last plan")).to_contain_text("terraform_data.fourth")
-        expect(tab.locator(".summary")).to_contain_text("3 to add")
+        expect(tab.locator(".summary")).to_contain_text("3 to create")
         tab.get_by_role("button", name="Compare", exact=True).click()
         expect(tab.locator("#details")).to_contain_text("not planned → create")
         tab.get_by_label("Name").fill("with a fourth")
@@ -305,7 +305,7 @@ def test_a_page_that_is_opened_before_the_first_plan(tmp_path: Path, kind: str) 
             main.write_text(MAIN)
             batch.write_text('unit "net" {\n  path = "net"\n}\n')
             expect(tab.locator("#state")).to_have_text(re.compile("Live: planned in"))
-            expect(tab.locator("body")).to_contain_text("2 to add")
+            expect(tab.locator("body")).to_contain_text("2 to create" if kind == "plan" else "2 to add")
             if kind == "fleet":
                 expect(tab.locator(".below")).to_contain_text("net")
                 main.write_text("resource {")

@@ -31,7 +31,7 @@ from planner.render.page.document import (
     places_of,
 )
 from planner.render.page.page import hiding
-from planner.render.plan import PlanText, is_shown, pending, pending_actions
+from planner.render.plan import PlanText, is_shown, pending_actions
 from planner.render.terminal import Terminal
 from planner.render.verdicts import count_verdicts
 
@@ -60,11 +60,10 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     changes = _changes(explored, causes, hide)
     number = {change.address: n for n, change in enumerate(changes)}
     done = {change.action for change in changes} - {NO_OP}
-    counts = Counts.of_plan(plan)
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
-        tuple(_summary(plan, causes.headline(pending(counts), pending_actions(counts)))),
+        tuple(_summary(plan, changes)),
         (_view(name, explored.graph(name), plan, number, places) for name in reversed(explored.kinds)),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
@@ -141,7 +140,25 @@ def colour(action: str) -> str:
     return "none" if action == NO_OP else verb_of(action)
 
 
-def _summary(plan: Plan, line: str) -> list[str]:
+_BY_RISK = ("delete", "replace", "forget", "update", "create", "read")
+
+
+def _summary(plan: Plan, changes: Sequence[PageChange]) -> list[str]:
+    """The number of objects by what is done with them, as in the lists of the page: `Plan for 3 objects: 1 to destroy,
+    2 to create.` A replaced object is counted once."""
+    numbers: dict[tuple[int, str], int] = defaultdict(int)
+    outputs = sum(change.address.startswith(OUTPUT) for change in changes)
+    for change in changes:
+        if change.action != NO_OP and not change.address.startswith(OUTPUT):
+            verb = colour(change.action)
+            rank = _BY_RISK.index(verb) if verb in _BY_RISK else len(_BY_RISK)
+            numbers[rank, _name(change.action).partition(" (")[0]] += 1
+    every, counts = sum(numbers.values()), Counts.of_plan(plan)
+    parts = ", ".join(f"{number} to {name}" for (_, name), number in sorted(numbers.items()))
+    line = f"Plan for {every} object{'' if every == 1 else 's'}: {parts}." if every else "No objects change."
+    line += f" {counts.imports} imported." if counts.imports else ""
+    line += f" {outputs} output{' changes' if outputs == 1 else 's change'}." if outputs else ""
+    line += pending_actions(counts)
     return [line] if plan.mode == "normal" else [line, f"Mode: {plan.mode}."]
 
 

@@ -23,7 +23,10 @@ STYLES = ("page.css",)
 _MARKS = re.compile(r"@(?:policy|title|summary|about|noun|live|below|data)@|/\*(?:style|script)\*/")
 _DENIED = re.compile(r"\b[1-9]\d* denied\b")
 _UNREAD = re.compile(r"(?m)^ *(?://|/\*\*|\* ).*\n|^ +")
-SCRIPTS = ("layout.js", "scene.js", "canvas.js", "panels.js", "exports.js")
+SCRIPTS = (
+    *("layout.js", "graph.js", "scene.js", "routes.js", "canvas.js"),
+    *("parts.js", "details.js", "lists.js", "exports.js", "controls.js"),
+)
 
 
 def page_html(page: Page, below: str = "") -> str:

@@ -122,7 +122,7 @@ def test_folding_paths_causes_and_verdicts(tmp_path: Path) -> None:
         tab.get_by_role("button", name="Fold modules", exact=True).click()
         assert tab.evaluate("scene.stands[0]") == tab.evaluate("scene.stands[1]") == -2  # cache and db, in the box m
         tab.evaluate("choose(-2)")
-        assert status.inner_text() == "m, group with 2 nodes, 1 change, folded"
+        assert status.inner_text() == "m, group: 1 object, which changes, folded"
         tab.locator("#graph").press("Enter")
         assert status.inner_text().endswith("open")
         tab.locator("summary", has_text="Resources (3)").click()
@@ -132,11 +132,16 @@ def test_folding_paths_causes_and_verdicts(tmp_path: Path) -> None:
         details.get_by_role("button", name="Path to here").click()
         assert status.inner_text() == "end waits for net, 2 edges."
         assert "web reads net [graph/some.rule]" in details.inner_text()
-        tab.get_by_role("button", name="gone (1)").click()
-        assert status.inner_text() == "gone: 1 node." and tab.locator("#list button").all_inner_texts() == ["web"]
+        details.get_by_role("button", name="Overview").click()
+        cause = tab.get_by_role("region", name="Causes").get_by_role("button", name="gone 1 object")
+        cause.click()
+        assert status.inner_text() == "gone: 1 object." and cause.get_attribute("aria-expanded") == "true"
+        assert tab.get_by_role("region", name="Causes").locator("li li").all_inner_texts() == ["-web"]
         assert "deny code: must stay" in tab.get_by_role("region", name="Policies").inner_text()
         tab.get_by_role("region", name="Policies").get_by_role("button", name="web").click()
         assert details.get_by_role("heading").first.inner_text() == "web"
+        details.get_by_role("button", name="\u2039 Cause").click()
+        assert cause.get_attribute("aria-expanded") == "true"
 
 
 @needs_browser
@@ -159,7 +164,7 @@ def test_keys_lead_into_groups_and_out(tmp_path: Path) -> None:
             tab.locator("#graph").press(key)
             assert status.inner_text().startswith(chosen), key
         tab.keyboard.press("Escape")
-        assert "one; two and 2 more" in tab.locator("#details").inner_text()
+        assert tab.locator("#groups > li").all_inner_texts()[:2] == ["one\n1 object", "two\n1 object"]
 
 
 @needs_browser
@@ -234,11 +239,11 @@ def test_labels_are_condensed_before_they_are_cut(tmp_path: Path) -> None:
     texts = """scale => { const texts = [], { context } = drawing, before = context.fillText;
       context.fillText = (text, x, y, room) => texts.push([text, room]);
       const of = length => drawing.letters(context, "abcdefghijklmn".slice(0, length), 0, 0, 75, "#000", scale);
-      [10, 12, 14].forEach(of);
+      [9, 11, 14].forEach(of);
       context.fillText = before;
       return texts; }"""
     with opened(written(tmp_path, small())) as tab:
-        assert tab.evaluate(texts, 1) == [["abcdefghij", 75], ["abcdefghijkl", 75], ["abcd\u2026hijklmn", 75]]
+        assert tab.evaluate(texts, 1) == [["abcdefghi", 75], ["abcdefghijk", 75], ["abcd\u2026ijklmn", 75]]
 
 
 @pytest.mark.slow
@@ -248,7 +253,8 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
     with opened(written(tmp_path, page)) as tab:
         tab.locator("#graph").press("ArrowRight")
         tab.get_by_role("button", name="Whole graph").click()
-        assert "0 nodes, 0 edges" in tab.locator("#details").inner_text()
+        tab.locator("summary", has_text="Edges").click()
+        assert "0 nodes, 0 edges" in tab.locator("#layers").inner_text()
 
 
 @needs_browser
@@ -289,7 +295,7 @@ def test_ways_through_what_does_not_change(tmp_path: Path) -> None:
         tab.evaluate("choose(scene.find('web'))")
         assert tab.url.endswith("#node=web")
         tab.evaluate("location.hash = '#cause=new'")
-        tab.wait_for_function("() => document.getElementById('said').textContent === 'new: 1 node.'")
+        tab.wait_for_function("() => document.getElementById('said').textContent === 'new: 1 object.'")
         tab.evaluate("location.hash = '#node=end&to=net'")
         tab.wait_for_function("() => document.querySelector('#details h2').textContent === 'Path'")
 
@@ -354,13 +360,14 @@ def test_a_page_begins_with_all_that_is_done_and_is_legible(modules: int, width:
         if modules == 110:  # families of modules
             assert names == ["modules, module.a_*", "modules, module.b_*"]
             tab.evaluate("choose(-1 - scene.boxes.findIndex(box => box.isFamily))")
-            assert tab.get_by_role("status").inner_text() == "module.a_*, group with 111 nodes, 56 changes, folded"
+            said = tab.get_by_role("status").inner_text()
+            assert said == "module.a_*, group: 56 objects, all of which change, folded"
             assert tab.evaluate("scene.boxName(scene.boxes.findIndex(box => box.isFamily))") == "module.a_* (55)"
             assert "module.a_4 + 1" in tab.locator("#details").inner_text()
-        else:  # unconnected modules, in the order of their names
+        else:  # unconnected modules, what is destroyed first, then in the order of their names
             tab.get_by_role("button", name="Fold modules", exact=True).click()
             names = tab.evaluate("scene.order.flat().map(thing => scene.title(thing))")
-            assert names[:3] == ["module.a_0", "module.a_2", "module.a_4"]
+            assert names[:3] == ["module.a_0", "module.b_1", "module.a_2"]
             areas = tab.evaluate("scene.order.map(row => row.map(thing => scene.area(thing)[0]))")
             assert all(row == areas[0][: len(row)] for row in areas if len(row) <= len(areas[0]))
             tab.evaluate("choose(scene.find('module.b_3.thing.same'))")  # an open module keeps its place in the grid
@@ -377,17 +384,18 @@ def test_a_page_begins_with_all_that_is_done_and_is_legible(modules: int, width:
 @needs_browser
 def test_alike_changes_and_causes_are_one_line(tmp_path: Path) -> None:
     with opened(written(tmp_path, many(40))) as tab:
-        details, status = tab.locator("#details"), tab.get_by_role("status")
-        assert details.locator("summary").all_inner_texts() == ["thing.same in 40 modules"]
-        assert details.locator("ul button").all_inner_texts() == ["thing.other", "thing.other"]
+        listed, status = tab.locator("#list"), tab.get_by_role("status")
+        heads = ["- destroy (2)", "+ create (40)", "thing.same in 40 modules"]
+        assert listed.locator("summary").all_inner_texts() == heads
+        assert listed.locator("ul button").all_inner_texts() == ["thing.other", "thing.other"]
         causes = tab.get_by_role("region", name="Causes").get_by_role("button")
-        assert causes.all_inner_texts() == ["var.size 1 -> 2 in 40 modules (42)"]
+        assert causes.all_inner_texts() == ["var.size 1 \u2192 2 in 40 modules\n42 objects"]
         causes.click()
-        assert status.inner_text() == "var.size 1 -> 2: 42 nodes." and tab.url.endswith("#cause=var.size+1+-%3E+2")
+        assert status.inner_text() == "var.size 1 -> 2: 42 objects." and tab.url.endswith("#cause=var.size+1+-%3E+2")
         assert tab.evaluate("[...drawing.marked.boxes.values()].sort().join('')") == "1" * 38 + "22"
         tab.keyboard.press("Escape")
-        details.locator("summary").press("Enter")
-        details.get_by_role("button", name="module.b_39.thing.same").press("Enter")
+        listed.locator("summary").last.press("Enter")
+        listed.get_by_role("button", name="module.b_39.thing.same").press("Enter")
         assert status.inner_text().startswith("module.b_39.thing.same, resource, create")
 
 
@@ -445,10 +453,71 @@ def test_many_instances_are_one_line(tmp_path: Path) -> None:
     changes = tuple(PageChange(name, "create", "", ()) for name in names)
     view = PageView("plan", "All", items, (), {"module.m": ("", "module.m")})
     with opened(written(tmp_path, Page("Instances", (), (view,), LAYERS, ACTIONS, changes))) as tab:
-        details = tab.locator("#details")
-        assert details.locator("summary").all_inner_texts() == ["thing.r: 40 instances"]
-        assert details.locator("ul").first.inner_text().startswith("module.m\nthing.r")
-        assert details.locator("ul button").all_inner_texts() == ["thing.s[0]", "thing.s[1]"]
-        details.locator("summary").press("Enter")
-        details.get_by_role("button", name='module.m.thing.r["k[39]"]').press("Enter")
+        listed = tab.locator("#list")
+        assert listed.locator("summary").all_inner_texts() == ["+ create (42)", "thing.r: 40 instances"]
+        assert listed.locator("ul").first.inner_text().startswith("module.m\nthing.r")
+        assert listed.locator("ul button").all_inner_texts() == ["thing.s[0]", "thing.s[1]"]
+        listed.locator("summary").last.press("Enter")
+        listed.get_by_role("button", name='module.m.thing.r["k[39]"]').press("Enter")
         assert tab.get_by_role("status").inner_text().startswith('module.m.thing.r["k[39]"], resource, create')
+
+
+ON_SCREEN = """name => { const [x, y, w, h] = scene.area(drawnFor(scene.find(name))), { eye } = drawing;
+  return [(x - eye.x) * eye.k, (y - eye.y) * eye.k, w * eye.k, h * eye.k].map(Math.round); }"""
+
+
+@needs_browser
+def test_what_is_opened_is_in_view_and_nothing_else_moves(tmp_path: Path) -> None:
+    with opened(written(tmp_path, many(40)), width=1440, height=900) as tab:
+        tab.get_by_role("button", name="Fold modules", exact=True).click()
+        before = {name: tab.evaluate(ON_SCREEN, name) for name in ("module.a_0", "module.b_1", "module.a_2")}
+        rows = tab.evaluate("scene.order.map(row => row.map(thing => scene.title(thing)))")
+        tab.evaluate("choose(scene.find('module.b_1.thing.same'))")  # in the second box of the first row
+        assert tab.evaluate("scene.order.map(row => row.map(t => scene.title(t)))")[-len(rows) :][1:] == rows[1:]
+        assert tab.evaluate(ON_SCREEN, "module.a_0") == before["module.a_0"]
+        assert tab.evaluate(ON_SCREEN, "module.b_1")[:2] == before["module.b_1"][:2]
+        eye = tab.evaluate("drawing.eye")
+        tab.evaluate("choose(scene.find('module.b_1.thing.other'))")  # it is in view
+        assert tab.evaluate("drawing.eye") == eye
+    with opened(written(tmp_path, many(200)), width=1440, height=900) as tab:
+        tab.evaluate("toggle(scene.boxes.findIndex(box => box.name === 'modules, module.b_*'))")
+        left, top, *_ = tab.evaluate(ON_SCREEN, "modules, module.b_*")
+        assert 0 <= left < 60 and 0 <= top < 100
+        assert tab.evaluate("drawing.eye.y") <= 0 or top < 30  # no free space above the drawing
+        first = tab.evaluate("scene.contents(scene.boxes.findIndex(b => b.name === 'modules, module.b_*'))[0]")
+        assert tab.evaluate("thing => drawing.sees(scene.area(thing))", first)
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_letters_have_12_pixels_at_first(width: int, tmp_path: Path) -> None:
+    for page in (small(), many(10), many(40), many(110)):
+        with opened(written(tmp_path, page), width=width, height=800) as tab:
+            assert tab.evaluate("sizeOf(drawing.eye.k) * drawing.eye.k") >= 11.99
+            assert tab.evaluate("drawing.eye.k") <= 1.5
+
+
+@needs_browser
+def test_a_search_names_the_hits_of_the_other_graph(tmp_path: Path) -> None:
+    names = ("a.x", "a.y"), ("a.x", "a.y", "local.q (expand)", "local.q (close)")
+    one, other = (
+        PageView(name, title, tuple(item(n, "", (0,) if n == "a.x" else ()) for n in items), ())
+        for name, title, items in (("apply", "Done", names[0]), ("plan", "Declared", names[1]))
+    )
+    changes = (PageChange("a.x", "create", "", ()),)
+    with opened(written(tmp_path, Page("Two", (), (other, one), LAYERS, ACTIONS, changes))) as tab:
+        search, listed = tab.get_by_label("Search"), tab.locator("#index")
+        search.fill("a.")
+        assert listed.get_by_role("heading").inner_text() == "2 hits" and "hit in" not in listed.inner_text()
+        search.fill("q")
+        assert "\u201cDone\u201d has no name with \u201cq\u201d." in listed.inner_text()
+        listed.get_by_role("button", name="Show 1 hit in \u201cDeclared\u201d").click()
+        assert tab.get_by_label("Graph", exact=True).locator("option:checked").inner_text() == "Declared"
+        assert listed.get_by_role("heading").inner_text() == "1 hit" and search.input_value() == "q"
+        listed.get_by_role("button", name="local.q").click()
+        assert tab.evaluate("drawing.sees(scene.area(drawing.chosen))")  # shown although it does not change
+        assert tab.evaluate("scene.where.size") == 2
+        tab.keyboard.press("Escape")
+        assert tab.evaluate("scene.where.size") == 1
+        search.fill("nowhere")
+        assert "No name has \u201cnowhere\u201d." in listed.inner_text()

@@ -3,14 +3,18 @@
 "use strict";
 const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3], [4, 2]]; // by layer, as the legend has them
 const SLICE = 7, MARGIN = 0.5, LEAST = 0.003, MOST = 4;
-const LEGIBLE = 0.7; // the scale from which on a page begins with all of a graph
+const LEGIBLE = 0.8; // the scale from which on all of a graph is shown at first, and to which it is enlarged for one thing
+const LARGE = 1.5; // the largest scale at which a page shows something of its own accord
+const COARSE = 0.5; // the smallest scale at which many marked things are shown together
+const EDGE = 14; // pixels left free around what is brought into view
 const LETTER_OF = 0.602; // the width of a letter at size 1
+const READABLE = 9; // pixels of letters below which texts are left out
 const CONDENSED = 1.25; // how many times as many letters as usual a label may have in its room
 const CROWDED = 40; // edges from which on those within a layer are faint
 const ROUTED = 2000; // edges up to which they are led around boxes
 
-/** The size of letters at a scale: larger than usual where the scale is small. */
-const sizeOf = k => Math.min(NODE * 0.7, Math.max(12, 10 / k));
+/** The size of letters at a scale: larger than usual where the scale is small, so that they have 12 pixels. */
+const sizeOf = k => Math.min(NODE * 0.62, Math.max(13, 12 / k));
 
 class Drawing {
   constructor(scene) {
@@ -28,7 +32,7 @@ class Drawing {
   show(scene) { this.scene = scene; this.chosen = null; this.marked = null; this.front = null; this.readColours(); this.resize(); this.begin(); }
   readColours() {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["paper", "ink", "soft", "line", "raised", "mark", "none", "box", ...data.layers.map(l => l[0]), ...colourOf.values()])
+    for (const name of ["paper", "ink", "soft", "line", "raised", "mark", "none", "box", "quiet", "removed", ...data.layers.map(l => l[0]), ...colourOf.values()])
       this.colours[name] = style.getPropertyValue(`--${name}`).trim() || "#888";
   }
   resize() {
@@ -36,28 +40,53 @@ class Drawing {
     if (this.width === width && this.height === height && this.ratio === ratio) return;
     Object.assign(this, { width, height, ratio, marginX: Math.round(width * MARGIN), marginY: Math.round(height * MARGIN) });
     canvas.width = width * ratio; canvas.height = height * ratio;
-    this.redraw(true);
+    if (this.eye === this.firstEye) this.begin(); else this.redraw(true);
   }
   fit() { const { w, h } = this.scene.rect[0]; this.fitTo([0, 0, w, h]); }
-  /** Bring a rectangle into view, as large as it fits. */
-  fitTo([x, y, w, h], least = LEAST) {
-    const k = Math.min(1.2, Math.max(least, 0.96 * Math.min(this.width / (w || 1), this.height / (h || 1))));
+  /** The scale at which all of a rectangle is in view. */
+  scaleOf([, , w, h]) { return Math.min(LARGE, (this.width - 2 * EDGE) / (w || 1), (this.height - 2 * EDGE) / (h || 1)); }
+  /** Bring a rectangle into the middle, as large as it fits. */
+  fitTo(area, least = LEAST) {
+    const [x, y, w, h] = area, k = Math.max(least, this.scaleOf(area));
     this.eye = { k, x: x + (w - this.width / k) / 2, y: y + (h - this.height / k) / 2 };
     this.redraw(true);
   }
   /** All of the graph, or its beginning where labels would be too small to be read. */
   begin() {
     this.fit();
-    if (this.eye.k >= LEGIBLE) return;
+    if (this.eye.k < LEGIBLE) this.beginAtTop();
+    this.firstEye = this.eye;
+  }
+  beginAtTop() {
     const { scene } = this, first = (scene.order[0]?.length ? scene.order[0] : [-1]).map(thing => scene.area(thing));
     const x = Math.min(...first.map(area => area[0])), y = Math.min(...first.map(area => area[1]));
     const w = Math.max(...first.map(area => area[0] + area[2])) - x, h = Math.max(...first.map(area => area[1] + area[3])) - y;
-    const all = scene.rect[0], room = (whole, seen, at) => whole < seen ? (whole - seen) / 2 : Math.max(0, Math.min(at, whole - seen));
     const k = LEGIBLE, width = this.width / k, height = this.height / k, { isDown } = scene.boxes[0];
     const from = (at, whole, seen) => whole > seen ? at - PAD : at + whole / 2 - seen / 2; // the middle, or the beginning of what has no room
-    this.eye = { k, x: room(all.w, width, isDown ? from(x, w, width) : x - PAD), y: room(all.h, height, isDown ? y - HEAD : from(y, h, height)) };
+    this.eye = this.within({ k, x: isDown ? from(x, w, width) : x - PAD, y: isDown ? y - PAD : from(y, h, height) });
     this.redraw(true);
   }
+  /** A view without more free space beside the drawing than is needed. */
+  within({ k, x, y }) {
+    const all = this.scene.rect[0], free = EDGE / k;
+    const clamped = (at, whole, seen) => Math.max(Math.min(-free, whole - seen + free), Math.min(at, Math.max(-free, whole - seen + free)));
+    const middle = (at, whole, seen) => whole + 2 * free <= seen && (at > 0 || at + seen < whole) ? (whole - seen) / 2 : clamped(at, whole, seen);
+    return { k, x: middle(x, all.w, this.width / k), y: middle(y, all.h, this.height / k) };
+  }
+  /** Bring a rectangle into view with as little movement as possible: none where all of it is seen and legible. */
+  bring(area, least = LEGIBLE) {
+    const { scene } = this, whole = this.scaleOf([0, 0, scene.rect[0].w, scene.rect[0].h]);
+    if (this.eye.k >= Math.min(LEGIBLE, whole) - 1e-9 && this.sees(area)) { this.redraw(); return; }
+    if (whole >= LEGIBLE) { this.fit(); return; }
+    const k = Math.max(least, Math.min(Math.max(this.eye.k, LEGIBLE), this.scaleOf(area))), free = EDGE / k, { eye } = this;
+    const [x, y, w, h] = area, [width, height] = [this.width / k, this.height / k];
+    const start = k === eye.k ? eye : { x: x + (w - width) / 2, y: y + (h - height) / 2 };
+    const at = (from, size, was, seen) => size + free > seen ? from - free : Math.max(from + size + free - seen, Math.min(was, from - free));
+    this.eye = this.within({ k, x: at(x, w, start.x, width), y: at(y, h, start.y, height) });
+    this.redraw(true);
+  }
+  /** Keep a point of the drawing where it is on the screen, though it was elsewhere in the drawing. */
+  follow([x, y], [newX, newY]) { this.eye = this.within({ k: this.eye.k, x: this.eye.x + newX - x, y: this.eye.y + newY - y }); }
   zoom(factor, x = this.width / 2, y = this.height / 2) {
     const { eye } = this, k = Math.min(MOST, Math.max(LEAST, eye.k * factor));
     this.eye = { k, x: eye.x + x / eye.k - x / k, y: eye.y + y / eye.k - y / k };
@@ -72,13 +101,6 @@ class Drawing {
   sees([x, y, w, h]) {
     const { eye } = this;
     return x >= eye.x && x + w <= eye.x + this.width / eye.k && y >= eye.y && y + h <= eye.y + this.height / eye.k;
-  }
-  /** Bring a thing into view. */
-  look(thing) {
-    const area = this.scene.area(thing), [x, y, w, h] = area, { eye } = this;
-    const k = Math.max(eye.k, 0.6), width = this.width / k, height = this.height / k;
-    if (k !== eye.k || !this.sees(area)) this.eye = { k, x: x + w / 2 - width / 2, y: y + h / 2 - height / 2 };
-    this.redraw();
   }
   /** Whether the finished or the coming picture still has some room around what is in view. */
   covers() {
@@ -157,7 +179,7 @@ class Drawing {
       context.lineWidth = 1 / Math.max(k, 0.4);
       this.thing(context, thing, x, y, w, h, k);
     }
-    if (sizeOf(k) * k < 8) this.names(context, k);
+    if (sizeOf(k) * k < READABLE) this.names(context, k);
   }
   /** Names across the outer boxes that are open, as on a map, where the scale is too small for titles. */
   names(context, k) {
@@ -240,7 +262,10 @@ class Drawing {
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
     context.fill(); context.stroke();
     if (box) this.title(context, -1 - thing, "\u25b8", x + 9, y + h / 2, w - 15, k);
-    else this.letters(context, scene.label(thing), x + 9, y + h / 2, w - 15, colours.ink, k);
+    else {
+      if (scene.isOld(thing)) { context.fillStyle = colours.removed; context.fillRect(x, y + 1, 5, h - 2); }
+      this.label(context, thing, x, y, w, h, k);
+    }
     let left = x;
     for (const [action, number] of box && !scene.counts(-1 - thing).length ? box.tally : []) { // how many of which changes are in it
       const width = w * number / Math.max(box.distinct.size, scene.onlyChanged ? 1 : box.size);
@@ -250,12 +275,19 @@ class Drawing {
     }
     context.globalAlpha = 1;
   }
+  /** The type of a node above its name, or only the name where both have no room. */
+  label(context, thing, x, y, w, h, k) {
+    const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
+    if (isDouble) this.letters(context, type, x + 9, y + h * 0.28, w - 15, this.colours.quiet, k);
+    this.letters(context, name, x + 9, y + h * (isDouble ? 0.7 : 0.5), w - 15, this.colours.ink, k, isDouble ? "600 " : "");
+  }
   /** The title of a box: its name, then the numbers of its changes, each on its colour. */
   title(context, b, sign, x, y, room, k) {
-    const counts = this.scene.counts(b), size = sizeOf(k), found = this.marked?.isCounted ? this.marked.boxes.get(b) : 0;
-    if (size * k < 6) return;
+    const counts = this.scene.counts(b), size = sizeOf(k), found = this.marked?.isCounted && this.scene.folded[b] ? this.marked.boxes.get(b) : 0;
+    if (size * k < READABLE) return;
     const wide = text => text.length * size * LETTER_OF + 12;
     if (!this.scene.folded[b]) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(`${sign} ${this.scene.boxName(b)}`))); // beside the name
+    if (!this.scene.folded[b]) for (const colour of ["paper", "box"]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
     let right = x + room;
     for (const [colour, text] of [...counts].reverse()) {
       const width = wide(text) - 4;
@@ -278,7 +310,7 @@ class Drawing {
   /** Text around the middle of a line, larger than usual where the scale is small; condensed, or with its end, if it is too long. */
   letters(context, text, x, y, room, colour, k, weight = "") {
     const size = sizeOf(k);
-    if (size * k < 6) return;
+    if (size * k < READABLE) return;
     context.font = `${weight}${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
     context.textBaseline = "middle";
     context.fillStyle = colour;
@@ -307,102 +339,4 @@ class Drawing {
     }
     return best;
   }
-}
-
-// ---------------------------------------------------------------- ways of edges
-
-/** Straight from the left, or the top, of what waits to the right, or the foot, of what it waits for. */
-function curved(scene, e) {
-  const one = scene.stands[scene.from[e]], other = scene.stands[scene.to[e]];
-  const [ax, ay, aw, ah] = scene.area(one), [bx, by, bw, bh] = scene.area(other);
-  const down = thing => scene.where.get(thing)?.isDown;
-  if (ay >= by + bh && (down(one) && down(other) || ax < bx + bw)) {
-    const bend = Math.max(12, (ay - by - bh) * 0.4);
-    return [ax + aw / 2, ay, ax + aw / 2, ay - bend, bx + bw / 2, by + bh + bend, bx + bw / 2, by + bh];
-  }
-  const bend = Math.max(25, Math.abs(bx + bw - ax) * 0.4);
-  return [ax, ay + ah / 2, ax - bend, ay + ah / 2, bx + bw + bend, by + bh / 2, bx + bw, by + bh / 2];
-}
-/** Between the boxes: along the columns or rows, through their gaps, out of boxes and into them. Each point is [x, y, whether the line arrives there downwards, whether it turns]. */
-function routed(scene, e) {
-  const [start, end] = [scene.stands[scene.from[e]], scene.stands[scene.to[e]]], outer = thing => {
-    const boxes = [scene.box(thing)];
-    while (boxes.at(-1) > 0) boxes.push(scene.box(-1 - boxes.at(-1)));
-    return boxes;
-  };
-  const around = new Set(outer(start)), common = outer(end).find(b => around.has(b)), shift = (e * 7 % 5 - 2) * 1.5;
-  const points = [], isBeside = (box, n, other) => !box.isDown || box.bands[n].strip === box.bands[other].strip;
-  const place = (isDown, along, across, turns = false) => points.push(isDown ? [across, along, true, turns] : [along, across, false, turns]);
-  /** Through a column or row, at its gap nearest to where the line is. */
-  const pass = (box, n, isBack) => {
-    const band = box.bands[n], at = box.isDown ? 0 : 1, areas = band.things.map(thing => scene.area(thing));
-    let now = points.at(-1)[at], best = null;
-    const offer = where => { if (best === null || Math.abs(where - now) < Math.abs(best - now)) best = where; };
-    const half = GAP / 2 - 2;
-    areas.forEach((area, i) => {
-      const begin = area[at], finish = area[at] + area[at + 2], next = areas[i + 1];
-      if (!i) offer(Math.min(now, begin - half));
-      offer(next ? Math.max(finish + half, Math.min(now, next[at] - half)) : Math.max(now, finish + half));
-    });
-    best = Math.abs(best - now) < 1 ? now : best + shift;
-    place(box.isDown, isBack ? band.end : band.begin, best);
-    place(box.isDown, isBack ? band.begin : band.end, best);
-  };
-  /** From a thing to the border of the box in the common one that has it, with the flow or against it. */
-  const leave = (thing, isBack) => {
-    let b = scene.box(thing), box = scene.boxes[b];
-    let { number } = scene.where.get(thing);
-    const [x, y, w, h] = scene.area(thing);
-    place(box.isDown, isBack ? (box.isDown ? y : x) : (box.isDown ? y + h : x + w), box.isDown ? x + w / 2 : y + h / 2);
-    while (b !== common) {
-      const home = scene.box(-1 - b), parent = scene.boxes[home], rect = scene.rect[b];
-      const across = points.at(-1)[box.isDown ? 0 : 1], band = box.bands[number];
-      place(box.isDown, isBack ? band.begin : band.end, across);
-      if (box.isDown === parent.isDown) {
-        for (let n = number + (isBack ? -1 : 1); box.bands[n] && isBeside(box, n, number); n += isBack ? -1 : 1) pass(box, n, isBack);
-        const last = points.at(-1)[box.isDown ? 0 : 1];
-        place(box.isDown, isBack ? (box.isDown ? rect.y : rect.x) : (box.isDown ? rect.y + rect.h : rect.x + rect.w), last);
-      } else { // along the free space beside its column or row
-        const beside = isBack ? band.begin - PAD / 2 + shift : band.end + PAD / 2 + shift;
-        place(parent.isDown, isBack ? (parent.isDown ? rect.y : rect.x) : (parent.isDown ? rect.y + rect.h : rect.x + rect.w), beside, true);
-      }
-      ({ number } = scene.where.get(-1 - b));
-      b = home; box = parent;
-    }
-    return number;
-  };
-  const box = scene.boxes[common], last = leave(start, true), way = points.splice(0), first = leave(end, false);
-  place(box.isDown, box.bands[first].end, points.at(-1)[box.isDown ? 0 : 1]);
-  const [ax, ay] = way.at(-1);
-  const rect = scene.rect[common], free = PAD / 2 + shift, [begin, finish] = [box.bands[last].begin - free, box.bands[first].end + free];
-  if (first < last && isBeside(box, first, last)) for (let n = first + 1; n < last; n++) pass(box, n, false);
-  else if (box.isDown) { // beside the strip, where need be over others, and down beside that of the end
-    const [one, other] = [box.bands[first].strip, box.bands[last].strip], strip = box.strips[one];
-    const beside = one === box.strips.length - 1 ? rect.x + rect.w - free : strip.x + strip.w + BETWEEN / 3 + 2 * shift;
-    place(true, finish, points.at(-1)[0]);
-    place(false, beside, finish);
-    if (other !== one && other !== one + 1) {
-      place(true, rect.y + HEAD - 4 + shift, beside);
-      place(false, box.strips[other].x - PAD / 2 + shift, rect.y + HEAD - 4 + shift);
-    }
-    place(true, begin, points.at(-1)[0]);
-    place(false, ax, begin);
-  } else { // below all columns
-    place(false, finish, points.at(-1)[1]);
-    place(true, rect.y + rect.h - free, finish);
-    place(false, begin, rect.y + rect.h - free);
-    place(true, ay, begin);
-  }
-  place(box.isDown, box.bands[last].begin, box.isDown ? ax : ay);
-  points.push(...way.reverse().map(([x, y], n) => [x, y, n ? way[n - 1][2] : box.isDown, n > 0 && way[n - 1][3] && "into"]));
-  points.reverse();
-  const route = points[0].slice(0, 2);
-  for (let n = 1; n < points.length; n++) {
-    const [x1, y1, isDown, turns] = points[n - 1], [x2, y2] = points[n];
-    if (Math.abs(x1 - x2) + Math.abs(y1 - y2) < 0.5) continue;
-    if (turns) { const corner = isDown === (turns === "into") ? [x2, y1] : [x1, y2]; route.push(...corner, ...corner, x2, y2); }
-    else if (isDown) route.push(x1, (y1 + y2) / 2, x2, (y1 + y2) / 2, x2, y2);
-    else route.push((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2);
-  }
-  return route;
 }

@@ -48,8 +48,7 @@ const literal = text => text.replace(/[\\`*_{}[\]<>#|!~@&:]/g, "\\$&").replace(/
 function markdown() {
   const changes = data.changes.filter(change => change[1] !== "no-op");
   const lines = [`# ${literal(document.title)}`, "", ...data.summary.map(literal), "", ...data.about.map(([word, text]) => `- ${word}: ${literal(text)}`)];
-  const isOutput = change => noun === "node" && OUTPUT.test(change[0]);
-  const sections = [...data.actions].sort(([a], [b]) => rank(a) - rank(b)).map(([action]) => [named(action), changes.filter(change => change[1] === action && !isOutput(change))]);
+  const sections = byRisk().map(([action]) => [named(action), changes.filter(change => change[1] === action && !isOutput(change))]);
   for (const [title, found] of [...sections, ["Outputs", changes.filter(isOutput)]]) {
     if (!found.length) continue;
     lines.push("", `## ${literal(title)} (${found.length})`, "", "| object | cause |", "| --- | --- |");

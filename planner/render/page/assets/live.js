@@ -26,7 +26,7 @@ events.onmessage = async event => {
   showState(state);
   if (state.version === version || state.planning) return;
   version = state.version;
-  const judged = data.verdicts, units = unitFacts(), kept = $("details").querySelector(".asked") ? [...$("details").children].filter(child => !child.matches("#since, .earlier")) : null;
+  const judged = data.verdicts, units = unitFacts(), kept = $("details").querySelector(".asked") ? [...$("details").children].filter(child => !child.matches("#since, .earlier, .crumb")) : null;
   renew(await request("plan"));
   ({ version } = data);
   if (isReport) { document.querySelector(".below").outerHTML = data.below; showUnits(units); return; }
@@ -86,7 +86,7 @@ function renew(document_) {
   document.querySelector("h1").textContent = data.title;
   document.querySelector(".summary").replaceChildren(...data.summary.map(line => el("p", {}, line)));
   $("about").replaceChildren(...data.about.map(([word, text]) => el("div", {}, el("dt", {}, word), " ", el("dd", /\b[1-9]\d* denied\b/.test(text) ? { class: "denied" } : {}, text))));
-  fillSide(); syncControls(); fillList(); showOverview(); follow(); fillAddresses();
+  fillPanes(); follow(); fillAddresses();
 }
 /** The addresses that can be asked about, for completion. */
 const fillAddresses = () => $("addresses").replaceChildren(...data.changes.slice(0, 2000).map(([address]) => el("option", { value: address })));

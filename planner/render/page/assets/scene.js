@@ -1,107 +1,46 @@
-// What there is to draw: the graph of one view, which boxes are folded, and where everything stands.
+// The drawing of a graph: which boxes are folded, and where everything stands.
 "use strict";
-const NODE = 26, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 32, LETTER = 7.25, WIDEST = 340, FOLDED = 32, CELL = 10;
+const NODE = 40, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 34, LETTER = 7.85, WIDEST = 360, NARROWEST = 96, FOLDED = 34, CELL = 10;
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
 const BOXES = 60; // things that a page begins with at most, if folding helps
-const WAYS = 60000; // edges through hidden nodes at most
 const ARRANGED = 2000; // changed nodes up to which a page arranges what is shown by the edges that are
 const APART = 30; // things up to which groups of alike ones are not drawn as boxes
+const APART_INSIDE = 100; // the same within a module
+const WRAPS = [1, 0.7, 0.5]; // parts of the room that rows are tried to be wrapped at
+const ROWS = 40; // the number of rows that are tried for things without edges
 const canvas = document.getElementById("graph");
-const INSTANCE_KEYS = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]/g; // of instances
-let data, IMPLIED, colourOf, signOf, wordsOf;
-
-const RISKY = ["replace", "delete", "forget"];
-/** The place of an action in lists: what is lost or has failed comes first. */
-const rank = action => (RISKY.indexOf(colourOf.get(action)) + RISKY.length + 1) % (RISKY.length + 1);
-const NUMERIC = new Intl.Collator("en", { numeric: true });
-
-/** Begin with this document. */
-function take(document) {
-  data = document;
-  IMPLIED = 1 << data.layers.length;
-  colourOf = new Map(data.actions.map(([action, colour]) => [action, colour]));
-  signOf = new Map(data.actions.map(([action, , sign]) => [action, sign]));
-  wordsOf = new Map(data.actions.map(([action, , , words]) => [action, words]));
-}
 take(JSON.parse(document.getElementById("data").textContent));
 
-/** The nodes and edges of a view, by number. A thing is a node, or a box as -1 minus its number. */
-class Scene {
+class Scene extends Graph {
   constructor(view) {
-    this.view = view;
-    const { nodes, edges, boxes } = view, room = new Array(WAYS).fill(0);
-    this.count = nodes.name.length;
-    this.edgeCount = edges.from.length; // behind them are ways through hidden nodes
-    this.from = Int32Array.from([...edges.from, ...room]);
-    this.to = Int32Array.from([...edges.to, ...room]);
-    this.layers = Uint8Array.from([...edges.layers, ...room]);
-    this.out = index(this.count, edges.from); // edges to what a node waits for
-    this.in = index(this.count, edges.to);
-    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, distinct: new Set(), tally: new Map(),
-      isFamily: /, .*\*/.test(name), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
-    this.folded = new Uint8Array(boxes.length);
+    super(view);
+    this.folded = new Uint8Array(this.boxes.length);
     this.x = new Float64Array(this.count); this.y = new Float64Array(this.count); this.w = new Float64Array(this.count);
-    this.rect = boxes.map(() => ({ x: 0, y: 0, w: 0, h: 0, shown: false }));
-    this.hidden = new Uint8Array(this.count);
+    this.rect = this.boxes.map(() => ({ x: 0, y: 0, w: 0, h: 0, shown: false }));
     this.stands = new Int32Array(this.count); // the thing that is drawn for a node
-    this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
-    this.signs = this.action.map(action => action && signOf.get(action) ? `${signOf.get(action)} ` : "");
-    this.nodeOf = new Map(); // by address of a change
-    for (let n = 0; n < this.count; n++) {
-      for (const change of this.changes(n)) if (!this.nodeOf.has(change[0])) this.nodeOf.set(change[0], n);
-      for (let b = nodes.box[n]; b >= 0; b = this.boxes[b].parent) {
-        const box = this.boxes[b];
-        box.size++;
-        if (this.action[n]) box.changed++;
-        for (const number of nodes.changes[n] || []) if (data.changes[number][1] !== "no-op") box.distinct.add(number);
-      }
-    }
-    for (const { distinct, tally } of this.boxes) for (const number of distinct) { // an object may have several nodes
-      const [, action] = data.changes[number];
-      if (signOf.has(action)) tally.set(action, (tally.get(action) || 0) + 1);
-    }
-    for (const box of this.boxes) box.tally = new Map([...box.tally].sort(([a], [b]) => rank(a) - rank(b)));
+    this.pins = new Set(); // nodes and boxes that are shown although they do not change
     const quiet = this.count > QUIET_FROM ? ["provider", "module"] : [];
     this.visible = data.layers.reduce((bits, [name], n) => quiet.includes(name) ? bits : bits | 1 << n, 0);
     this.implied = false;
     this.onlyChanged = data.noun === "node" && this.boxes.length > 0 && this.boxes[0].changed > 0;
     this.open();
   }
-  text(number) { return data.strings[number]; }
-  name(node) { return this.text(this.view.nodes.name[node]); }
-  label(node) { return this.signs[node] + this.text(this.view.nodes.label[node]); }
-  kind(node) { return this.text(this.view.nodes.kind[node]); }
-  about(node) { return this.text(this.view.nodes.about[node]); }
-  changes(node) { return (this.view.nodes.changes[node] || []).map(n => data.changes[n]); }
-  placeOf(node) { return data.places[this.view.nodes.place[node]]; }
-  title(thing) { return thing >= 0 ? this.name(thing) : this.boxes[-1 - thing].name; }
+  /** The lines of a node's label: its type with its part, and its name with the sign of its action. */
+  labelLines(node) {
+    const label = data.noun === "node" ? this.label(node).replace(DEPOSED, " ($1)").replace(STEP, "") : this.label(node), typed = data.noun === "node" && TYPED.exec(label);
+    const part = this.part(node), sign = this.isOld(node) ? "-" : signOf.get(this.action[node]);
+    return [[typed ? typed[1] : "", part].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}`];
+  }
   /** The box in which a thing is drawn. */
   box(thing) { return thing >= 0 ? this.home[thing] : this.homes[-1 - thing]; }
-  find(name) {
-    for (let n = 0; n < this.count; n++) if (this.name(n) === name) return n;
-    const b = this.boxes.findIndex(box => box.name === name && name);
-    return b < 0 ? null : -1 - b;
-  }
-
-  /** Why an edge is there: [{rule, reason, places}]. */
-  reasons(edge) {
-    const a = this.from[edge], b = this.to[edge];
-    const names = { "\x01": this.name(a), "\x02": this.name(b), "\x03": this.about(a), "\x04": this.about(b) };
-    return [this.view.edges.grounds[edge]].flat().map(number => {
-      const [rule, reason, places] = data.grounds[number];
-      return { rule: this.text(rule), places: places.map(n => data.places[n]),
-        reason: this.text(reason).replace(/[\x01-\x04]/g, mark => names[mark]) };
-    });
-  }
-  layerNames(edge) { return data.layers.filter((_, n) => this.layers[edge] >> n & 1).map(([name]) => name); }
 
   // -------------------------------------------------------------- folding
 
   foldAll(folded) {
     for (let b = 1; b < this.boxes.length; b++) this.folded[b] = folded;
-    for (const box of this.boxes) box.rowsWere = null;
+    for (const box of this.boxes) box.plan = null;
   }
-  isShown(thing) { return !this.onlyChanged || (thing >= 0 ? this.action[thing] !== "" : this.boxes[-1 - thing].changed > 0); }
+  isShown(thing) { return !this.onlyChanged || this.pins.has(thing) || (thing >= 0 ? this.action[thing] !== "" : this.boxes[-1 - thing].changed > 0); }
   contents(b) { return this.inside[b]; }
   /** Fold as many boxes as is needed for everything to be legible at once. */
   open() {
@@ -126,49 +65,60 @@ class Scene {
       waiting.push(...inside.filter(thing => thing < 0).map(thing => -1 - thing));
     }
   }
-  /** Unfold all boxes around a node. */
-  reveal(node) {
+  /** Unfold all boxes around nodes, and show them even if they do not change. Returns whether anything was arranged. */
+  reveal(...nodes) {
     let was = false;
-    for (let b = node >= 0 ? this.view.nodes.box[node] : this.boxes[-1 - node].parent; b > 0; b = this.boxes[b].parent) { was ||= this.folded[b]; this.folded[b] = 0; }
-    if (node >= 0 && this.hidden[node]) { this.onlyChanged = false; was = true; }
+    for (const node of nodes) {
+      const hidden = !this.isShown(node);
+      for (let b = node >= 0 ? this.view.nodes.box[node] : this.boxes[-1 - node].parent; b > 0; b = this.boxes[b].parent) {
+        was ||= this.folded[b] === 1;
+        this.folded[b] = 0;
+        if (hidden) this.pins.add(-1 - b);
+      }
+      if (hidden) { this.pins.add(node); this.settled = null; was = true; }
+    }
     if (was) this.arrange();
     return was;
   }
-
-  // -------------------------------------------------------------- places
-
-  /** Place everything anew: after folding, and when other nodes or edges are to be seen. */
-  arrange() {
-    this.settle();
-    this.order = []; // the columns and rows that are drawn, for those who walk through them
-    this.where = new Map();
-    for (const rect of this.rect) rect.shown = false;
-    this.measure(0);
-    this.put(0, 0, 0);
-    this.connect();
+  /** Hide again what was only shown because it was chosen. */
+  unpin() {
+    if (!this.pins.size) return;
+    this.pins.clear();
+    this.settled = null;
+    this.arrange();
   }
+
+  // -------------------------------------------------------------- contents
+
   /** Determine what is shown, and in which box and layer: anew where only changes are shown, as few of many may be. */
   settle() {
     if (this.settled === this.onlyChanged) return;
     this.settled = this.onlyChanged;
+    const before = this.inside || [];
     for (let n = 0; n < this.count; n++) this.hidden[n] = !this.isShown(n);
     this.findWays();
     this.home = Int32Array.from(this.view.nodes.box);
     this.homes = this.boxes.map(box => box.parent);
-    const isAnew = this.onlyChanged && this.boxes[0].changed <= ARRANGED, shown = b => this.boxes[b].columns.flat().filter(thing => this.isShown(thing));
+    const isAnew = this.onlyChanged && this.boxes[0].changed <= ARRANGED, sources = this.boxes.map((_, b) => this.source(b));
     this.inside = this.boxes.map((_, b) => {
-      const those = shown(b), apart = isAnew ? this.withoutGroups(those, shown) : those;
-      return apart.length <= APART ? apart : those;
+      const those = this.shownIn(sources[b]), apart = isAnew ? this.withoutGroups(those) : those;
+      return apart.length <= (b ? APART_INSIDE : APART) ? apart : those;
     });
-    this.inside.forEach((things, b) => { if (this.isDrawn(b)) for (const thing of things) if (thing >= 0) this.home[thing] = b; else this.homes[-1 - thing] = b; });
-    if (!isAnew) { this.layered = this.boxes.map(box => box.columns.map(column => column.filter(thing => this.isShown(thing)))); this.loose = this.boxes.map(() => []); return; }
+    const drawn = this.boxes.length ? [0] : [];
+    for (const b of drawn) for (const thing of this.inside[b]) if (thing >= 0) this.home[thing] = b; else { this.homes[-1 - thing] = b; drawn.push(-1 - thing); }
+    this.boxes.forEach((box, b) => { if (before[b]?.join() !== this.inside[b].join()) box.plan = null; });
+    if (!isAnew) { this.layered = sources.map(b => this.boxes[b].columns.map(column => column.filter(thing => this.isShown(thing)))); this.loose = this.boxes.map(() => []); return; }
     const pairs = this.lifted();
-    this.loose = this.inside.map((things, b) => things.filter(thing => !pairs[b].has(thing)).sort((a, b) => NUMERIC.compare(this.title(a), this.title(b))));
+    this.loose = this.inside.map((things, b) => things.filter(thing => !pairs[b].has(thing)).sort((a, b) => this.risk(a) - this.risk(b) || NUMERIC.compare(this.title(a), this.title(b))));
     this.layered = this.inside.map((things, b) => layered(things.filter(thing => pairs[b].has(thing)), [...pairs[b]].flatMap(([thing, others]) => [...others].map(other => [thing, other]))));
   }
-  withoutGroups(things, shown) { return things.flatMap(thing => thing < 0 && this.boxes[-1 - thing].isGroup ? this.withoutGroups(shown(-1 - thing), shown) : [thing]); }
-  /** Whether a box is among the things of another, or the outermost. */
-  isDrawn(b) { return !b || this.inside[this.homes[b]].includes(-1 - b) && this.isDrawn(this.homes[b]); }
+  shownIn(b) { return this.boxes[b].columns.flat().filter(thing => this.isShown(thing)); }
+  /** The box whose contents are drawn in a box: not a group that would be all that is in it. */
+  source(b) {
+    const [only, ...others] = this.shownIn(b);
+    return !others.length && only < 0 && this.boxes[-1 - only].isGroup ? this.source(-1 - only) : b;
+  }
+  withoutGroups(things) { return things.flatMap(thing => thing < 0 && this.boxes[-1 - thing].isGroup ? this.withoutGroups(this.shownIn(-1 - thing)) : [thing]); }
   /** For each box the things in it that edges join, with those that they wait for. */
   lifted() {
     const found = this.boxes.map(() => new Map()), ways = this.boxes.map(() => null);
@@ -185,70 +135,86 @@ class Scene {
     }
     return found;
   }
-  /** Size of a box, with room for what is in it; columns without what is hidden. */
+
+  // -------------------------------------------------------------- places
+
+  /** Place everything anew: after folding, and when other nodes or edges are to be seen. */
+  arrange() {
+    this.settle();
+    this.order = []; // the columns and rows that are drawn, for those who walk through them
+    this.where = new Map();
+    for (const rect of this.rect) rect.shown = false;
+    this.measure(0);
+    this.put(0, 0, 0);
+    this.connect();
+  }
+  /** The size of a box, with room for its contents. Its rows or columns stay as they are until other things are in it. */
   measure(b) {
     const box = this.boxes[b], rect = this.rect[b];
     if (b && !this.isShown(-1 - b)) { rect.w = rect.h = 0; return; }
-    const titled = b ? 36 + 1.15 * LETTER * this.boxTitle(b).length + 6 * this.boxes[b].tally.size : 0;
+    const titled = b ? this.titleWidth(b) : 0;
     if (b && this.folded[b]) { rect.w = Math.min(WIDEST, titled); rect.h = FOLDED; return; }
-    const size = thing => {
-      if (thing < 0) this.measure(-1 - thing); else this.w[thing] = Math.min(WIDEST, 20 + LETTER * this.label(thing).length);
-      return this.area(thing).slice(2);
-    };
-    const bandOf = (things, isGrid = false) => {
-      const gap = isGrid ? CELL : GAP, band = { things, isGrid, tall: -gap, wide: -GAP, w: 0, h: 0 };
-      for (const thing of things) {
-        const [, , w, h] = this.area(thing);
-        band.tall += h + gap; band.wide += w + GAP;
-        band.w = Math.max(band.w, w); band.h = Math.max(band.h, h);
-      }
-      return band;
-    };
-    for (const things of this.layered[b]) things.forEach(size);
-    const joined = this.layered[b].filter(things => things.length).map(things => bandOf(things)), loose = this.loose[b];
-    const sizes = loose.map(size), widest = Math.max(0, ...sizes.filter((_, n) => !this.isOpen(loose[n])).map(([w]) => w));
-    loose.forEach((thing, n) => { if (sizes[n][0] < widest) { this.setWidth(thing, widest); sizes[n][0] = widest; } });
-    const most = (bands, name) => bands.reduce((all, band) => Math.max(all, band[name]), 0);
-    const room = canvas.clientWidth / LEGIBLE - 2 * PAD; // what a row may have for all of it to be seen
-    joined.forEach((band, n) => { band.layer = n; });
-    const rows = joined.flatMap(({ things, layer }) => inRows(things, things.map(thing => this.area(thing)[2]), room, GAP).map(row => ({ ...bandOf(row), layer })));
-    const shape = canvas.clientWidth / canvas.clientHeight || 1.6;
-    const odd = ([w, h]) => Math.abs(Math.log(Math.max(w, 1) / Math.max(h, 1) / shape));
-    const cost = (size, count) => odd(size) + (size[0] > room + 1 ? 1 : 0) - (count && count === box.rowsWere ? 0.6 : 0); // unfolding one thing keeps the rows
-    box.below = most(rows, "wide") > 2 * most(rows, "w") ? BELOW : 0.7 * BELOW;
-    /** All bands, in rows or columns: of those for loose things as many as suits the window. */
-    const whole = (isDown, usual) => {
-      const length = sizes.map(([w, h]) => isDown ? w : h), between = isDown ? GAP : CELL, total = length.reduce((all, one) => all + one + between, -between);
-      let best = null;
-      for (let n = 1; n <= Math.max(1, Math.min(loose.length, 40)); n++) {
-        const limit = Math.max(total / n + (n > 1 ? Math.max(0, ...length) / 2 : 0), ...length);
-        const bands = [...(isDown ? rows : joined), ...inRows(loose, length, limit + 1, between).map(things => bandOf(things, true))];
-        const gap = at => bands[at].isGrid && bands[at + 1]?.isGrid ? (isDown ? CELL : GAP) : usual;
-        const along = bands.reduce((all, band, at) => all + band[isDown ? "h" : "w"] + gap(at), -usual), across = most(bands, isDown ? "wide" : "tall");
-        const size = isDown ? [across, along] : [along, across];
-        const count = loose.length ? (isDown ? n : -n) : 0;
-        if (!best || cost(size, count) < cost(best.size, best.count) - 0.01) best = { bands, size, count, gaps: bands.map((_, at) => gap(at)) };
-      }
-      return best;
-    };
-    const take = ({ bands, gaps }) => { box.bands = bands; bands.forEach((band, n) => { band.gap = gaps[n]; }); box.grid = bands.filter(band => band.isGrid); };
-    const side = whole(false, BETWEEN), stack = whole(true, box.below), across = side.size;
-    take(stack);
-    let down = this.inStrips(box, 1), strips = 1;
-    for (let n = 2; joined.length && n * n <= 2 * box.bands.length; n++) {
-      const size = this.inStrips(box, n);
-      if (cost(size) + 0.2 < cost(down)) [down, strips] = [size, n];
+    for (const thing of this.contents(b)) {
+      if (thing < 0) this.measure(-1 - thing); else this.w[thing] = Math.min(WIDEST, Math.max(NARROWEST, 20 + LETTER * Math.max(...this.labelLines(thing).map(line => line.length))));
     }
-    this.inStrips(box, strips);
-    box.isDown = cost(down, stack.count) < cost(across, side.count) + 0.3;
-    if (!box.isDown) take(side);
-    box.rowsWere = box.isDown ? stack.count : side.count;
-    const [w, h] = box.isDown ? down : across;
+    const closed = this.loose[b].filter(thing => !this.isOpen(thing)), widest = closed.reduce((most, thing) => Math.max(most, this.area(thing)[2]), 0);
+    for (const thing of closed) this.setWidth(thing, widest);
+    box.plan ||= this.planned(b);
+    const [w, h] = this.lay(box, box.plan);
     rect.w = Math.max(w + 2 * PAD, titled);
-    rect.h = h + HEAD + PAD;
+    rect.h = h + this.head(b) + PAD;
   }
+  /** The room above what is in a box: its title has it. */
+  head(b) { return b ? HEAD : PAD; }
   isOpen(thing) { return thing < 0 && !this.folded[-1 - thing]; }
   setWidth(thing, width) { if (thing >= 0) this.w[thing] = width; else this.rect[-1 - thing].w = width; }
+  /** The arrangement of a box that is seen largest: {isDown, parts: rows or columns, strips}. Things without edges are a
+   * grid below or beside the others. */
+  planned(b) {
+    const box = this.boxes[b], room = canvas.clientWidth / LEGIBLE - 2 * PAD; // what a row may have for all of it to be seen
+    const [width, height] = [canvas.clientWidth || 1.6, canvas.clientHeight || 1];
+    const columns = this.layered[b].filter(things => things.length).map((things, layer) => ({ things, layer }));
+    const rows = part => columns.flatMap(({ things, layer }) => inRows(things, things.map(thing => this.area(thing)[2]), part * room, GAP).map(row => ({ things: row, layer })));
+    let best = null;
+    const offer = (plan, odd) => {
+      const [w, h] = this.lay(box, plan), size = Math.max((w + 2 * PAD) / width, (h + this.head(b) + PAD) / height);
+      const cost = Math.log(b ? size : Math.max(size, 1 / LARGE)) + (w > room + 1 ? 1 : 0) + odd;
+      if (!best || cost < best.cost - 0.01) best = { plan, cost };
+    };
+    for (const [isDown, joined, odd] of [...WRAPS.map(part => [true, rows(part), 0.1 - part / 10]), [false, columns, 0.3]]) {
+      const loose = this.loose[b], length = loose.map(thing => this.area(thing)[isDown ? 2 : 3]), between = isDown ? GAP : CELL;
+      const total = length.reduce((all, one) => all + one + between, -between), longest = Math.max(0, ...length);
+      for (let n = 1; n <= Math.max(1, Math.min(loose.length, ROWS)); n++) {
+        const limit = Math.max(total / n + (n > 1 ? longest / 2 : 0), longest);
+        const grid = inRows(loose, length, limit + 1, between).map(things => ({ things, isGrid: true }));
+        offer({ isDown, parts: [...joined, ...grid], strips: 1 }, odd);
+      }
+    }
+    const { plan } = best;
+    for (let strips = 2; plan.isDown && columns.length && strips * strips <= 2 * plan.parts.length; strips++) offer({ ...plan, strips }, 0.2);
+    return best.plan;
+  }
+  /** Lay the rows or columns of a box out; their size together. */
+  lay(box, { isDown, parts, strips }) {
+    const most = (bands, name) => bands.reduce((all, band) => Math.max(all, band[name]), 0);
+    const bands = parts.map(part => this.band(part)), joined = bands.filter(band => !band.isGrid);
+    box.below = most(joined, "wide") > 2 * most(joined, "w") ? BELOW : 0.7 * BELOW;
+    const usual = isDown ? box.below : BETWEEN;
+    bands.forEach((band, at) => { band.gap = band.isGrid && bands[at + 1]?.isGrid ? (isDown ? CELL : GAP) : usual; });
+    Object.assign(box, { isDown, bands, grid: bands.filter(band => band.isGrid) });
+    const inStrips = this.inStrips(box, strips);
+    return isDown ? inStrips : [bands.reduce((all, band) => all + band.w + band.gap, -usual), most(bands, "tall")];
+  }
+  /** A row or column with its size: that of all its things, and the largest of each. */
+  band({ things, isGrid = false, layer }) {
+    const gap = isGrid ? CELL : GAP, band = { things, isGrid, layer, tall: -gap, wide: -GAP, w: 0, h: 0 };
+    for (const thing of things) {
+      const [, , w, h] = this.area(thing);
+      band.tall += h + gap; band.wide += w + GAP;
+      band.w = Math.max(band.w, w); band.h = Math.max(band.h, h);
+    }
+    return band;
+  }
   /** Put the rows of a box into strips side by side, each from top to bottom; the size of all. */
   inStrips(box, count) {
     const tall = box.bands.reduce((all, band) => all + band.h + band.gap, 0) / count;
@@ -265,16 +231,25 @@ class Scene {
     const real = strips.filter(strip => strip);
     return [real.reduce((all, strip) => all + strip.w + BETWEEN, -BETWEEN), Math.max(0, ...real.map(strip => strip.h))];
   }
+  titleWidth(b) {
+    const counts = this.counts(b), text = counts.length ? this.boxName(b) : this.boxTitle(b);
+    return counts.reduce((all, [, count]) => all + LETTER * count.length + 14, 26 + LETTER * (text.length + 2));
+  }
   boxTitle(b) {
     const { size } = this.boxes[b], counts = this.counts(b).map(([, text]) => text);
     return `${this.boxName(b)}  ${counts.length ? counts.join("  ") : `(${size})`}`;
   }
   /** The name of a box as it is drawn; that of a family with the number of its modules. */
   boxName(b) {
-    const { label, isFamily } = this.boxes[b];
+    const { isFamily } = this.boxes[b], label = this.boxLabel(b);
     if (!isFamily) return label;
     const [shown, all] = [true, false].map(isShown => this.modules(b, isShown));
     return `${label} (${shown < all ? `${shown} of ${all}` : all})`;
+  }
+  /** The label of a box; that of a range of modules without repeating what both ends have. */
+  boxLabel(b) {
+    const [first, last] = this.boxes[b].label.split(" \u2013 ");
+    return last === undefined || first === last ? first : `${first} \u2013 ${last.replace(/^module\./, "")}`;
   }
   /** The number of modules in a group, of all or those that are shown. */
   modules(b, isShown) {
@@ -287,18 +262,18 @@ class Scene {
     const box = this.boxes[b], rect = this.rect[b];
     rect.x = x; rect.y = y; rect.shown = true;
     if (b && this.folded[b]) { this.standIn(b, -1 - b); return; }
-    let left = x + PAD, top = y + HEAD, strip = 0;
+    let left = x + PAD, top = y + this.head(b), strip = 0;
     const inner = box.strips.reduce((all, one) => all + one.w + BETWEEN, -BETWEEN);
     if (box.isDown) left = x + (rect.w - inner) / 2;
     const [gridWide, gridTall] = ["wide", "tall"].map(name => Math.max(0, ...box.grid.map(band => band[name])));
     box.bands.forEach((band, n) => {
       if (box.isDown && band.strip !== strip) {
         if (box.strips[strip]) left += box.strips[strip].w + BETWEEN;
-        strip = band.strip; top = y + HEAD;
+        strip = band.strip; top = y + this.head(b);
       }
       let across = left, down = top;
       if (box.isDown) { across = left + (box.strips[strip].w - (band.isGrid ? gridWide : band.wide)) / 2; box.strips[strip].x = left; }
-      else down = y + HEAD + (rect.h - HEAD - PAD - (band.isGrid ? gridTall : band.tall)) / 2;
+      else down = y + this.head(b) + (rect.h - this.head(b) - PAD - (band.isGrid ? gridTall : band.tall)) / 2;
       [band.begin, band.end] = box.isDown ? [top, top + band.h] : [left, left + band.w];
       this.order.push(band.things);
       band.things.forEach((thing, at) => {
@@ -380,100 +355,4 @@ class Scene {
     for (const thing of free) for (const other of near.get(thing)) { waiting.set(other, waiting.get(other) - 1); if (!waiting.get(other)) free.push(other); }
     return free.length < near.size ? lines : lines.filter(e => { const [a, b] = ends(e); return a >= 0 && b >= 0 || !leads(near, a, b); });
   }
-  /** Edges for the ways between shown nodes that lead through hidden ones only: `ways` has the edges of each. */
-  findWays() {
-    this.ways = new Map();
-    this.needed = new Set(); // edges that others imply, but only through hidden nodes
-    if (!this.onlyChanged) return;
-    const reached = this.reached();
-    const pairs = [], near = new Map(); // what a node waits for as it is drawn
-    for (let a = 0; a < this.count && pairs.length < WAYS; a++) {
-      if (this.hidden[a]) continue;
-      const direct = new Map(this.out[a].map(e => [this.to[e], e]));
-      near.set(a, [...direct].filter(([c, e]) => !this.hidden[c] && !(this.layers[e] & IMPLIED)).map(([c]) => c));
-      const seen = new Set([a, ...near.get(a)]);
-      for (const e of this.steps(a)) for (const c of (reached[this.to[e]] || new Map()).keys()) {
-        if (seen.has(c) || pairs.length >= WAYS) continue;
-        seen.add(c); near.get(a).push(c);
-        pairs.push([a, c, e, direct.get(c)]);
-      }
-    }
-    const isSmall = this.boxes[0].changed <= 400;
-    for (const [a, c, first, edge] of pairs) {
-      if (isSmall && leads(near, a, c)) continue;
-      if (edge !== undefined) { this.needed.add(edge); continue; }
-      const edges = [first];
-      for (let at = this.to[first]; at !== c; at = this.to[edges.at(-1)]) edges.push(reached[at].get(c));
-      const e = this.edgeCount + this.ways.size, names = edges.filter(x => this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);
-      const name = names.includes("destroy") ? "destroy" : names.includes("order") ? "order" : "reference";
-      this.from[e] = a; this.to[e] = c; this.layers[e] = 1 << data.layers.findIndex(([layer]) => layer === name);
-      this.ways.set(e, edges);
-    }
-  }
-  /** The edges of a node that no others imply, those that read a value first: they say most. */
-  steps(node) {
-    const edges = this.out[node].filter(e => !(this.layers[e] & IMPLIED)), reads = e => this.layerNames(e)[0] === "reference";
-    return edges.length > 1 ? [...edges.filter(reads), ...edges.filter(e => !reads(e))] : edges;
-  }
-  /** Of each hidden node the shown ones that it waits for through hidden ones only, with the first edge on the way. */
-  reached() {
-    const known = [], begun = new Uint8Array(this.count);
-    let room = 10 * WAYS;
-    for (let e = 0; e < this.edgeCount; e++) {
-      const stack = !this.hidden[this.from[e]] && this.hidden[this.to[e]] ? [this.to[e]] : [];
-      while (stack.length) {
-        const at = stack.at(-1), edges = this.steps(at);
-        if (!begun[at]) {
-          begun[at] = 1;
-          for (const e of edges) if (this.hidden[this.to[e]] && !begun[this.to[e]]) stack.push(this.to[e]);
-          continue;
-        }
-        stack.pop();
-        if (known[at]) continue;
-        const found = known[at] = new Map();
-        for (const e of edges) if (!this.hidden[this.to[e]]) found.set(this.to[e], e);
-        for (const e of edges) for (const [c] of known[this.to[e]] || []) if (!found.has(c) && room-- > 0) found.set(c, e);
-      }
-    }
-    return known;
-  }
-
-  /** What a change of a node reaches: node -> number of edges on the shortest way. */
-  blast(node) {
-    const found = new Map([[node, 0]]);
-    for (const at of found.keys()) for (const e of this.in[at]) {
-      const other = this.from[e];
-      if (!found.has(other)) found.set(other, found.get(at) + 1);
-    }
-    return found;
-  }
-  /** The edges of a shortest path along which one node waits for another; null for none. */
-  path(start, end) {
-    const by = new Map([[start, -1]]);
-    for (const at of by.keys()) {
-      if (at === end) break;
-      for (const e of this.out[at]) if (!by.has(this.to[e])) by.set(this.to[e], e);
-    }
-    if (!by.has(end)) return null;
-    const edges = [];
-    for (let at = end; at !== start; at = this.from[by.get(at)]) edges.unshift(by.get(at));
-    return edges;
-  }
-}
-
-/** Whether a longer way leads from one to the other. */
-function leads(near, from, to) {
-  const seen = new Set(near.get(from).filter(thing => thing !== to));
-  for (const thing of seen) { if (thing === to) return true; for (const more of near.get(thing) || []) seen.add(more); }
-  return false;
-}
-function index(count, ends) {
-  const lists = Array.from({ length: count }, () => []);
-  ends.forEach((node, edge) => lists[node].push(edge));
-  return lists;
-}
-/** The action that a node is coloured by: the first that does something. */
-function actionOf(changes) {
-  const change = changes.find(c => c[1] !== "no-op" && c[1] !== "");
-  return change ? change[1] : "";
 }

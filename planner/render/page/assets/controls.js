@@ -1,0 +1,225 @@
+// What people do with the page: choose, fold, walk through the drawing, and follow links.
+"use strict";
+let group = null, start = null; // the chosen cause, and the node where a path begins
+let scene = new Scene(data.views[0]);
+const scenes = new Map([[0, scene]]), room = canvas.clientHeight;
+fillPanes();
+if (canvas.clientHeight !== room) scene.open(); // the tools have more lines with their contents
+const drawing = new Drawing(scene);
+
+function fillPanes() { fillSide(); fillList(); showOverview(); syncControls(); }
+/** A text for screen readers about a thing. */
+function spoken(thing) {
+  if (thing < 0) {
+    const b = -1 - thing, box = scene.boxes[b];
+    return `${nameOfBox(box)}, ${boxNoun(box)}: ${boxCount(box)}, ${scene.folded[b] ? "folded" : "open"}`;
+  }
+  const action = scene.isOld(thing) ? ", old object" : scene.action[thing] ? `, ${wordsOf.get(scene.action[thing])}` : "";
+  return `${scene.shown(thing)}, ${kindOf(thing)}${action}; waits for ${scene.out[thing].length}, ` +
+    `${scene.in[thing].length} ${scene.in[thing].length === 1 ? "waits" : "wait"} for it`;
+}
+/** The box that is drawn around a thing, or the thing. */
+function drawnFor(thing) {
+  while (thing !== -1 && !scene.where.has(thing)) thing = -1 - (thing >= 0 ? scene.view.nodes.box[thing] : scene.boxes[-1 - thing].parent);
+  return thing;
+}
+/** Change what is folded or shown, with what is drawn for a thing where it was on the screen. */
+function still(thing, change) {
+  const drawn = drawnFor(thing), before = scene.area(drawn).slice(0, 2), result = change();
+  if (drawn === -1 || scene.where.has(drawn)) drawing.follow(before, scene.area(drawn));
+  return result;
+}
+/** The part of a thing to bring into view: its box, too, where that has room. */
+function wanted(thing) {
+  const area = scene.area(thing), box = drawnFor(thing) === thing ? scene.box(thing) : 0, around = box > 0 ? scene.area(-1 - box) : null;
+  if (around && drawing.scaleOf(around) >= LEGIBLE) return around;
+  const [x, y, w, h] = area, k = Math.max(drawing.eye.k, LEGIBLE); // of a large box, its beginning
+  return [x, y, Math.min(w, (drawing.width - 2 * EDGE) / k), Math.min(h, (drawing.height - 2 * EDGE) / k)];
+}
+function choose(thing, { look = true } = {}) {
+  if (still(thing, () => scene.reveal(thing))) syncControls();
+  drawing.chosen = drawnFor(thing);
+  drawing.marked = thing >= 0 ? around(thing) : null;
+  if (look) drawing.bring(wanted(drawing.chosen)); else drawing.redraw();
+  note({ node: scene.title(thing) });
+  say(spoken(thing));
+  if (thing >= 0) showNode(thing); else showBox(-1 - thing);
+}
+/** A node with its edges, and those that are drawn for ways through hidden nodes. */
+function around(node) {
+  const edges = new Set([...scene.out[node], ...scene.in[node]]);
+  for (const e of scene.ways.keys()) if (scene.from[e] === node || scene.to[e] === node) edges.add(e);
+  return marks([node, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
+}
+/** Marked nodes and edges, with the number of objects that each box has of them. */
+function marks(nodes, edges, isCounted = false) {
+  const set = new Set(nodes), boxes = new Map(), known = new Set();
+  for (const node of set) {
+    const changed = group === null ? [] : scene.changes(node).filter(isOfGroup).map(([address]) => address), fresh = (changed.length ? changed : [scene.shown(node)]).filter(name => !known.has(name));
+    for (const name of fresh) known.add(name);
+    for (let b = scene.view.nodes.box[node]; b > 0; b = scene.boxes[b].parent) boxes.set(b, (boxes.get(b) || 0) + fresh.length);
+  }
+  return { nodes: set, boxes, edges, isCounted };
+}
+function chooseEdge(edge) {
+  if (scene.ways.has(edge)) { showPath(scene.from[edge], scene.to[edge]); return; }
+  drawing.chosen = scene.stands[scene.from[edge]];
+  drawing.marked = marks([scene.from[edge], scene.to[edge]], new Set([edge]));
+  drawing.redraw();
+  note({ node: scene.name(scene.from[edge]), to: scene.name(scene.to[edge]) });
+  showEdge(edge);
+  say(`${scene.shown(scene.from[edge])} waits for ${scene.shown(scene.to[edge])}`);
+}
+function toggle(b) {
+  still(-1 - b, () => { scene.folded[b] = !scene.folded[b]; scene.arrange(); });
+  drawing.chosen = -1 - b;
+  syncControls();
+  const { k } = drawing.eye, [x, y, w, h] = scene.area(-1 - b), [width, height] = [drawing.width - 2 * EDGE, drawing.height - 2 * EDGE];
+  drawing.bring(drawing.scaleOf([x, y, w, h]) >= LEGIBLE ? [x, y, w, h] : [x, y, Math.min(w, width / Math.max(k, LEGIBLE)), Math.min(h, height / Math.max(k, LEGIBLE))]);
+  drawing.redraw(true);
+  say(spoken(-1 - b));
+  showBox(b);
+}
+function clearMarks() {
+  still(drawing.chosen ?? -1, () => scene.unpin());
+  drawing.chosen = null; drawing.marked = null; start = null; group = null;
+  $("search").value = "";
+  drawing.redraw(true);
+  showOverview(); fillList(); syncControls();
+  history.replaceState(null, "", location.pathname + location.search);
+  say("Nothing is marked.");
+}
+const isOfGroup = change => group !== null && change[3].some(cause => cause === group || kindOfCause(cause) === group);
+/** Mark the changes of a cause, and list them; of the chosen one, nothing. */
+function chooseGroup(name) {
+  group = group === name ? null : name;
+  drawing.chosen = null;
+  if (document.body.classList.contains("chosen") || !$("groups")) showOverview(); else syncCauses();
+  if (group === null) { drawing.marked = null; drawing.redraw(); say("All causes."); return; }
+  const changes = data.changes.filter(isOfGroup), nodes = [];
+  for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfGroup)) nodes.push(n);
+  if (nodes.length && nodes.length <= OPENED) { still(nodes[0], () => scene.reveal(...nodes)); syncControls(); } // few are shown, not only counted at their boxes
+  drawing.marked = marks(nodes, new Set(), true);
+  const area = scene.around(nodes);
+  if (area) drawing.bring(area, COARSE); else drawing.redraw();
+  say(`${group}: ${countOf(changes)}.`);
+  note({ cause: group });
+}
+function foldAll(folded) { scene.foldAll(folded); scene.arrange(); drawing.begin(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
+function chooseView(n) {
+  if (!scenes.has(n)) scenes.set(n, new Scene(data.views[n]));
+  const { visible, implied: shown } = scene;
+  scene = scenes.get(n);
+  Object.assign(scene, { visible, implied: shown });
+  scene.arrange();
+  start = null;
+  drawing.show(scene);
+  group = null;
+  fillPanes(); follow();
+  say(`${scene.view.title}.`);
+}
+
+// ---------------------------------------------------------------- links to what is chosen
+
+/** Record what is chosen in the address. */
+function note(chosen) {
+  const words = new URLSearchParams(scene === scenes.get(0) ? chosen : { graph: scene.view.name, ...chosen });
+  history.replaceState(null, "", `#${words}`);
+}
+/** Choose what the address names. */
+function follow() {
+  const words = new URLSearchParams(location.hash.slice(1)), n = data.views.findIndex(view => view.name === words.get("graph"));
+  if (n >= 0 && scene.view !== data.views[n]) chooseView(n);
+  const [node, other] = ["node", "to"].map(word => words.has(word) ? scene.find(words.get(word)) : null);
+  if (node !== null && node >= 0 && other !== null && other >= 0) {
+    const edge = scene.out[node].find(e => scene.to[e] === other);
+    if (edge !== undefined) { scene.reveal(node); scene.reveal(other); chooseEdge(edge); } else showPath(node, other);
+  } else if (node !== null) choose(node);
+  else if (words.has("node")) say(`The plan has no "${words.get("node")}".`);
+  else if (words.has("cause") && data.changes.some(change => change[3].some(cause => [cause, kindOfCause(cause)].includes(words.get("cause"))))) { group = null; chooseGroup(words.get("cause")); }
+}
+addEventListener("hashchange", follow);
+
+// ---------------------------------------------------------------- the drawing by keys and pointer
+
+/** The next thing from the chosen one: along the edges, against their flow or with it, or a neighbour beside it. Where no
+ * edge leads on, into an open group, to the next row of a grid, or out to the group around. */
+function step(dx, dy) {
+  if (drawing.chosen === null || !scene.where.has(drawing.chosen)) { if (scene.order.length) choose(scene.order[0][0]); return; }
+  const chosen = drawing.chosen, { band, at, isDown } = scene.where.get(chosen);
+  const along = isDown ? dy : dx, beside = isDown ? dx : dy;
+  if (beside) {
+    const next = scene.order[band][at + beside];
+    if (next === undefined) say("Nothing further beside it."); else choose(next);
+    return;
+  }
+  const things = new Set();
+  for (const e of scene.lines) {
+    const a = scene.stands[scene.from[e]], b = scene.stands[scene.to[e]];
+    if (along < 0 && a === chosen) things.add(b); else if (along > 0 && b === chosen) things.add(a);
+  }
+  const [x, y] = scene.area(chosen), far = thing => Math.hypot(scene.area(thing)[0] - x, scene.area(thing)[1] - y);
+  const near = [...things].sort((a, b) => far(a) - far(b));
+  const row = scene.nextRow(chosen, along), group = scene.box(chosen), inside = chosen < 0 && !scene.folded[-1 - chosen] ? scene.contents(-1 - chosen) : [];
+  if (near.length) choose(near[0]);
+  else if (along > 0 && inside.length) choose(inside[0]);
+  else if (row.length) choose(row.reduce((a, b) => far(b) < far(a) ? b : a));
+  else if (along < 0 && group > 0) choose(-1 - group);
+  else say(along < 0 ? "It waits for nothing that is shown." : "Nothing that is shown waits for it.");
+}
+const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+canvas.addEventListener("keydown", event => {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  const way = KEYS[event.key];
+  if (way && event.shiftKey) drawing.move(-80 * way[0], -80 * way[1]);
+  else if (way) step(...way);
+  else if (event.key === "Enter" || event.key === " ") {
+    if (drawing.chosen === null) return;
+    if (drawing.chosen < 0) toggle(-1 - drawing.chosen); else $("details").focus();
+  } else if (event.key === "+" || event.key === "=") drawing.zoom(1.3);
+  else if (event.key === "-") drawing.zoom(1 / 1.3);
+  else if (event.key === "0") drawing.fit();
+  else return;
+  event.preventDefault();
+});
+document.addEventListener("keydown", event => {
+  const isTyping = event.target.matches("input[type=search], input[type=text], select");
+  if (event.key === "/" && !isTyping) { event.preventDefault(); $("search").focus(); }
+  else if (event.key === "Escape" && document.querySelector(".menu[open]")) { const [menu] = document.querySelectorAll(".menu[open]"); closeMenus(null); menu.firstElementChild.focus(); }
+  else if (event.key === "Escape") { if (isTyping) canvas.focus(); else clearMarks(); }
+});
+const closeMenus = but => { for (const menu of document.querySelectorAll(".menu[open]")) if (menu !== but) menu.open = false; };
+document.addEventListener("click", event => closeMenus(event.target.closest(".menu")));
+let held = null;
+canvas.addEventListener("pointerdown", event => { held = { x: event.clientX, y: event.clientY, moved: false }; canvas.setPointerCapture(event.pointerId); });
+canvas.addEventListener("pointermove", event => {
+  if (!held) return;
+  const dx = event.clientX - held.x, dy = event.clientY - held.y;
+  if (!held.moved && Math.hypot(dx, dy) < 4) return;
+  Object.assign(held, { x: event.clientX, y: event.clientY, moved: true });
+  drawing.move(dx, dy);
+});
+canvas.addEventListener("pointerup", event => {
+  const was = held;
+  held = null;
+  if (!was || was.moved) return;
+  const [x, y] = drawing.point(event), thing = scene.at(x, y);
+  if (thing !== null) { if (thing < 0) toggle(-1 - thing); else choose(thing, { look: false }); return; }
+  const edge = drawing.edgeAt(x, y);
+  if (edge !== null) chooseEdge(edge);
+});
+canvas.addEventListener("wheel", event => {
+  event.preventDefault();
+  const box = canvas.getBoundingClientRect();
+  drawing.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.clientX - box.left, event.clientY - box.top);
+}, { passive: false });
+
+$("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.open(); drawing.begin(); fillList(); syncControls(); });
+$("view").addEventListener("change", () => chooseView(+$("view").value));
+$("in").addEventListener("click", () => drawing.zoom(1.4));
+$("out").addEventListener("click", () => drawing.zoom(1 / 1.4));
+$("fit").addEventListener("click", () => drawing.fit());
+$("fold").addEventListener("click", () => foldAll(true));
+$("unfold").addEventListener("click", () => foldAll(false));
+
+follow();

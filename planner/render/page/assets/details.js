@@ -1,0 +1,246 @@
+// The pane on the right: the causes and policies of a plan, and the reasons of what is chosen.
+"use strict";
+const HOPS = 9; // hops of a chain up to which all are shown at once
+const OPENED = 12; // the number of nodes of a cause up to which the boxes around them are opened
+const FORCES = "# forces replacement";
+
+function fill(...children) {
+  const panel = $("details"), wasInside = panel.contains(document.activeElement);
+  panel.replaceChildren(...children.flat().filter(child => child));
+  panel.scrollTop = 0;
+  if (wasInside) panel.focus(); // what had the focus is gone
+}
+/** Show details of something, with the way back to the overview. */
+function details(...children) {
+  document.body.classList.add("chosen");
+  fill(el("p", { class: "crumb" }, button(group === null ? "\u2039 Overview" : "\u2039 Cause", goBack)), ...children);
+}
+function goBack() {
+  if (group === null) { clearMarks(); return; }
+  const name = group;
+  group = null;
+  chooseGroup(name);
+}
+
+// ---------------------------------------------------------------- the overview
+
+/** Verdicts of policies, causes with their changes, and how the graph was made smaller. */
+function showOverview() {
+  document.body.classList.remove("chosen");
+  const kinds = [...causeKinds()].sort(([, a], [, b]) => b.changes.size - a.changes.size), changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op");
+  fill(
+    data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
+    kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, "Causes"), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
+    changes || scene.view.name === "none" ? null : el("p", {}, "Nothing is going to be changed."),
+    scene.count ? el("p", { class: "why" }, `Select a ${noun === "node" ? "cause, an object" : noun} or an arrow for details.`) : null,
+    scene.view.is_reduced ? el("p", { class: "why" }, "Edges that others imply are left out, as there are very many.") : null,
+    scene.ways.size >= WAYS ? el("p", { class: "why" }, "Some edges through nodes that do not change are left out, as there are very many.") : null);
+  syncCauses();
+}
+function causeItem([kind, { causes, changes, title }]) {
+  const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
+  const text = place ? title.slice(0, -place.length) : title, list = el("ul", { class: "plain", hidden: "" });
+  const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
+  open.append(...breakable(arrows(text)), " ", el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`}`));
+  list.ofCause = () => some(list, [...changes].sort((a, b) => rank(a[1]) - rank(b[1]) || NUMERIC.compare(a[0], b[0])), changeItem, 12, change => change[0]);
+  return el("li", {}, open, list);
+}
+const changeItem = (change, short = change[0]) => el("li", {}, signOfAction(change[1]), changeButton(change[0], short));
+/** The list of changes below the chosen cause. */
+function syncCauses() {
+  for (const one of document.querySelectorAll("#groups > li > [data-group]")) {
+    const isOpen = one.dataset.group === group, list = one.nextElementSibling;
+    one.setAttribute("aria-expanded", String(isOpen));
+    list.hidden = !isOpen;
+    if (isOpen) { list.ofCause(); one.scrollIntoView({ block: "nearest" }); }
+  }
+}
+/** Verdicts as items of a list, with the objects of each below it. `sign`: text before each. */
+function verdictItems(verdicts, sign = "") {
+  const objects = new Map(); // by verdict
+  for (const [kind, code, address, message] of verdicts) { const key = JSON.stringify([kind, code, message]); objects.set(key, [...(objects.get(key) || []), address]); }
+  return [...objects].map(([key, addresses]) => {
+    const [kind, code, message] = JSON.parse(key), item = (address, short) => el("li", {}, changeButton(address, short));
+    return el("li", {}, sign, el("strong", { class: kind }, kind), ` ${code}: ${message}`, some(el("ul", { class: "plain" }), addresses, item, 5, address => address));
+  });
+}
+const verdictLine = ([kind, code, address, message]) => el("p", {}, el("strong", { class: kind }, kind), ` ${code}: ${address} ${message}`);
+
+// ---------------------------------------------------------------- a node
+
+const extras = []; // what others add to the details of a node
+const arrows = text => text.replaceAll(" -> ", " \u2192 ");
+function heading(name) {
+  const module = moduleOf(name);
+  return el("h2", {}, module ? el("span", { class: "module" }, ...breakable(module)) : null, ...breakable(name.slice(module.length)));
+}
+function showNode(node) {
+  const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [], part = scene.part(node);
+  details(
+    heading(scene.shown(node)),
+    kindOf(node) === "object" && !part ? null : el("p", { class: "why" }, `${kindOf(node)}${part ? `, ${part}` : ""}`),
+    ...facts.map(([word, value]) => el("p", {}, el("strong", {}, `${word}: `), value)),
+    ...changeParts(node),
+    ...extras.flatMap(extra => extra(node)),
+    place ? el("h3", {}, "Declared") : null, ...(place ? placeLines([place]) : []),
+    el("p", {},
+      button("Blast radius", () => showBlast(node)), " ",
+      button("Path from here", () => { start = node; say(`Path from ${scene.shown(node)}: choose where it leads.`); showNode(node); },
+        { "aria-pressed": String(start === node) }), " ",
+      start !== null && start !== node ? button("Path to here", () => showPath(start, node)) : null),
+    ...edgeList("Waits for", scene.out[node].map(e => [e, scene.to[e]])),
+    ...edgeList("Waited for by", scene.in[node].map(e => [e, scene.from[e]])),
+  );
+}
+function chip(action) {
+  const made = el("span", { class: "chip" }, wordsOf.has(action) ? named(action) : "no change");
+  made.style.background = `var(--${colourOf.get(action) || "none"})`;
+  return made;
+}
+const MEANT = { "-/+": "destroyed first, then created anew", "+/-": "created anew first, then the old object is destroyed" };
+function changeParts(node) {
+  const numbers = (scene.view.nodes.changes[node] || []).slice(0, 50);
+  return numbers.flatMap(n => {
+    const [address, action, reason, causes, lines] = data.changes[n], meant = MEANT[signOf.get(action)];
+    return [
+      numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
+      el("p", {}, chip(action), meant ? ` ${meant}` : ""),
+      causes.length || lines.length ? el("h3", {}, "Why") : null,
+      reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
+      ...causes.slice(0, 8).map(cause => el("p", {}, "Cause: ", button(arrows(cause), () => { group = null; chooseGroup(cause); }, { class: "name" }))),
+      hopList(lines),
+      textOf(n, address),
+      ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
+    ];
+  });
+}
+const HOP_PLACE = / (\([^()]*:\d+[^()]*\))$/;
+/** A chain of causes: a hop a line, from the change back to its root, a module once above its hops. */
+function hopList(lines) {
+  const hops = lines.filter(line => line.trim() && line.trim() !== "because:");
+  if (!hops.length) return null;
+  let last = "";
+  const item = (line, n) => {
+    const text = line.trim(), place = HOP_PLACE.exec(text), module = moduleOf(text), isRoot = n === hops.length - 1;
+    const own = (place ? text.slice(0, -place[0].length) : text).slice(module.length), isNew = module !== last;
+    last = module;
+    return el("li", { class: isRoot ? "root" : "" }, isNew && module ? el("div", { class: "module" }, module.slice(0, -1)) : null,
+      el("div", { class: "hop" }, ...breakable(arrows(own)), place ? el("span", { class: "place" }, ` ${place[1]}`) : ""));
+  };
+  const list = el("ol", { class: "hops" }), items = hops.map(item);
+  if (hops.length <= HOPS) { list.append(...items); return list; }
+  const middle = items.slice(3, -3), more = el("li", {}, button(`Show ${several(middle.length, "more step")}`, () => { more.replaceWith(...middle); list.tabIndex = -1; list.focus(); }));
+  list.append(...items.slice(0, 3), more, ...items.slice(-3));
+  return list;
+}
+/** What a change does, as a plan shows it; where there are very many, as soon as they are unpacked. */
+function textOf(change, address) {
+  const shown = el("div", { hidden: "" });
+  const show = texts => {
+    data.texts = texts;
+    if (!texts[change]) return;
+    const lines = texts[change].split("\n").filter(line => !line.startsWith(`  # ${address} `));
+    shown.replaceChildren(noun === "node" ? el("h3", {}, "Difference") : "", el("pre", { class: "diff" }, ...lines.map(diffLine)));
+    shown.hidden = false;
+  };
+  if (typeof data.texts === "string") unpack(data.texts).then(show); else show(data.texts);
+  return shown;
+}
+const DIFF_SIGNS = { "+": "create", "-": "delete", "~": "update" };
+/** A line of a difference, whose continuation is indented as the line is. */
+function diffLine(line) {
+  const text = line.replace(/^ {2}/, "").replace(/ +(=|->) /g, " $1 "), indent = text.length - text.trimStart().length;
+  const [before, after] = text.includes(FORCES) ? text.split(FORCES) : [text];
+  const made = el("div", { class: DIFF_SIGNS[text.trimStart()[0]] || "" }, before, after === undefined ? "" : el("strong", { class: "deny" }, FORCES), after || "");
+  made.style.paddingLeft = `${indent + 2}ch`;
+  made.style.textIndent = `-${indent + 2}ch`;
+  return made;
+}
+/** Texts that came compressed. */
+async function unpack(packed) {
+  const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+// ---------------------------------------------------------------- boxes, edges and paths
+
+function showBox(b) {
+  const box = scene.boxes[b];
+  const inner = scene.contents(b).filter(thing => thing < 0 || scene.action[thing]).sort((one, other) => scene.risk(one) - scene.risk(other) || NUMERIC.compare(scene.title(one), scene.title(other)));
+  const item = thing => {
+    if (thing >= 0) return el("li", {}, signOfAction(scene.action[thing]), nodeButton(thing, scene.shown(thing).replace(MODULE, "")), scene.part(thing) ? el("span", { class: "why" }, ` ${scene.part(thing)}`) : null);
+    const { objects } = scene.boxes[-1 - thing];
+    return el("li", {}, button(scene.boxLabel(-1 - thing), () => choose(thing), { class: "name" }), ` ${scene.counts(-1 - thing).map(([, text]) => text).join("  ") || several(objects.size || scene.boxes[-1 - thing].size, noun === "node" ? "object" : noun)}`);
+  };
+  details(el("h2", {}, nameOfBox(box)), el("p", {}, `A ${boxNoun(box)}: ${boxCount(box)}.`),
+    ...data.actions.filter(([action]) => box.tally.has(action)).sort(([a], [b]) => rank(a) - rank(b)).map(([action]) => el("p", {}, signOfAction(action), `${wordsOf.get(action)}: ${box.tally.get(action)}`)),
+    el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))),
+    inner.length ? some(el("ul", { class: "plain" }), inner, item, 30) : null);
+}
+/** The number of objects in a box, and how many of them change. */
+function boxCount(box) {
+  if (noun !== "node") return several(box.size, noun);
+  const all = box.objects.size, changed = box.distinct.size;
+  return changed && changed < all ? `${several(all, "object")}, ${changed} of which ${changed === 1 ? "changes" : "change"}` : changed ? `${several(all, "object")}, ${all === 1 ? "which changes" : "all of which change"}` : all ? `${several(all, "object")} without changes` : "no objects";
+}
+function placeLines(places) {
+  return places.map(([where, line]) => el("div", {}, el("code", {}, where), el("pre", {}, line)));
+}
+function reasonLines(edge) {
+  return scene.reasons(edge).map(({ rule, reason, places }) =>
+    el("div", { class: "why" }, reason, " ", el("code", {}, `[${rule}]`), ...placeLines(places)));
+}
+/** The edges of a node with what is at their other end, some at first. */
+function edgeList(title, pairs) {
+  if (!pairs.length) return [];
+  const item = ([edge, other], short) => el("li", {}, scene.action[other] ? signOfAction(scene.action[other]) : "", nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, " ",
+    button("why", () => chooseEdge(edge), { "aria-label": `why the edge to ${scene.shown(other)}` }));
+  return [el("h3", {}, `${title} (${pairs.length})`), some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other))];
+}
+function showEdge(edge) {
+  const from = scene.from[edge], to = scene.to[edge];
+  details(el("h2", {}, "Edge"), el("p", {}, nodeButton(from), " waits for ", nodeButton(to)),
+    el("p", { class: "why" }, scene.layerNames(edge).map(name => `${name}: ${meaning(name)}`).join(" ")),
+    ...reasonLines(edge), proofCommand(from, to));
+}
+const meaning = name => data.layers.find(([layer]) => layer === name)[1];
+function proofCommand(from, to) {
+  if (!data.asks) return null;
+  const word = text => /^[\w.\/:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  const kind = noun === "node" ? ` -type=${scene.view.name}` : "";
+  return el("p", { class: "why" }, "The complete proof: ", el("code", {}, `${data.asks}${kind} ${word(scene.name(from))} ${word(scene.name(to))}`));
+}
+function showBlast(node) {
+  const reached = scene.blast(node), byDepth = [];
+  for (const [other, depth] of reached) (byDepth[depth] ||= []).push(other);
+  const edges = new Set(scene.lines.filter(e => reached.has(scene.to[e])));
+  drawing.chosen = scene.stands[node]; drawing.marked = marks(reached.keys(), edges);
+  drawing.redraw();
+  say(`A change of ${scene.shown(node)} reaches ${several(reached.size - 1, noun)}.`);
+  const item = (n, short) => el("li", {}, scene.action[n] ? signOfAction(scene.action[n]) : "", nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
+  details(el("h2", {}, "Blast radius"), el("p", {}, nodeButton(node), ` reaches ${several(reached.size - 1, noun)}.`),
+    ...byDepth.slice(1).flatMap((nodes, at) => [el("h3", {}, `${several(at + 1, "step")} (${nodes.length})`), some(el("ul", { class: "plain" }), nodes.sort((a, b) => a - b), item, 20, n => scene.shown(n))]));
+}
+function showPath(from, to) {
+  let edges = scene.path(from, to), note = "";
+  if (!edges) {
+    edges = scene.path(to, from);
+    if (edges) { [from, to] = [to, from]; note = "The other way round: "; }
+  }
+  start = null;
+  if (!edges) {
+    say("There is no path between the two.");
+    details(el("h2", {}, "Path"), el("p", {}, "Neither waits for the other: ", nodeButton(from), ", ", nodeButton(to), "."));
+    return;
+  }
+  const nodes = [from, ...edges.map(e => scene.to[e])];
+  still(from, () => scene.reveal(...nodes));
+  syncControls();
+  drawing.marked = marks(nodes, new Set(edges));
+  drawing.chosen = from;
+  drawing.bring(scene.around(nodes), COARSE);
+  say(`${note}${scene.shown(from)} waits for ${scene.shown(to)}, ${several(edges.length, "edge")}.`);
+  details(el("h2", {}, "Path"), el("p", {}, note, nodeButton(from), " waits for ", nodeButton(to), `, ${several(edges.length, "edge")}:`),
+    ...edges.flatMap(e => [el("h3", {}, nodeButton(scene.from[e]), " \u2192 ", nodeButton(scene.to[e])), ...reasonLines(e)]));
+}

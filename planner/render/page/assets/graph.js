@@ -1,0 +1,189 @@
+// The graph of one view: its nodes, boxes and edges, and the ways between nodes.
+"use strict";
+const WAYS = 60000; // edges through hidden nodes at most
+const INSTANCE_KEYS = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]/g; // of instances
+const STEP = / \((?!deposed )[a-z]+(?:,? \w+)*\)$/; // at the end of a vertex's name: which of several it is for an object
+const DEPOSED = / \(\w+ (deposed \w+)\)$/;
+const TYPED = /^((?:(?:data|ephemeral)\.)?[\w-]+)\.(.+)$/; // the label of a resource, an output, a variable
+let data, IMPLIED, colourOf, signOf, wordsOf;
+
+const BY_RISK = ["delete", "replace", "forget", "update", "create", "read"];
+/** The place of an action in lists and grids: what destroys or has failed comes first. */
+const rank = action => (BY_RISK.indexOf(colourOf.get(action)) + BY_RISK.length + 1) % (BY_RISK.length + 1);
+/** The parts of an object's vertices, by their kind. */
+const PARTS = { module_expand: "begins", module_close: "ends", provider_close: "ends", resource_close: "ends", root_variable: "given value", module_variable: "given value" };
+const NUMERIC = new Intl.Collator("en", { numeric: true });
+
+/** Begin with this document. */
+function take(document) {
+  data = document;
+  IMPLIED = 1 << data.layers.length;
+  colourOf = new Map(data.actions.map(([action, colour]) => [action, colour]));
+  signOf = new Map(data.actions.map(([action, , sign]) => [action, sign]));
+  wordsOf = new Map(data.actions.map(([action, , , words]) => [action, words]));
+}
+take(JSON.parse(document.getElementById("data").textContent));
+
+/** The nodes and edges of a view, by number. A thing is a node, or a box as -1 minus its number. */
+class Graph {
+  constructor(view) {
+    this.view = view;
+    const { nodes, edges, boxes } = view, room = new Array(WAYS).fill(0);
+    this.count = nodes.name.length;
+    this.edgeCount = edges.from.length; // behind them are ways through hidden nodes
+    this.from = Int32Array.from([...edges.from, ...room]);
+    this.to = Int32Array.from([...edges.to, ...room]);
+    this.layers = Uint8Array.from([...edges.layers, ...room]);
+    this.out = index(this.count, edges.from); // edges to what a node waits for
+    this.in = index(this.count, edges.to);
+    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), tally: new Map(),
+      isFamily: /, .*\*/.test(name), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
+    this.hidden = new Uint8Array(this.count);
+    this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
+    this.nodeOf = new Map(); // by address of a change
+    for (let n = 0; n < this.count; n++) {
+      for (const change of this.changes(n)) if (!this.nodeOf.has(change[0])) this.nodeOf.set(change[0], n);
+      for (let b = nodes.box[n]; b >= 0; b = this.boxes[b].parent) {
+        const box = this.boxes[b];
+        box.size++;
+        if (this.action[n]) box.changed++;
+        for (const number of nodes.changes[n] || []) { box.objects.add(number); if (data.changes[number][1] !== "no-op") box.distinct.add(number); }
+      }
+    }
+    for (const { distinct, tally } of this.boxes) for (const number of distinct) { // an object may have several nodes
+      const [, action] = data.changes[number];
+      if (signOf.has(action)) tally.set(action, (tally.get(action) || 0) + 1);
+    }
+    for (const box of this.boxes) box.tally = new Map([...box.tally].sort(([a], [b]) => rank(a) - rank(b)));
+  }
+  text(number) { return data.strings[number]; }
+  /** The name of a vertex, as commands have it. */
+  name(node) { return this.text(this.view.nodes.name[node]); }
+  /** The name of a node's object, for people. */
+  shown(node) { return data.noun === "node" ? this.name(node).replace(DEPOSED, " ($1)").replace(STEP, "") : this.name(node); }
+  label(node) { return this.text(this.view.nodes.label[node]); }
+  kind(node) { return this.text(this.view.nodes.kind[node]); }
+  about(node) { return this.text(this.view.nodes.about[node]); }
+  changes(node) { return (this.view.nodes.changes[node] || []).map(n => data.changes[n]); }
+  placeOf(node) { return data.places[this.view.nodes.place[node]]; }
+  title(thing) { return thing >= 0 ? this.name(thing) : this.boxes[-1 - thing].name; }
+  /** Whether a node destroys the old object of a replacement. */
+  isOld(node) { return this.kind(node) === "instance_destroy" && colourOf.get(this.action[node]) === "replace"; }
+  /** The part of a node in what is done with its object, where several nodes have its name; "" for the main one. */
+  part(node) { return this.isOld(node) ? "old object" : this.view.name === "apply" && this.kind(node) === "resource" ? "declaration" : PARTS[this.kind(node)] || ""; }
+  /** The place of a thing among others by its most dangerous action. */
+  risk(thing) { return thing >= 0 ? rank(this.action[thing]) : Math.min(BY_RISK.length, ...[...this.boxes[-1 - thing].tally.keys()].map(rank)); }
+  find(name) {
+    for (let n = 0; n < this.count; n++) if (this.name(n) === name) return n;
+    const b = this.boxes.findIndex(box => box.name === name && name);
+    return b < 0 ? null : -1 - b;
+  }
+
+  /** Why an edge is there: [{rule, reason, places}]. */
+  reasons(edge) {
+    const a = this.from[edge], b = this.to[edge];
+    const names = { "\x01": this.shown(a), "\x02": this.shown(b), "\x03": this.about(a), "\x04": this.about(b) };
+    return [this.view.edges.grounds[edge]].flat().map(number => {
+      const [rule, reason, places] = data.grounds[number];
+      return { rule: this.text(rule), places: places.map(n => data.places[n]),
+        reason: this.text(reason).replace(/[\x01-\x04]/g, mark => names[mark]) };
+    });
+  }
+  layerNames(edge) { return data.layers.filter((_, n) => this.layers[edge] >> n & 1).map(([name]) => name); }
+
+  /** Edges for the ways between shown nodes that lead through hidden ones only: `ways` has the edges of each. */
+  findWays() {
+    this.ways = new Map();
+    this.needed = new Set(); // edges that others imply, but only through hidden nodes
+    if (!this.onlyChanged) return;
+    const reached = this.reached();
+    const pairs = [], near = new Map(); // what a node waits for as it is drawn
+    for (let a = 0; a < this.count && pairs.length < WAYS; a++) {
+      if (this.hidden[a]) continue;
+      const direct = new Map(this.out[a].map(e => [this.to[e], e]));
+      near.set(a, [...direct].filter(([c, e]) => !this.hidden[c] && !(this.layers[e] & IMPLIED)).map(([c]) => c));
+      const seen = new Set([a, ...near.get(a)]);
+      for (const e of this.steps(a)) for (const c of (reached[this.to[e]] || new Map()).keys()) {
+        if (seen.has(c) || pairs.length >= WAYS) continue;
+        seen.add(c); near.get(a).push(c);
+        pairs.push([a, c, e, direct.get(c)]);
+      }
+    }
+    const isSmall = this.boxes[0].changed <= 400;
+    for (const [a, c, first, edge] of pairs) {
+      if (isSmall && leads(near, a, c)) continue;
+      if (edge !== undefined) { this.needed.add(edge); continue; }
+      const edges = [first];
+      for (let at = this.to[first]; at !== c; at = this.to[edges.at(-1)]) edges.push(reached[at].get(c));
+      const e = this.edgeCount + this.ways.size, names = edges.filter(x => this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);
+      const name = names.includes("destroy") ? "destroy" : names.includes("order") ? "order" : "reference";
+      this.from[e] = a; this.to[e] = c; this.layers[e] = 1 << data.layers.findIndex(([layer]) => layer === name);
+      this.ways.set(e, edges);
+    }
+  }
+  /** The edges of a node that no others imply, those that read a value first: they say most. */
+  steps(node) {
+    const edges = this.out[node].filter(e => !(this.layers[e] & IMPLIED)), reads = e => this.layerNames(e)[0] === "reference";
+    return edges.length > 1 ? [...edges.filter(reads), ...edges.filter(e => !reads(e))] : edges;
+  }
+  /** Of each hidden node the shown ones that it waits for through hidden ones only, with the first edge on the way. */
+  reached() {
+    const known = [], begun = new Uint8Array(this.count);
+    let room = 10 * WAYS;
+    for (let e = 0; e < this.edgeCount; e++) {
+      const stack = !this.hidden[this.from[e]] && this.hidden[this.to[e]] ? [this.to[e]] : [];
+      while (stack.length) {
+        const at = stack.at(-1), edges = this.steps(at);
+        if (!begun[at]) {
+          begun[at] = 1;
+          for (const e of edges) if (this.hidden[this.to[e]] && !begun[this.to[e]]) stack.push(this.to[e]);
+          continue;
+        }
+        stack.pop();
+        if (known[at]) continue;
+        const found = known[at] = new Map();
+        for (const e of edges) if (!this.hidden[this.to[e]]) found.set(this.to[e], e);
+        for (const e of edges) for (const [c] of known[this.to[e]] || []) if (!found.has(c) && room-- > 0) found.set(c, e);
+      }
+    }
+    return known;
+  }
+
+  /** What a change of a node reaches: node -> number of edges on the shortest way. */
+  blast(node) {
+    const found = new Map([[node, 0]]);
+    for (const at of found.keys()) for (const e of this.in[at]) {
+      const other = this.from[e];
+      if (!found.has(other)) found.set(other, found.get(at) + 1);
+    }
+    return found;
+  }
+  /** The edges of a shortest path along which one node waits for another; null for none. */
+  path(start, end) {
+    const by = new Map([[start, -1]]);
+    for (const at of by.keys()) {
+      if (at === end) break;
+      for (const e of this.out[at]) if (!by.has(this.to[e])) by.set(this.to[e], e);
+    }
+    if (!by.has(end)) return null;
+    const edges = [];
+    for (let at = end; at !== start; at = this.from[by.get(at)]) edges.unshift(by.get(at));
+    return edges;
+  }
+}
+/** Whether a longer way leads from one to the other. */
+function leads(near, from, to) {
+  const seen = new Set(near.get(from).filter(thing => thing !== to));
+  for (const thing of seen) { if (thing === to) return true; for (const more of near.get(thing) || []) seen.add(more); }
+  return false;
+}
+function index(count, ends) {
+  const lists = Array.from({ length: count }, () => []);
+  ends.forEach((node, edge) => lists[node].push(edge));
+  return lists;
+}
+/** The action that a node is coloured by: the first that does something. */
+function actionOf(changes) {
+  const change = changes.find(c => c[1] !== "no-op" && c[1] !== "");
+  return change ? change[1] : "";
+}

@@ -1,0 +1,118 @@
+// The pane on the left, and what stands above the drawing: the search, the list of changes, and the legend.
+"use strict";
+const CALM = [["Resources", /resource|instance|deposed|orphan|data/], ["Outputs", /output/], ["Variables and local values", /variable|local/],
+  ["Modules", /module/], ["Providers", /provider/], ["Others", /./]];
+const words = () => $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+const isSought = () => words().length > 0;
+
+/** The nodes whose names have all words of the search; all that are listed if there are none. */
+function matching() {
+  const sought = words(), nodes = [];
+  for (let n = 0; n < scene.count; n++) {
+    if (!sought.length && scene.onlyChanged && !scene.action[n]) continue;
+    const name = sought.length ? scene.name(n).toLowerCase() : "";
+    if (sought.every(word => name.includes(word))) nodes.push(n);
+  }
+  return nodes;
+}
+/** The objects of nodes, each once: changes, and names of nodes without changes with one of their nodes. */
+function objectsOf(nodes) {
+  const sought = words(), changes = new Set(), calm = new Map();
+  for (const n of nodes) {
+    const own = scene.action[n] ? scene.changes(n).filter(change => signOf.has(change[1])) : [], hits = own.filter(([address]) => sought.every(word => address.toLowerCase().includes(word)));
+    for (const change of hits.length ? hits : own) changes.add(change);
+    if (!scene.action[n] && !calm.has(scene.shown(n))) calm.set(scene.shown(n), n);
+  }
+  for (const [address] of changes) { calm.delete(address); calm.delete(address.replace(INSTANCE_KEYS, "")); }
+  return { changes: [...changes], calm: [...calm.values()] };
+}
+/** The other views with hits that this one does not have: [number, title, hits]. */
+function elsewhere(nodes) {
+  const sought = words(), here = new Set(nodes.map(n => scene.shown(n)));
+  return data.views.map((view, number) => {
+    if (!sought.length || view === scene.view) return [number, view.title, 0];
+    const names = new Set();
+    for (const at of view.nodes.name) {
+      const name = data.strings[at];
+      if (sought.every(word => name.toLowerCase().includes(word))) names.add(noun === "node" ? name.replace(STEP, "") : name);
+    }
+    return [number, view.title, [...names].filter(name => !here.has(name)).length];
+  }).filter(([, , hits]) => hits);
+}
+/** The list: changes by action, the most dangerous first, then outputs, then what does not change by kind. */
+function fillList() {
+  const nodes = matching(), sought = isSought();
+  const { changes, calm } = sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
+  const title = noun === "node" ? (sought ? several(changes.length + calm.length, "hit") : "What will be done") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
+  $("listtitle").textContent = title;
+  const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
+  const groups = byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
+  const outputs = changes.filter(isOutput).sort(byName);
+  groups.push(["outputs", `Outputs (${outputs.length})`, outputs, changeItem]);
+  for (const [kind, own] of byKey(calm, n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others")) {
+    groups.push([kind, `${kind} (${own.length})`, own.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, nodeButton(n, short))]);
+  }
+  const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
+  const isOpen = key => sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || !data.changes.length));
+  const others = elsewhere(nodes).map(([number, other, hits]) => el("p", {}, button(`Show ${several(hits, changes.length || calm.length ? "more hit" : "hit")} in \u201c${other}\u201d`, () => { chooseView(number); $("search").focus(); })));
+  const isNone = sought && !changes.length && !calm.length;
+  $("list").replaceChildren(
+    ...(isNone ? [el("p", {}, others.length ? `\u201c${scene.view.title}\u201d has no name with \u201c${$("search").value.trim()}\u201d.` : `No name has \u201c${$("search").value.trim()}\u201d.`)] : []),
+    ...groups.filter(([, , own]) => own.length).map(([key, text, own, item]) => el("details", { "data-group": key, ...(isOpen(key) ? { open: "" } : {}) },
+      el("summary", {}, wordsOf.has(key) ? swatch(colourOf.get(key)) : "", text), some(el("ul", { class: "plain" }), own, item, FIRST, one => one[0]))),
+    ...others);
+  return nodes;
+}
+const changeLine = (change, short = change[0]) => el("li", {}, changeButton(change[0], short));
+
+function fillSide() {
+  implied.checked = scene.implied;
+  $("layers").replaceChildren(
+    ...data.layers.map(([name, meant], n) => layerBox(name, meant, n)),
+    el("label", { title: "edges that follow from others" }, implied, " implied by others"),
+    el("p", { class: "why" }, `The graph: ${several(scene.count, noun)}, ${several(scene.edgeCount, "edge")}.`));
+  $("views").hidden = data.views.length < 2;
+  $("view").replaceChildren(...data.views.map((view, n) => el("option", { value: n }, view.title)));
+  $("view").value = data.views.indexOf(scene.view);
+}
+/** The colours that are drawn, and nothing else. */
+function fillLegend() {
+  let hasOld = false, hasCalm = false;
+  for (let n = 0; n < scene.count; n++) if (!scene.hidden[n]) { hasOld ||= scene.isOld(n); hasCalm ||= !scene.action[n]; }
+  const old = swatch("replace");
+  old.classList.add("old");
+  const plain = ([, , , name]) => name.replace(/ \(.*/, ""), alike = byKey(byRisk(), action => `${action[1]} ${plain(action)}`);
+  $("legend").replaceChildren(...[...alike.values()].map(those => el("li", {}, swatch(those[0][1]), `${those.map(([, , sign]) => sign).join(" or ")} ${plain(those[0])}`.trim())),
+    hasOld ? el("li", {}, old, "- old object") : "", hasCalm ? el("li", {}, swatch("none"), "no change") : "",
+    scene.lines.length ? el("li", {}, "\u2192 first to last") : "");
+}
+const implied = el("input", { type: "checkbox", onchange: () => { scene.implied = implied.checked; scene.connect(); drawing.redraw(); } });
+function layerBox(name, meant, n) {
+  const box = el("input", { type: "checkbox", "data-layer": name, onchange: () => {
+    scene.visible ^= 1 << n; scene.connect(); drawing.redraw();
+    say(`${name} edges are ${box.checked ? "shown" : "hidden"}.`);
+  } });
+  box.checked = scene.visible >> n & 1;
+  return el("label", { title: meant }, box, " ", stroke(name), name);
+}
+function syncControls() {
+  $("changed").checked = scene.onlyChanged;
+  const hasBoxes = scene.boxes.length > 1;
+  $("fold").hidden = $("unfold").hidden = !hasBoxes;
+  fillLegend();
+  syncCauses();
+}
+
+$("search").addEventListener("input", () => {
+  document.body.classList.remove("chosen"); // a narrow window shows the list again
+  const nodes = fillList(), count = objectsOf(nodes), hits = count.changes.length + count.calm.length;
+  drawing.marked = isSought() ? marks(nodes, new Set(), true) : null;
+  const drawn = nodes.filter(node => !scene.hidden[node]).map(node => scene.area(scene.stands[node]));
+  if (isSought() && drawn.length && !drawn.some(area => drawing.sees(area))) drawing.bring(drawn[0]); else drawing.redraw();
+  say(noun === "node" ? `${several(hits, "hit")}.` : `${several(hits, noun)} found.`);
+});
+$("search").addEventListener("keydown", event => {
+  if (event.key !== "Enter") return;
+  const row = $("list").querySelector(".name"), [first] = isSought() ? matching() : [];
+  if (row) row.click(); else if (first !== undefined) choose(first); // the rows of alike things may be closed
+});

@@ -1,0 +1,143 @@
+// Texts, buttons and lists of the page: elements that several of its panes have. Texts are only ever set as text.
+"use strict";
+const $ = id => document.getElementById(id);
+const FIRST = 50;
+const { noun } = data;
+
+/** An element with properties and children; children are elements or text. */
+function el(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties))
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "class") made.className = value;
+    else made.setAttribute(name, value);
+  made.append(...children.filter(child => child !== null && child !== undefined));
+  return made;
+}
+const button = (text, onclick, properties = {}) => el("button", { type: "button", onclick, ...properties }, ...breakable(text));
+const LONG = /(?<=[\w"\]][._/])(?=\w)/; // where a long name may be broken
+/** A text with places where its long names may be broken. */
+const breakable = text => /\S{25}/.test(text) ? text.split(/(?<=\s)/).flatMap(word => word.length < 25 ? [word] : word.split(LONG).flatMap((part, n) => n ? [el("wbr"), part] : [part])) : [text];
+const say = text => { $("said").textContent = text; };
+const several = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
+
+function swatch(colour) {
+  const made = el("span", { class: "swatch", "aria-hidden": "true" });
+  made.style.background = `var(--${colour})`;
+  return made;
+}
+function stroke(layer) {
+  const made = el("span", { class: "stroke", "aria-hidden": "true" });
+  made.style.color = `var(--${layer})`;
+  made.style.borderTopStyle = ["solid", "dashed", "dotted", "dashed", "dashed"][data.layers.findIndex(([name]) => name === layer)];
+  return made;
+}
+
+const kindOf = node => KIND_WORDS[scene.kind(node)] || scene.kind(node).replaceAll("_", " ");
+const KIND_WORDS = { instance_apply: "object", instance_destroy: "object", plan_destroy: "object", orphan: "object", deposed: "deposed object", deposed_destroy: "deposed object",
+  root_variable: "variable", module_variable: "variable", variable_reference: "variable", local: "local value", module_expand: "module", module_close: "module", provider_close: "provider", resource_close: "resource" };
+const boxNoun = box => box.name.startsWith("module.") && !box.isGroup ? "module" : "group";
+const nameOfBox = box => box.name.startsWith("modules, ") ? box.label : box.name;
+/** The sign of an action on its colour. */
+function signOfAction(action) {
+  const made = el("span", { class: "sign", title: wordsOf.get(action) || "no change" }, signOf.get(action) || "");
+  made.style.background = `var(--${colourOf.get(action) || "none"})`;
+  return made;
+}
+const named = action => wordsOf.has(action) ? `${signOf.get(action)} ${wordsOf.get(action)}`.trim() : action;
+const OUTPUT = /^output\.[^.[]+$/;
+const isOutput = change => noun === "node" && OUTPUT.test(change[0]);
+/** The number of changes, by what is changed: `7 objects, 1 output`. */
+function countOf(changes) {
+  const outputs = [...changes].filter(isOutput).length, others = [...changes].length - outputs;
+  return [others || !outputs ? several(others, noun === "node" ? "object" : noun) : "", outputs ? several(outputs, "output") : ""].filter(text => text).join(", ");
+}
+const byRisk = () => [...data.actions].sort(([a], [b]) => rank(a) - rank(b));
+
+// ---------------------------------------------------------------- lists by module
+
+const MODULE = /^(?:module\.[^.[]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?\.)+/;
+const ALIKE = 4; // modules from which on what has the same name in each is one item
+const INSTANCES = 12; // instances of a resource, or objects of a module, from which on they are one item
+const KEY = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]( \(\w+\))?$/; // at the end of the name of an instance
+const moduleOf = name => MODULE.exec(name)?.[0] || "";
+function byKey(all, keyOf) {
+  const found = new Map();
+  for (const one of all) { const key = keyOf(one); if (found.has(key)) found.get(key).push(one); else found.set(key, [one]); }
+  return found;
+}
+/** Items of a list by module: [module, [thing...], title]. Many alike things are one item with a title: those of a
+ * name in many modules, the instances of a resource, or those of one module, whichever leaves fewer lines. */
+function entries(all, nameOf) {
+  const own = (things, titled) => [...byKey(things, one => nameOf(one).replace(KEY, "[]$1")).values()]
+    .flatMap(those => those.length < INSTANCES ? those.map(one => [moduleOf(nameOf(one)), [one], ""])
+      : [[moduleOf(nameOf(those[0])), those, `${nameOf(those[0]).replace(MODULE, "").replace(KEY, "$1")}: ${several(those.length, "instance")}`]]).concat(titled);
+  const split = (keyOf, least, title) => (things, titled, further) => {
+    const many = [...byKey(things, keyOf).values()].filter(those => those.length >= least), known = new Set(many.flat());
+    return further(things.filter(one => !known.has(one)), [...titled, ...many.map(those => [null, those, title(those)])], own);
+  };
+  const alike = split(one => nameOf(one).replace(MODULE, ""), ALIKE, those => `${nameOf(those[0]).replace(MODULE, "")} in ${several(those.length, "module")}`);
+  const whole = split(one => moduleOf(nameOf(one)) || nameOf(one), INSTANCES, those => `${moduleOf(nameOf(those[0])).slice(0, -1)}: ${several(those.length, noun === "node" ? "object" : noun)}`);
+  const isOneModule = scene.boxes.filter(box => box.name && box.changed && !box.isGroup).length < 2;
+  const best = isOneModule ? alike(all, [], own) : [alike(all, [], whole), whole(all, [], alike)].reduce((a, b) => b.length < a.length ? b : a);
+  return best.sort(([a], [b]) => a === null || b === null ? (a === null) - (b === null) : NUMERIC.compare(a, b));
+}
+/** Lines for entries of a list: a module is written once above its things. `item` makes one of a name without its module. */
+function byModule(those, nameOf, item) {
+  let last = "";
+  return those.map(([module, things, title]) => {
+    const short = one => nameOf(one).replace(MODULE, "");
+    if (module === null) {
+      const isWhole = new Set(things.map(one => moduleOf(nameOf(one)))).size === 1;
+      return alikeItem(title, things, item, isWhole ? short : one => moduleOf(nameOf(one)).slice(0, -1) || "the root module");
+    }
+    const line = title ? alikeItem(title, things, item, short) : item(things[0], short(things[0]));
+    if (module !== last) line.prepend(el("div", { class: "module" }, module.slice(0, -1)));
+    last = module;
+    return line;
+  });
+}
+/** An item for many alike things: their list is filled when it is unfolded. */
+function alikeItem(title, found, item, labelOf) {
+  const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, found, one => item(one, labelOf(one)), FIRST); };
+  return el("li", {}, el("details", { class: "alike", ontoggle: fill }, el("summary", {}, title), list));
+}
+/** Fill a list with some of what there is, and a button for the rest. With `nameOf` by module. */
+function some(list, all, item, first, nameOf = null) {
+  const number = all.length, lines = those => nameOf ? byModule(those, nameOf, item) : those.map(item);
+  if (nameOf) all = entries(all, nameOf);
+  if (all.length <= first + 2) first = all.length; // a button for two lines saves nothing
+  list.replaceChildren(...lines(all.slice(0, first)));
+  if (all.length > first) list.append(el("li", {}, button(`Show all ${number}`, () => {
+    const at = list.children.length - 1;
+    list.replaceChildren(...lines(all));
+    list.children[at].querySelector("button, summary").focus(); // where the button was
+  })));
+  return list;
+}
+/** The button of a changed object, if the graph has it. */
+function changeButton(address, short = address) {
+  const node = scene.nodeOf.get(address);
+  return node === undefined ? document.createTextNode(short) : button(short, () => { if (scene.nodeOf.has(address)) choose(scene.nodeOf.get(address)); }, { class: "name", "aria-label": address });
+}
+const nodeButton = (node, short = scene.shown(node)) => button(short, () => choose(node), { class: "name", "aria-label": [scene.shown(node), scene.part(node)].filter(text => text).join(", ") });
+
+// ---------------------------------------------------------------- causes
+
+const SOURCE = / \([^()]*:\d+\)$/;
+/** A cause without its module and place: edits that only differ in these are listed as one. */
+const kindOfCause = cause => cause.replace(MODULE, "").replace(SOURCE, "");
+/** The causes of changes that are listed as one, by their kind, with a title. */
+function causeKinds() {
+  const kinds = new Map();
+  for (const change of data.changes) for (const cause of change[3]) {
+    const kind = kindOfCause(cause), found = kinds.get(kind) || kinds.set(kind, { causes: new Set(), changes: new Set() }).get(kind);
+    found.causes.add(cause); found.changes.add(change);
+  }
+  for (const [kind, found] of kinds) found.title = causeTitle(kind, found.causes);
+  return kinds;
+}
+function causeTitle(kind, causes) {
+  const [first] = causes, places = new Set([...causes].map(cause => SOURCE.exec(cause)?.[0] || ""));
+  return causes.size === 1 ? first : `${kind}${places.size === 1 ? [...places][0] : ""} in ${several(new Set([...causes].map(cause => MODULE.exec(cause)?.[0])).size, "module")}`;
+}
