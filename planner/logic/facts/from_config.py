@@ -246,8 +246,7 @@ def removed_statements(facts: FactBuilder, config: Config) -> None:
 # Targets of traversals, as keys of the graph rules (see `key` in rules/atoms.dl).
 
 
-Subject: TypeAlias = tuple[str, str | None]
-"""the key of a target, and the key without its instance key if it has one"""
+Subject: TypeAlias = tuple[str, str | None]  # the key of a target, and the key without its instance key if it has one
 
 NO_VERTEX = frozenset(("count", "each", "self", "path", "terraform", "tofu", "template", "lazy", "arg"))
 

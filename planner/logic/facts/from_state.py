@@ -1,4 +1,5 @@
-"""Converts the state to facts: the predicates of rules/inputs/state.dl. The source of each fact is a StateEntry."""
+"""Converts states and planned changes to facts: the predicates of rules/inputs/state.dl, rules/inputs/changes.dl and
+rules/graph/instances.dl. Facts from the state have a StateEntry as source."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from planner.world.state.model import InstanceKey, State
 
 
 def module_path(instance: str) -> str:
-    """The address of a module instance, without its keys."""
+    """The address of a module instance without its keys."""
     if "[" not in instance:
         return instance
     return str(parse_module(instance).config)
@@ -34,7 +35,7 @@ def module_path(instance: str) -> str:
 def add_instance(
     facts: FactBuilder, module: str, mode: str, type: str, name: str, key: InstanceKey, source: object
 ) -> str:
-    """Add the facts that identify a resource instance. Returns the address of the instance."""
+    """Add the facts that identify a resource instance. Returns its address."""
     path = module_path(module)
     object = format_resource(path, mode, type, name)
     suffix = format_key(key)
@@ -46,7 +47,6 @@ def add_instance(
 
 
 def from_state(facts: FactBuilder, state: State) -> None:
-    """Add the facts that the state records."""
     add = facts.add
     for resource in state.resources.values():
         parts = (resource.module, resource.mode, resource.type, resource.name)
@@ -65,7 +65,7 @@ def from_state(facts: FactBuilder, state: State) -> None:
                 add("state_deposed", address, deposed, source=entry)
         if resource.module:
             add("state_module", module_path(resource.module), source=StateEntry(resource.address))
-        # Every provider in the state has a default configuration in the root module, whether it is written or implied.
+        # every provider in the state has a default configuration in the root module, declared or implied
         provider = provider_of(resource.provider)
         facts.add("default_configuration", provider, f'provider["{provider}"]', source=StateEntry(resource.address))
     for name in state.outputs:
@@ -84,8 +84,7 @@ def provider_of(configuration: str) -> str:
 def declared_instance(
     facts: FactBuilder, address: str, object: str, module_instance: str, key: str, declaration: Span
 ) -> None:
-    """Add an instance that results from the expansion of its block. `key` is written as in addresses; it is "" for an
-    instance without a key."""
+    """Add an instance from the expansion of its block. `key` is written as in addresses, "" for no key."""
     facts.add("expanded", address, object, module_instance, key, source=declaration)
 
 
@@ -97,13 +96,13 @@ def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: 
         facts.add("abandoned", address, source=source)
 
 
-# Facts about the decisions of the plan: the predicates of rules/inputs/changes.dl.
+# Facts about the plan's decisions: the predicates of rules/inputs/changes.dl.
 #
-# The source of each fact is the resource block if it exists, otherwise the entry in the state.
+# Their source is the resource block if it exists, otherwise the entry in the state.
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
-    """Add the planned action of every object, and the deposed keys that replacements may need."""
+    """Add the planned action of every object, and deposed keys that replacements may need."""
     for change in changes:
         source = declaration(config, change) or StateEntry(change.address)
         address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
@@ -120,7 +119,7 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
 
 
 def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
-    """Add the blocks that a plan defers, the blocks that it therefore excludes, and the values that were missing."""
+    """Add the blocks that a plan defers, the blocks excluded because of that, and the missing values."""
     places: dict[str, Span | None] = {}
     for block, cause, _ in plan.deferred:
         address = parse_address(block)
@@ -148,7 +147,7 @@ def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
 
 
 def declaration(config: Config, change: ResourceChange) -> Span | None:
-    """The resource block of a changed object; None if the configuration does not have one."""
+    """The resource block of a changed object; None if there is none."""
     path = tuple(name for name in module_path(change.module).removeprefix("module.").split(".module.") if name)
     module = config.root.descendant(path)
     prefix = "" if change.mode == "managed" else f"{change.mode}."
@@ -157,8 +156,8 @@ def declaration(config: Config, change: ResourceChange) -> Span | None:
 
 
 def deposed_key(address: str, taken: Iterable[str]) -> str:
-    """A deposed key that is not in use, with 8 hexadecimal digits. The key is computed from the address, so that equal
-    plans have equal graphs."""
+    """An unused deposed key of 8 hexadecimal digits. It is computed from the address, so that equal plans have equal
+    graphs."""
     # decided in Python: the key of a deposed object -- a digest
     used, attempt = set(taken), 0
     while True:

@@ -1,4 +1,4 @@
-"""The facts of rules/discover/managed.dl: the results of searches, and the objects of states and import blocks."""
+"""The facts of rules/discover/managed.dl: results of searches, and objects in states and import blocks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from planner.logic.model.graph import CommandLine, StateEntry
 
 
 def identity_text(identity: Mapping[str, Any]) -> str:
-    """An identity (plain data) as a string. Equal identities have equal strings."""
+    """Equal identities (plain data) have equal strings."""
     return ", ".join(f"{name}={dumps(part).decode()}" for name, part in sorted(identity.items()) if part is not None)
 
 
 @frozen
 class KnownObject:
-    """An object in a state, or one that an import block will import (`is_pending`): the instance (with its unit in a
-    fleet), the type, the provider ("" for any), the identity as plain data with its version, and the ID."""
+    """An object in a state, or one that an import block will import (`is_pending`). `instance`: its address, in a fleet
+    with its unit. `source`: the provider, "" for any. `identity`: plain data, with its `version`."""
 
     instance: str
     type: str
@@ -31,12 +31,11 @@ class KnownObject:
 
     @property
     def row(self) -> list[Any]:
-        """The values of the fields in their order, as plain data."""
+        """All fields in order, as plain data."""
         return [self.instance, self.type, self.source, self.identity, self.version, self.is_pending, self.id]
 
 
 def add_found(facts: FactBuilder, search: str, number: int, type: str, identity: Mapping[str, Any], id: str) -> None:
-    """Add the facts about one result of a search."""
     source = CommandLine(search)
     facts.add("found_object", search, number, type, identity_text(identity), source=source)
     for name, part in identity.items():
@@ -49,7 +48,7 @@ def add_found(facts: FactBuilder, search: str, number: int, type: str, identity:
 
 
 def add_known(facts: FactBuilder, known: Iterable[KnownObject], type: str, source: str, version: int) -> None:
-    """Add the facts about the known objects of a type of this provider, if their identities have this version."""
+    """Add facts about the known objects of this type and provider whose identities have this version."""
     for one in known:
         if one.type != type or one.source not in ("", source):
             continue

@@ -1,4 +1,4 @@
-"""Traversals in arguments: the mentions of resources, module calls, outputs and other objects, with their paths."""
+"""Finds mentions in arguments: references to resources, module calls, outputs and other objects, with their paths."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from planner.logic.model.graph import StateEntry
 from planner.world.state.model import State
 
 Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]
-"""a mention: the traversal, or the call of a provider's function; its source; and the path of its argument"""
+"""a mention: a traversal or a call of a provider's function, its source, and the path of its argument"""
 ProvisionerSchema: TypeAlias = Callable[[str], "BlockSchema | None"]
 
 
@@ -57,7 +57,8 @@ def mentions_of(references: Iterable[Reference], path: str) -> Iterator[Mention]
 
 
 def in_body(body: Body, schema: BlockSchema, prefix: str = "") -> Iterator[Mention]:
-    """The mentions that are evaluated when the body is decoded by its schema, including those in `dynamic` blocks."""
+    """The mentions that are evaluated when the body is decoded with this schema, including those in `dynamic`
+    blocks."""
     content, _ = body.partial_content(_body_schema(schema))
     for name, attribute in content.attributes.items():
         yield from in_expression(attribute.expr, attribute.source, prefix + name)
@@ -80,8 +81,7 @@ _DYNAMIC = BodySchema({"for_each": False, "iterator": False, "labels": False}, (
 
 
 def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Mention]:
-    """The mentions in a dynamic block: in its for_each and labels, and in its content except for the name of the
-    iterator."""
+    """The mentions in for_each, labels and content of a dynamic block, without the name of its iterator."""
     kind = block.labels[0].value
     nested = schema.blocks.get(kind)
     content, _ = block.body.partial_content(_DYNAMIC)
@@ -105,7 +105,7 @@ def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Ment
 def of_resource(
     resource: ResourceDecl, schema: BlockSchema | None, provisioner_schema: ProvisionerSchema
 ) -> Iterator[Mention]:
-    """The mentions of everything that is read when the resource is created or updated."""
+    """The mentions in everything that is read when the resource is created or updated."""
     yield from mentions_of(resource.depends_on, "depends_on")
     yield from in_expr(resource.count, "count")
     yield from in_expr(resource.for_each, "for_each")
@@ -154,7 +154,7 @@ def of_output(output: OutputDecl) -> Iterator[Mention]:
 
 
 def of_call(call: ModuleCall) -> Iterator[Mention]:
-    """The mentions that determine the instances of the module and its dependencies."""
+    """The mentions that determine a module's instances and dependencies."""
     yield from mentions_of(call.depends_on, "depends_on")
     yield from in_expr(call.count, "count")
     yield from in_expr(call.for_each, "for_each")
@@ -164,7 +164,7 @@ def of_call(call: ModuleCall) -> Iterator[Mention]:
 
 
 def of_import(block: ImportDecl) -> Iterator[Mention]:
-    """The mentions in an import block, without its target address."""
+    """The mentions in an import block, except its target address."""
     parts = ((block.id, "id"), (block.identity, "identity"), (block.for_each, "for_each"), (block.to, "to"))
     for expr, path in ((expr, f"import.{name}") for expr, name in parts):
         for mention in in_expr(expr, path):
@@ -173,15 +173,15 @@ def of_import(block: ImportDecl) -> Iterator[Mention]:
 
 
 def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
-    """Whether the traversal is the address itself, and not a part of an index in it."""
+    """Whether the traversal is the address itself and not part of an index in it."""
     return expr is not None and node.start == expr.node.start
 
 
-# References to providers: the predicates of rules/graph/needed_providers.dl. Each fact is added once for each module.
+# References to providers: the predicates of rules/graph/needed_providers.dl, once for each module.
 
 
 def provider_mentions(facts: FactBuilder, config: Config, state: State | None = None) -> None:
-    """Add the providers that are named in a configuration and in a state."""
+    """Add the providers named in a configuration and in a state."""
     sources: set[str] = set()
     for module in config.root.walk():
         path = ".".join(f"module.{name}" for name in module.path)
@@ -193,7 +193,7 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
             sources.add(source)
             facts.add("provider_mentioned", source, path, kind, source=span)
     for resource in state.resources.values() if state is not None else ():
-        with suppress(AddressError):  # a malformed address is reported when the object is read
+        with suppress(AddressError):  # malformed addresses are reported when the object is read
             source = parse_provider_configuration(resource.provider).source
             sources.add(source)
             facts.add("provider_mentioned", source, "", "state", source=StateEntry(resource.address))
@@ -203,7 +203,7 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
 
 
 def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
-    """The local names of providers in a module, each with the object that uses it and the span."""
+    """Local names of providers in a module: (name, kind of the object that uses it, span)."""
     for resource in module.resources.values():
         kind = "resource" if resource.mode == "managed" else resource.mode
         yield resource.provider_name, kind, resource.span
@@ -215,6 +215,6 @@ def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
         target = imported.target
         if target is not None:
             named = imported.provider.name if imported.provider is not None else target.type.split("_", 1)[0]
-            # configuration will be generated for a target whose resource is not declared
+            # configuration is generated for targets whose resource is not declared
             is_generated = target.module.is_root and str(target) not in module.resources
             yield named, "import" if is_generated else "import_of_declared", imported.span

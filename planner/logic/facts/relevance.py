@@ -1,5 +1,5 @@
-"""Facts about the mentions in expressions on which the changes of a plan may depend: the predicates of
-rules/plan/relevant.dl. After OpenTofu's globalref."""
+"""Facts about references on which the changes of a plan may depend: the predicates of rules/plan/relevant.dl. As in
+OpenTofu's globalref."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from planner.logic.model.plan import ResourceChange
 
 Path = tuple[tuple[str, Any], ...]
 BlockOf = Callable[[ModuleConfig, ResourceDecl], "BlockSchema | None"]
-"""returns the schema of a declared resource; None if it is not known"""
+"""returns the schema of a declared resource, None if it is unknown"""
 
 
 class Site(NamedTuple):
-    """Part of the configuration with expressions, in a module instance. `kind` is resource, var, local, output, module
-    (all outputs of a call) or repetition (the count or for_each of a resource)."""
+    """A part of the configuration with expressions, in a module instance. `kind` is resource, var, local, output,
+    module (all outputs of a call) or repetition (count or for_each of a resource)."""
 
     module: ModuleAddress
     kind: str
@@ -41,7 +41,7 @@ class Site(NamedTuple):
 
 
 class _Mention(NamedTuple):
-    """A reference in an expression, with the path of the argument and the reference's position."""
+    """A reference in an expression, the path of its argument, and its position."""
 
     ref: Ref
     argument: str
@@ -52,7 +52,7 @@ class _Mention(NamedTuple):
 
 class RelevanceFacts:
     """The facts of rules/plan/relevant.dl. `with_sources`: whether to include the text of each reference. `resources`
-    are attributes of resources, as (resource instance address, path)."""
+    are pairs (resource instance address, attribute path)."""
 
     def __init__(
         self,
@@ -76,9 +76,9 @@ class RelevanceFacts:
             self._changes(Site(parse_module(module), "output", name))
 
     def build(self) -> FactBase:
-        """The facts about the subjects, and about everything to which they may refer."""
+        """The facts about the subjects and everything to which they refer, directly or indirectly."""
         while self._waiting:
-            self._says(self._waiting.pop())
+            self._add_site(self._waiting.pop())
         return self._facts.build()
 
     def _changes(self, site: Site) -> None:
@@ -91,8 +91,8 @@ class RelevanceFacts:
             self._seen.add(site)
             self._waiting.append(site)
 
-    def _says(self, site: Site) -> None:
-        """The mentions in the expressions of a site."""
+    def _add_site(self, site: Site) -> None:
+        """Add the references in the expressions of a site."""
         text, add = str(site), self._facts.add
         if site.kind == "module":
             config = self.config.root.descendant(site.module.path)
@@ -109,7 +109,7 @@ class RelevanceFacts:
                 add("mentions_place", text, mention.argument, place, source=source)
 
     def _meant(self, ref: Ref, module: ModuleAddress, inside: Site) -> str | None:
-        """The site to which a reference in a module instance leads; None if the target does not depend on anything."""
+        """The site to which a reference leads; None if its target does not depend on anything."""
         kind = ref.kind
         if kind == "resource":
             steps = tuple(("attr", s.name) if isinstance(s, nodes.GetAttr) else ("index", s.key) for s in ref.rest)
@@ -141,7 +141,7 @@ class RelevanceFacts:
     # ---------------------------------------------------------------- the configuration
 
     def _in(self, site: Site) -> list[_Mention]:
-        """The references in the expressions of a site; they are the same in all instances of a module."""
+        """Cached, because the references are the same in all instances of a module."""
         key = (site.module.path, site.kind, site.name)
         known = self._mentions.get(key)
         if known is None:

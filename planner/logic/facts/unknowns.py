@@ -1,4 +1,4 @@
-"""Facts about attributes that are not completely known, and the mentions in their configuration: the predicates of
+"""Facts about attributes that are not completely known, and references in their configuration: the predicates of
 rules/plan/unknown_causes.dl."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from planner.logic.model.plan import ResourceChange
 
 
 class UnknownFacts:
-    """Adds facts about the changes of one plan. The mentions in each declaration are collected once."""
+    """Adds facts about the changes of one plan. References in each declaration are collected once."""
 
     def __init__(self, facts: FactBuilder, config: Config, changes: Iterable[ResourceChange]) -> None:
         self.facts, self.config = facts, config
@@ -28,8 +28,8 @@ class UnknownFacts:
                 facts.add("unknown_resource", change.resource_address)
 
     def add(self, change: ResourceChange) -> None:
-        """Add the attributes with unknown parts, and the mentions in their arguments, as addresses from the root
-        module: `module.net.terraform_data.web`, `var.size`."""
+        """Add attributes with unknown parts and the references in their arguments, as addresses from the root module:
+        `module.net.terraform_data.web`, `var.size`."""
         add, instance = self.facts.add, change.address
         config = self.config.root.descendant(parse_module(change.module).path)
         decl = config.resources.get(format_resource("", change.mode, change.type, change.name)) if config else None
@@ -46,8 +46,7 @@ class UnknownFacts:
                 add("attribute_mention", instance, attribute, kind, join(change.module, name), source=at)
 
     def _attribute_source(self, decl: ResourceDecl, attribute: str) -> tuple[Span, list[tuple[str, str, Span]]] | None:
-        """The position of an attribute's configuration, and the references in it as (kind, name); None if the attribute
-        is not configured."""
+        """The position of an attribute, and the references in it (kind, name, span); None if it is not configured."""
         known = (decl, attribute)
         if known not in self._attributes:
             content, _ = decl.body.partial_content(BodySchema({attribute: False}))

@@ -1,2 +1,1 @@
-"""Derivations of the graph rules: building, reading and querying graphs, and explaining graphs that cannot be
-walked."""
+"""Builds graphs with the graph rules, reads and queries them, and explains graphs that cannot be walked."""

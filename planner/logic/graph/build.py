@@ -1,4 +1,4 @@
-"""Builds a Graph from facts: evaluates the graph rules for one walk."""
+"""Builds graphs: evaluates the graph rules over the facts of one walk."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from planner.logic.programs.rule_programs import Files, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The vertices that names and addresses denote, according to the rules.
+# Names of vertices.
 
 
-SPOKEN = ("address_means", "may_mean_vertex")  # the relations that map names and addresses to vertices of the graph
-SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")  # like SPOKEN, but including vertices that are left out of the graph
+SPOKEN = ("address_means", "may_mean_vertex")  # relations that map names and addresses to vertices of the graph
+SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")  # like SPOKEN, including vertices that were left out of the graph
 
 
 @frozen(eq=False)
 class Names:
-    """The names of vertices. `meant`: the vertex for each name and address; `texts`: all possible names, as (name,
-    node)."""
+    """The names of vertices. `meant`: the vertex for each name and address. `texts`: all possible names, as (name,
+    vertex)."""
 
     meant: Mapping[str, str]
     texts: Collection[tuple[str, str]]
 
     @classmethod
     def of(cls, relations: Mapping[str, Collection[Any]], read_from: tuple[str, str] = SPOKEN) -> Names:
-        """The names in the relations of rules/graph/names.dl; empty for a program without vertices."""
+        """The names in the relations of rules/graph/names.dl; none for a program without vertices."""
         spoken, may_mean = read_from
         if spoken not in relations:
             return cls({}, ())
         return cls(dict(relations[spoken]), [(text, node) for text, _, node in relations[may_mean]])
 
     def find(self, text: str) -> str | None:
-        """The vertex that has a name, or that represents it: an instance has no vertex of its own if one vertex
+        """The vertex with a name, or the one that represents it: an instance has no vertex of its own if one vertex
         represents its whole resource or module."""
         return self.meant.get(text) or self.stand_in(text)
 
     def stand_in(self, text: str) -> str | None:
-        """The vertex that represents an instance that has no vertex of its own."""
+        """The vertex that represents an instance without a vertex of its own."""
         if text in self.meant or "[" not in text:
             return None
         try:
@@ -65,29 +65,30 @@ class Names:
         return self.meant.get(str(address.config))
 
     def unknown(self, text: str) -> str:
-        """The message that no vertex has this name. The message suggests a similar name, otherwise the same object in
-        another module, otherwise objects of the same type."""
+        """The message for an unknown name, with a suggestion: a similar name, otherwise the same object in another
+        module, otherwise objects of the same type."""
         return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 
-def told_instead(text: str, node: str) -> str:
-    """A note that a vertex is used in place of the object that was named."""
+def substitution_note(text: str, node: str) -> str:
+    """A note that a vertex is used in place of the named object."""
     whole = node.removesuffix(" (expand)")
     return f"The answer is about {whole} as a whole, because this graph has no vertices for instances such as {text}."
 
 
-_SMALL = 5000
-"""the number of facts up to which evaluating all rules takes less time than determining which rules can be omitted"""
+_SMALL = 5000  # up to this number of facts, evaluating all rules is faster than determining which ones can be omitted
 
 
 def graph_program(own: Files = ()) -> RuleProgram:
-    """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own rules. Raises Failure if a
-    file has errors."""
+    """The rules of rules/inputs, rules/graph and rules/apply, with the user's own rules. Raises Failure if a file has
+    errors."""
     return _graph_program(own)
 
 
 @cache
-def _graph_program(own: Files) -> RuleProgram:  # no default argument, so that calls without rules share one cache entry
+def _graph_program(
+    own: Files,
+) -> RuleProgram:  # no default argument, so that all calls without rules share one cache entry
     program, diagnostics = load("graph", own)
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
@@ -95,8 +96,7 @@ def _graph_program(own: Files) -> RuleProgram:  # no default argument, so that c
 
 
 def user_files(folders: tuple[str, ...]) -> Files:
-    """The rule files in the user's directories, as pairs (path, text), sorted within each directory. Raises Failure for
-    a file that cannot be read."""
+    """The rule files in the user's directories, as (path, text). Raises Failure for an unreadable file."""
     items: list[tuple[str, str]] = []
     problems: list[Diagnostic] = []
     for folder in folders:
@@ -120,7 +120,7 @@ def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
     return sorted(Path(folder).glob("*.dl"))
 
 
-ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")  # the relations that only queries need
+ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")  # relations that only queries need
 
 
 @as_step("derive graph")
@@ -142,16 +142,16 @@ def build_graph(
 
 
 def graph_with(program: RuleProgram, facts: FactBase, predicate: str) -> Graph:
-    """The graph, together with an additional relation."""
+    """The graph with one additional relation."""
     return read_graph(program, evaluate(program, facts, (*WANTED, *SPOKEN, predicate)))
 
 
 _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
-"""the most recent small graphs, each with the requested relations: many root modules of a fleet have equal graphs"""
+"""recent small graphs with their requested relations; many root modules of a fleet have equal graphs"""
 
 
 def _lately_built(program: RuleProgram, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
-    """A recent graph that was derived from equal facts, for example of another root module; None if there is none."""
+    """A recent graph that was derived from equal facts, or None."""
     for wanted, graph in tuple(_lately):
         if wanted == want and graph.program is program and graph.database.facts.says_the_same(facts):
             return evolve(graph, database=graph.database.of_same_facts(facts))
@@ -163,31 +163,29 @@ def _remember(graph: Graph, want: tuple[str, ...] | None) -> Graph:
     return graph
 
 
-# The recorded dependencies of each instance in the state: `recorded_dependency` of rules/graph/dependencies.dl, for
-# whole resources.
+# Dependencies to record in the state: `recorded_dependency` of rules/graph/dependencies.dl.
 
 
 class ResourceDependencies:
-    """The resources on which the vertices of a graph depend, each set sorted by address."""
+    """The resources on which each vertex depends, sorted by address."""
 
     def __init__(self, database: Database) -> None:
         rows = database.rows("recorded_dependency")
-        # if a user's rule reads the relation, it has been converted to rows
+        # rows if a user's rule reads the relation
         self._behind = rows if isinstance(rows, Behind) else Behind(rows, {(name, name) for _, name in rows})
         self._shared = Addresses(self._behind.names)
 
     def of(self, node: str) -> AddressSet:
-        """The resources on which the objects of a vertex depend."""
         return AddressSet(self._shared, self._behind.bits(node))
 
 
-# Builds a Graph from derived relations. The function only converts tuples to values; all decisions are made by rules.
+# Converts derived relations to a Graph. All decisions are made by rules.
 
 
 _NAME = itemgetter(0)
 
 READ = ("vertex", "edge", "reduced_edge", "instance", "instance_node", "deposed_node", "local_name")
-"""the relations of the nodes and edges"""
+"""relations of the vertices and edges"""
 WANTED = (
     *READ,
     "in_cycle",
@@ -213,19 +211,18 @@ WANTED = (
     "function_awaited",
     "calls_named",
 )
-"""the relations of the rules that a walk needs"""
+"""relations that a walk needs"""
 
 
 def read_graph(program: RuleProgram, database: Database, is_walked: bool = True) -> Graph:
-    """The graph that the relations describe, with everything sorted. If not `is_walked`, the reduced edges exist only
-    as a relation."""
+    """Everything is sorted. If not `is_walked`, the reduced edges exist only as a relation."""
     nodes = read_nodes(database)
     reduced = adjacency(nodes, database["reduced_edge"]) if is_walked else {}
     return Graph(nodes, database["edge"], reduced, database=database, program=program)
 
 
 def read_nodes(database: Database) -> dict[str, Node]:
-    """The vertices by name, sorted."""
+    """Sorted by name."""
     places = {row[0]: row[3] for row in database["instance"]}
     instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
     deposed: dict[str, str] = {row[0]: row[1] for row in database["deposed_node"]}
@@ -240,11 +237,12 @@ def read_nodes(database: Database) -> dict[str, Node]:
     return nodes
 
 
-# The reasons why a graph cannot be walked: cycles, and missing provider configurations.
+# Reasons why a graph cannot be walked.
 
 
 def graph_problems(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None = None) -> list[Diagnostic]:
-    """All reasons as errors, sorted. `is_edited` returns whether the line of a source differs from the last commit."""
+    """All reasons why the graph cannot be walked, as sorted errors. `is_edited`: whether the line of a source differs
+    from the last commit."""
     others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
     return [*_cycles(graph, is_edited), *others] if graph.database["in_cycle"] else others
 
@@ -259,7 +257,6 @@ def _cycles(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None) ->
 
 
 def missing_providers(graph: Graph) -> list[Diagnostic]:
-    """Errors for objects whose provider configuration no longer exists."""
     problems = []
     for node, configuration in sorted(graph.database["provider_missing"]):
         detail = (
@@ -299,13 +296,12 @@ _LACKS = {
 
 
 def missing_functions(graph: Graph) -> list[Diagnostic]:
-    """Errors for calls of provider functions that do not exist."""
     lacks = graph.database["calls_nothing"]
     return [problem for object, name, lack in sorted(lacks) for problem in _missing(graph, object, name, lack)]
 
 
 def missing_function(graph: Graph, object: str, name: str) -> list[Diagnostic]:
-    """The calls with this name whose function does not exist in the configured provider."""
+    """Errors for calls of this function, which the configured provider does not have."""
     return _missing(graph, object, name, "function")
 
 
@@ -328,7 +324,7 @@ def _missing(graph: Graph, object: str, name: str, lack: str) -> list[Diagnostic
 
 
 def unknown_orders(graph: Graph) -> list[Diagnostic]:
-    """Errors for addresses in users' `order_before` that do not exist in the configuration."""
+    """Errors for addresses in users' `order_before` that the configuration does not declare."""
     rows = sorted(graph.database["order_unknown"])
     return _unknown_orders(graph, [address for (address,) in rows]) if rows else []
 

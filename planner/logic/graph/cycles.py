@@ -1,4 +1,4 @@
-"""Explains cycles. For each knot (a group of connected cycles), reports its shortest cycle, the reason of each edge,
+"""Explains cycles. For each knot, a group of connected cycles, it reports the shortest cycle, the reason of each edge,
 and the edges to remove."""
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from planner.logic.datalog.language.link import has_own_reason
 from planner.logic.model.graph import Graph, source_json
 
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
-"""the predicates for references in the configuration"""
-ORDER = "order_before"
-"""the predicate for orders that a user's rule requires, instead of a reference in the configuration"""
+"""predicates for references in the configuration"""
+ORDER = "order_before"  # the predicate for orders required by a user's rule and not by references
 
 
 @frozen(eq=False)
 class CycleEdge:
-    """An edge, with the rule that derives it, the reason, and its position (in the proof format, or None)."""
+    """An edge, the rule that derives it, the reason, and its position (in the proof format, or None)."""
 
     dependent: str
     dependency: str
@@ -36,8 +35,7 @@ class CycleEdge:
 
 @frozen(eq=False)
 class EdgeRemoval:
-    """The references from `object` to `targets`, with their positions. `rules`: the user's rules that require this
-    order instead of references."""
+    """References from `object` to `targets`, with positions. `rules`: the user's rules, if these require the order."""
 
     object: str
     targets: tuple[str, ...]
@@ -48,31 +46,30 @@ class EdgeRemoval:
 
 @frozen(eq=False)
 class Knot:
-    """Vertices that wait for each other: a shortest cycle, the total number of vertices, and the edges to remove."""
+    """Vertices that wait for each other: the shortest cycle, the number of vertices, and the edges to remove."""
 
     edges: tuple[CycleEdge, ...]
     size: int
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
-    """if a single removal suffices, all single removals that do, at most MOST_ALTERNATIVES"""
+    """if one removal is sufficient, all single removals that are, at most MOST_ALTERNATIVES"""
     edited: tuple[EdgeRemoval, ...] = ()
-    """the alternatives in lines that were edited since the last commit; empty if all lines were edited"""
+    """alternatives in lines edited since the last commit; empty if all lines were edited"""
 
     @property
     def cycle(self) -> tuple[str, ...]:
         return tuple(edge.dependent for edge in self.edges)
 
 
-_EXPAND = " (expand)"  # the suffix in the name of the vertex to which a reference to a whole object leads
+_EXPAND = " (expand)"  # name suffix of the vertex that represents a whole object
 
 
-IsEdited: TypeAlias = Callable[[dict[str, Any]], bool]
-"""returns whether the line of a source differs from the last commit"""
+IsEdited: TypeAlias = Callable[[dict[str, Any]], bool]  # whether the line of a source differs from the last commit
 
 
 def knots(graph: Graph, is_edited: IsEdited | None = None) -> list[Knot]:
-    """All knots of a graph, ordered by the first name in their shortest cycle."""
+    """Sorted by the first name in their shortest cycles."""
     members: dict[str, set[str]] = {}
     for node, representative in graph.database["in_cycle"]:
         members.setdefault(representative, set()).add(node)
@@ -115,7 +112,7 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
 
 
 def own_rule(proof: Proof) -> Proof | None:
-    """The step of a proof in which a user's rule requires the order; None if there is none."""
+    """The step of a proof in which a user's rule requires the order, or None."""
     waiting = [proof]
     while waiting:
         at = waiting.pop()
@@ -126,8 +123,8 @@ def own_rule(proof: Proof) -> Proof | None:
 
 
 def decisive(proof: Proof) -> Proof:
-    """The lowest step of a proof about the same two vertices; the steps above it only pass on the relation. If a user's
-    rule orders the vertices, this is the derived mention."""
+    """The lowest step of a proof about the same two vertices; steps above it only pass on the relation. If a user's
+    rule orders the vertices, it is the derived mention."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:
@@ -138,7 +135,7 @@ def decisive(proof: Proof) -> Proof:
 
 
 def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
-    """The positions of the leaves of a proof: references first, then the state."""
+    """The positions of a proof's leaves: references first, the state last."""
     leaves: list[tuple[int, Any]] = []
     for at in proof.leaves():
         source = graph.database.facts.source(at.predicate, at.row)
@@ -172,7 +169,7 @@ def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, t
 
 
 def place(source: dict[str, Any] | None) -> str:
-    """`main.tf:3: input = local.b`, or the description of another source."""
+    """`main.tf:3: input = local.b`, or a description of another source."""
     if not source:
         return ""
     if "file" in source:
@@ -183,7 +180,7 @@ def place(source: dict[str, Any] | None) -> str:
 
 
 def removal_text(removal: EdgeRemoval) -> str:
-    """The removal as one line."""
+    """One line."""
     where = "; ".join(place(source) for source in removal.sources)
     if removal.paths == (ORDER,):
         named = "; ".join((*removal.rules, where)) or ORDER
@@ -213,7 +210,7 @@ def _others(knot: Knot) -> list[str]:
 
 
 def _edge_line(edge: CycleEdge) -> str:
-    """An edge as one line: its reference, or the reason of its rule."""
+    """One line with the reference, or with the reason of the rule."""
     names = f"{edge.dependent.removesuffix(_EXPAND)} needs {edge.dependency.removesuffix(_EXPAND)}"
     return f"  {names} ({place(edge.source)})" if edge.source else f"  {names}: {edge.reason}"
 
@@ -239,7 +236,7 @@ def cut_lines(knot: Knot) -> list[str]:
 
 
 def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diagnostic]:
-    """One error for each knot of cycles."""
+    """One error for each knot."""
     problems = []
     for knot in knots(graph, is_edited):
         lines = [*map(_edge_line, knot.edges), *_others(knot), *cut_lines(knot)]
@@ -248,27 +245,27 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
     return problems
 
 
-# Finds removals that break all cycles of a graph: a smallest set of references in the configuration. The smallest set
-# is a minimum feedback edge set in which the edges of one statement are removed together, and only owned edges
-# (rules/graph/cut.dl) may be removed. Small knots are solved exactly: an iteratively deepening search branches over the
-# owned statements of a short cycle. Large knots are solved greedily.
+# Finds the smallest set of references whose removal breaks all cycles: a minimum feedback edge set, where edges of one
+# statement are removed together, and only owned edges (rules/graph/cut.dl) may be removed. Small knots are solved
+# exactly, by an iteratively deepening search that branches over the owned statements of a short cycle; large ones
+# greedily.
 
 
-MOST_ALTERNATIVES = 6  # the maximum number of single removals that are listed
-MOST_STEPS = 20_000  # the number of steps after which the exact search gives up
-LARGE = 400  # the number of vertices in a knot above which any cycle is used, if the shortest one is not needed
+MOST_ALTERNATIVES = 6  # maximum number of single removals that are listed
+MOST_STEPS = 20_000  # steps after which the exact search gives up
+LARGE = 400  # above this number of vertices, the search uses any cycle instead of the shortest one
 
 Edge: TypeAlias = tuple[str, str]
 Statement: TypeAlias = tuple[str, tuple[str, ...]]
-"""an object, and the targets of its mentions; these mentions are removed together"""
+"""an object and the targets of its mentions, which are removed together"""
 Edges: TypeAlias = Mapping[str, Collection[str]]
 
 
 @frozen
 class Cut:
-    """`statements` are the statements to remove, sorted. `is_exact`: whether there is certainly no smaller set. `stuck`
-    is a cycle without owned edges; if there is one, no removal breaks it, and `statements` is empty. `alternatives`: if
-    one statement suffices, all statements that suffice alone, in the order of the cycle, at most MOST_ALTERNATIVES."""
+    """`statements`: the statements to remove, sorted. `is_exact`: whether there is certainly no smaller set. `stuck`: a
+    cycle without owned edges, which no removal breaks; `statements` is then empty. `alternatives`: if one statement is
+    sufficient, all that are, in the order of the cycle, at most MOST_ALTERNATIVES."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True
@@ -278,7 +275,7 @@ class Cut:
 
 @frozen(eq=False)
 class Owned:
-    """The owned edges of a graph: the statement to which each belongs, and the mentions (object, target, path) of each
+    """The owned edges of a graph: the statement of each edge, and the mentions (object, target, path) of each
     statement."""
 
     statements: dict[Edge, Statement] = field(factory=dict)
@@ -286,7 +283,7 @@ class Owned:
 
 
 def owned_edges(graph: Graph) -> Owned:
-    """The owners of the edges in the cycles of a graph, according to the rules."""
+    """The owners of edges in cycles, according to the rules."""
     rows = sorted(evaluate(graph.program, graph.database.facts, ["owned_edge"])["owned_edge"])
     targets: dict[Edge, tuple[str, set[str]]] = {}
     places: dict[str, list[tuple[str, str, str]]] = {}
@@ -301,8 +298,8 @@ def owned_edges(graph: Graph) -> Owned:
 
 
 def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, Statement]) -> Cut:
-    """The smallest set of edges to remove from a knot; a knot is a set of vertices that wait for each other. `edges[a]`
-    are the vertices for which a waits."""
+    """The smallest set of edges to remove from a knot, a set of vertices that wait for each other. `edges[a]` are the
+    vertices for which a waits."""
     # decided in Python: the smallest set of references to remove from cycles -- a search among all sets
     inside = set(knot)
     within = {a: sorted(b for b in edges[a] if b in inside) for a in sorted(inside)}
@@ -317,7 +314,7 @@ def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, State
 
 
 def shortest_cycle(edges: Edges) -> list[str]:
-    """A cycle with the fewest vertices, beginning at its alphabetically first name; empty if there is no cycle."""
+    """A cycle with the fewest vertices, starting with its alphabetically first name; empty if there is no cycle."""
     best: list[str] = []
     for start in sorted(edges):
         path = _way_back(edges, start, len(best) - 1 if best else len(edges))
@@ -330,7 +327,7 @@ def shortest_cycle(edges: Edges) -> list[str]:
 
 
 def _way_back(edges: Edges, start: str, limit: int) -> list[str]:
-    """A shortest cycle through a vertex, with at most `limit` vertices."""
+    """A shortest cycle through a vertex with at most `limit` vertices."""
     before: dict[str, str] = {}
     waiting = deque([(start, 1)])
     while waiting:
@@ -355,7 +352,7 @@ class _CycleSearch:
         self.steps = 0
 
     def cycle(self, removed: Collection[Statement]) -> list[str]:
-        """A short cycle that remains if these statements are removed."""
+        """A short cycle that remains without these statements."""
         left = {a: [b for b in bs if self.owned.get((a, b)) not in removed] for a, bs in self.edges.items()}
         left = _core(left)
         if len(left) <= LARGE:
@@ -367,7 +364,7 @@ class _CycleSearch:
         return sorted({self.owned[pair] for pair in pairs if pair in self.owned})
 
     def alternatives(self) -> list[Statement]:
-        """The statements each of which breaks all cycles if it is removed; all of them are on the first cycle."""
+        """Statements whose removal alone breaks all cycles; all of them are on the first cycle."""
         cycle = self.cycle(())
         on_it = [self.owned[pair] for pair in zip(cycle, cycle[1:] + cycle[:1], strict=True) if pair in self.owned]
         breaking = (statement for statement in dict.fromkeys(on_it) if not self.cycle((statement,)))
@@ -383,7 +380,7 @@ class _CycleSearch:
             size += 1
 
     def _apart(self) -> list[Statement]:
-        """One statement for each of several cycles that have no statement in common; the number of these cycles is a
+        """One statement for each of several cycles that have no statement in common. The number of these cycles is a
         lower bound for the size of a set."""
         removed: set[Statement] = set()
         first = []
@@ -408,11 +405,11 @@ class _CycleSearch:
             result = self._within(size, removed | {statement}, kept)
             if result is not None:
                 return result
-            kept |= {statement}  # all sets that contain this statement have been tried
+            kept |= {statement}  # all sets with this statement were tried
         return None
 
     def greedy(self) -> set[Statement]:
-        """A set of statements that breaks all cycles and has no superfluous member. From each cycle the search takes
+        """A set of statements that breaks all cycles, without superfluous members. From each cycle, the search takes
         the statement with the most edges around it."""
         waited_for: dict[str, int] = {}
         for targets in self.edges.values():
@@ -432,7 +429,7 @@ class _CycleSearch:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The graph after repeatedly removing all vertices that wait for nothing."""
+    """The graph without the vertices that wait for nothing, removed repeatedly."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

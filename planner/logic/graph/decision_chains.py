@@ -1,5 +1,5 @@
-"""Chains of edges that explain a decision, with the source line of each step: why create_before_destroy applies to a
-vertex, why a data source waits, why a vertex is deferred to a later plan."""
+"""Chains of edges that explain a decision, with source lines: why create_before_destroy applies to a vertex, why a data
+source waits, why a vertex is deferred to a later plan."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ _WAITS = ("delays", "module_delays", "data_waits", "may_wait", "delaying_resourc
 
 @frozen
 class ChainStep:
-    """One step of a chain, with its position in a file (in the proof format)."""
+    """One step of a chain with its positions (in the proof format)."""
 
     text: str
     sources: tuple[dict[str, Any], ...] = field(factory=tuple)
 
     @property
     def json(self) -> dict[str, Any]:
-        """The step, in the form of JSON documents."""
         return {"text": self.text, "sources": list(self.sources)}
 
 
 def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
-    """Why an object is created before it is destroyed: the steps from the object that requires this to the vertex.
-    Empty if it is not created first."""
+    """Why an object is created before it is destroyed: the steps from the object that requires this. Empty if it is
+    destroyed first."""
     prover = Prover(graph.program, graph.database)
     own = prover.why(SAFE, (node,))
     if own is not None:
@@ -55,7 +54,7 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
 
 
 def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
-    """Why a data source must be read after an object is changed: the steps from one to the other that come from the
+    """Why a data source must be read after an object is changed: the steps between them that come from the
     configuration."""
     proof = Prover(graph.program, graph.database).why("data_waits", (object, waited))
     if proof is None:
@@ -83,7 +82,7 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
 
 
 def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
-    """Why a vertex is selected although it is not a target: the steps to it from a target. `destroys`: whether the plan
+    """Why a vertex is selected although it is not a target: the steps from a target. `destroys`: whether the plan
     destroys everything, so that dependents are destroyed first."""
     proof = Prover(graph.program, graph.database).why("needed", (node,))
     steps: list[ChainStep] = []
@@ -98,8 +97,8 @@ def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
 
 
 def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[ChainStep]:
-    """Why a plan defers a vertex (`deferred_vertex`) or a block (`deferred_block`) to a later plan: the steps from it
-    to the deferred block, and the value or the provider's response that causes the deferral."""
+    """Why a plan defers a vertex (`deferred_vertex`) or a block (`deferred_block`): the steps to the deferred block,
+    and the value or provider response that causes the deferral."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     postponed = _below(proof, "postponed") if proof is not None else None
     steps: list[ChainStep] = []
@@ -131,7 +130,7 @@ def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[C
 
 
 def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -> list[ChainStep]:
-    """The effects of a failed invocation, one for each step, each with the trigger that causes it."""
+    """The effects of a failed invocation, each with the trigger that causes it."""
     prover = Prover(ground.program, ground.database)
     steps = []
     for row in sorted(row for row in ground.database["after_failure"] if row[:3] == (instance, event, invoked)):
@@ -145,7 +144,7 @@ def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -
 
 
 def _requiring_step(graph: Graph, proof: Proof) -> ChainStep:
-    """The step at which create_before_destroy is required."""
+    """The step that requires create_before_destroy."""
     assert proof.rule is not None
     sources = [
         source_json(source)

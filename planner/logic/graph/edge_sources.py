@@ -1,5 +1,4 @@
-"""The sources of a graph's edges: the kinds of edges, the rules that derive them, and the lines in files that cause
-them."""
+"""The sources of a graph's edges: their kinds, the rules that derive them, and the source lines that cause them."""
 
 from __future__ import annotations
 
@@ -17,11 +16,10 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.graph.cycles import ORDER
 from planner.logic.model.graph import Graph
 
-LAYERS = ("reference", "order", "provider", "module", "destroy")
-"""the kinds of edges that rules/shared/order.dl distinguishes"""
-RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")  # the relations that a graph must include
-MOST_EDGES = 20_000  # the number of edges above which pages omit implied edges
-MOST_PLACES = 3  # the maximum number of lines that are shown for one edge
+LAYERS = ("reference", "order", "provider", "module", "destroy")  # kinds of edges in rules/shared/order.dl
+RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")  # relations that a graph must include
+MOST_EDGES = 20_000  # above this number of edges, pages omit implied ones
+MOST_PLACES = 3  # maximum number of lines shown for one edge
 _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
 _ORDERS = ("ordered", "order_before")
 
@@ -29,8 +27,8 @@ Edge: TypeAlias = tuple[str, str]
 
 
 class EdgeSources(NamedTuple):
-    """The sources of edges. `layers`: kinds of edges, as in LAYERS; `reasons`: the edges that each rule derives;
-    `places`: the sources of facts, for edges that follow from mentions."""
+    """`layers`: kinds of edges, as in LAYERS. `reasons`: the edges that each rule derives. `places`: sources of facts,
+    for edges that follow from mentions."""
 
     layers: Mapping[Edge, tuple[str, ...]]
     reasons: Iterable[DerivedRows]
@@ -38,13 +36,13 @@ class EdgeSources(NamedTuple):
 
 
 def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, ...]:
-    """The relations that a graph of these facts must keep for `grounds`; without them, `grounds` would derive all
-    relations again."""
+    """The relations that a graph of these facts must keep for `grounds`, which would otherwise derive all relations
+    again."""
     return tuple(sorted({*RELATIONS, *relations_read(program, facts, "edge")}))
 
 
 def grounds(graph: Graph, edges: AbstractSet[Edge]) -> EdgeSources:
-    """The sources of these edges; there may be sources of other edges besides."""
+    """The sources of these edges; sources of other edges may be included."""
     database = graph.database
     layers: dict[Edge, tuple[str, ...]] = {}
     sorted_layers: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -88,8 +86,8 @@ def _ordered(
     mentions: Mapping[Edge, list[Row]],
     objects: Mapping[str, tuple[str, ...]],
 ) -> Iterator[DerivedRows]:
-    """The reasons of edges. Edges that only users' rules require have these rules as their reasons, because references
-    that are not in any file are omitted."""
+    """The reasons of edges. Edges that only users' rules require have these rules as reasons, because the derived
+    references are not in any file."""
     asked = {
         edge: {(row[2], object) for row in those for object in objects[edge[0]]}
         for edge, those in mentions.items()
@@ -113,7 +111,7 @@ def _ordered(
 
 
 def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
-    """The objects whose configuration each vertex evaluates: its own object, or for an instance its resource."""
+    """The objects whose configuration each vertex evaluates: its own object, for an instance also its resource."""
     database = graph.database
     resources: dict[str, str] = {row[0]: row[1] for row in database["instance"]}
     instances: dict[str, str] = dict(database["instance_node"])

@@ -1,5 +1,5 @@
-"""Fixes that remove an edge, a path or another fact of a graph: the smallest sets of lines, command line options and
-user's rules to remove. Each set is verified by deriving the graph without it."""
+"""Finds fixes that remove an edge, a path or another fact of a graph: the smallest sets of lines, command line options
+and users' rules to remove. Each set is verified by deriving the graph without it."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ REMOVABLE = (
     "exclude",
     "asked_replacement",
 )
-"""the facts that come from a line, an option or an entry in the state; declarations are not included"""
+"""facts that come from a line, an option or an entry in the state, except declarations"""
 _ANNOTATIONS = re.compile(r"(?:@\w+\(\"(?:[^\"\\]|\\.)*\"\)\s*)+\Z")
 
 
 @frozen(order=False)
 class FixLocation:
-    """An item of a fix, which can be removed or changed. `kind`: line, option, state, rule, variable, value, missing,
-    action, text, file, object or first; `text` describes the item, `source` is its position (in the proof format), and
-    `key` distinguishes it from others."""
+    """An item of a fix that can be removed or changed. `kind`: line, option, state, rule, variable, value, missing,
+    action, text, file, object or first. `text` describes the item, `source` is its position (in the proof format), and
+    `key` identifies it."""
 
     kind: str
     key: str
@@ -48,13 +48,12 @@ class FixLocation:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The item as data for JSON documents."""
         return {"kind": self.kind, "text": self.text, **({"source": self.source} if self.source else {})}
 
 
 @frozen
 class Fix:
-    """Items that must be changed together. `checked`: whether the fix was tried and avoids the fact; `note`: remarks,
+    """Items that must be changed together. `checked`: whether the fix was tried and prevents the fact. `note`: remarks,
     or why it was not checked."""
 
     places: tuple[FixLocation, ...]
@@ -63,14 +62,13 @@ class Fix:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The fix as data for JSON documents."""
         note = {"note": self.note} if self.note else {}
         return {"places": [place.json for place in self.places], "checked": self.checked, **note}
 
 
 @frozen
 class Fixes:
-    """The fixes, smallest first. `limit`: why the search was not complete; `stuck`: why there are no fixes."""
+    """Smallest fixes first. `limit`: why the search was incomplete. `stuck`: why there are no fixes."""
 
     fixes: tuple[Fix, ...] = ()
     limit: str = ""
@@ -78,7 +76,7 @@ class Fixes:
 
     @classmethod
     def of(cls, sets: HittingSets[FixLocation], stuck: str, note: str = "") -> Fixes:
-        """Fixes, each of which was checked by deriving the graph again."""
+        """Fixes that were checked by deriving the graph again."""
         limits = {
             "sets": f"There may be more fixes; these are the {len(sets.sets)} smallest.",
             "proofs": "The search was stopped early.",
@@ -89,7 +87,7 @@ class Fixes:
 
 
 def place_of(source: Any, owner: str) -> FixLocation | None:
-    """The item for a source. All references of one object (`owner`) on one line are a single item."""
+    """The item for a source. All references of one object (`owner`) on one line are one item."""
     if isinstance(source, Span):
         written = source_json(source)
         key = f"{source.filename}:{written['line']:06}:{owner}"
@@ -102,7 +100,6 @@ def place_of(source: Any, owner: str) -> FixLocation | None:
 
 
 def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
-    """Fixes that remove a fact of a graph."""
     search = _Removals(graph, predicate, row, own)
     stuck = (
         "There is no line, option or rule to remove: the result follows from the declared and planned objects alone."
@@ -112,7 +109,7 @@ def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
 
 
 def order(place: FixLocation) -> str:
-    """Sort key: lines first, by file and line number."""
+    """Sort key: lines first, by file and number."""
     return f"{place.kind != 'line'} {place.kind} {place.key}"
 
 
@@ -163,7 +160,7 @@ class _Removals:
             waiting += [entry for entry in at.body if isinstance(entry, Proof)]
 
     def without(self, rules: Collection[Rule]) -> RuleProgram:
-        """The program without these user's rules, whose text is replaced by blanks."""
+        """The program without these rules of the user, whose text is replaced by blanks."""
         if not rules:
             return self.program
         files = []
@@ -177,25 +174,24 @@ class _Removals:
         return graph_program(tuple(files))
 
 
-# Finds the smallest sets of items whose removal invalidates a fact: minimal hitting sets over the items in all its
-# proofs. Reiter's tree is searched level by level. If a proof remains after items are removed, the items in it are the
-# candidates for the next removal. If no proof remains, the removed items are a result. So every set is verified by
-# deriving again, and because smaller sets come first, every item in a set is necessary.
+# Finds the smallest sets of items whose removal invalidates a fact: minimal hitting sets of the items in its proofs.
+# Reiter's tree is searched level by level. If a proof remains after a removal, its items are the candidates for the
+# next one; otherwise the removed items are a result. So every set is verified by deriving again. Because smaller sets
+# come first, every item in a set is necessary.
 
 
 MOST_SETS = 10
-MOST_PROOFS = 200  # the number of derivations after which the search gives up
+MOST_PROOFS = 200  # derivations after which the search gives up
 
-_MOST_FACTS = 1_000_000  # the maximum total number of facts in all derivations of a search
+_MOST_FACTS = 1_000_000  # maximum total number of facts in all derivations of a search
 
 K = TypeVar("K", bound=Hashable)
 
 
 @frozen
 class HittingSets(Generic[K]):
-    """`sets`: the smallest first, each of them sorted. `limit`: why there may be more sets: "sets" or "proofs"; "" if
-    these are all.
-    `is_stuck`: whether there is a proof without removable items, so that no set exists."""
+    """`sets`: the smallest first, each sorted. `limit`: why there may be more sets: "sets" or "proofs"; "" if these are
+    all. `is_stuck`: whether there is a proof without removable items, so that no set exists."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""
@@ -208,7 +204,7 @@ def smallest_sets(
     most_sets: int = MOST_SETS,
     most_proofs: int = MOST_PROOFS,
 ) -> HittingSets[K]:
-    """`proof_without`: returns the items in a proof that does not need the given items; None if there is no such
+    """`proof_without` returns the items in a proof that does not need the given items, None if there is no such
     proof."""
     items: list[frozenset[K]] = []
     known: list[frozenset[K]] = []
@@ -245,7 +241,7 @@ def smallest_sets(
 
 
 def proofs_for(facts: int) -> int:
-    """The maximum number of derivations for a search over this number of facts."""
+    """The maximum number of derivations of a search over this number of facts."""
     return max(10, min(MOST_PROOFS, _MOST_FACTS // max(facts, 1)))
 
 

@@ -1,6 +1,6 @@
-"""Explains in a few sentences why one vertex does not wait for another, using the relations that come closest to the
-missing edge. Only derived relations are read: paths through other vertices, opposite or dropped orders, omitted
-vertices, and existing mentions. planner.logic.graph.why.why_not lists all rules."""
+"""Explains in a few sentences why one vertex does not wait for another, with the relations that come closest to the
+missing edge: paths through other vertices, opposite or dropped orders, omitted vertices, and existing mentions.
+planner.logic.graph.why.why_not lists all rules."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from planner.logic.graph.cycles import ORDER, REFERENCES, place
 from planner.logic.graph.verbs import Waiting, shortest_path
 from planner.logic.model.graph import Graph, source_json
 
-_FEW = 6  # the maximum number of mentions that are listed
-_LONG = 6  # the maximum number of vertices on a path that are named
+_FEW = 6  # maximum number of listed mentions
+_LONG = 6  # maximum number of listed vertices on a path
 
 
 @frozen
 class Near:
     """A remark of one sentence. `kind`: through-others, other-way, given-up, left-out, itself, instance, destroyer,
-    mentions or nothing-refers; `lines` are printed below it; `sources` are positions in the proof format."""
+    mentions or nothing-refers. `lines` are printed below it; `sources` are positions in the proof format."""
 
     kind: str
     text: str
@@ -31,14 +31,12 @@ class Near:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The remark as data for documents."""
         more = {"lines": list(self.lines)} if self.lines else {}
         return {"kind": self.kind, "text": self.text, **more, "sources": list(self.sources)}
 
 
 def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
-    """Remarks about a pair without an edge, the most informative first. One of the vertices, or both, may be left out
-    of the graph."""
+    """Remarks about a pair without an edge, the most informative first. The vertices may be left out of the graph."""
     return list(_MissSearch(graph, dependent, dependency).all())
 
 
@@ -81,7 +79,7 @@ class _MissSearch:
         return shortest_path(self.waiting, [start], [end])
 
     def left_out(self, node: str) -> Iterator[Near]:
-        """The remark that a vertex was left out by pruning or by the command line."""
+        """A remark that the vertex was left out by pruning or by the command line."""
         if node in self.graph.nodes:
             return
         proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))
@@ -96,7 +94,7 @@ class _MissSearch:
         yield Near("left-out", f"{node} is left out of this graph: {reason}{because}.", (), self.sources(proof))
 
     def apart(self) -> Iterator[Near]:
-        """A reference that exists, but does not result in an edge."""
+        """A reference that does not result in an edge."""
         if (self.a, self.b) not in self.database["refers"]:
             return
         destroyers = {row[0] for row in self.database["destroyer"]}
@@ -133,7 +131,7 @@ class _MissSearch:
         yield Near("mentions", f"{self.a} refers to:", tuple(lines), tuple(sources))
 
     def other_way(self) -> Iterator[Near]:
-        """A remark about an order in the opposite direction."""
+        """An order in the opposite direction."""
         way = self.way(self.b, self.a)
         if len(way) == 2:
             proof = self.prover.why("edge", (self.b, self.a))
@@ -148,7 +146,7 @@ class _MissSearch:
     # -------- places
 
     def sources(self, proof: Proof) -> tuple[dict[str, Any], ...]:
-        """The sources of a proof that are written in files."""
+        """The sources of a proof that are in files."""
         table: dict[str, dict[str, Any]] = {}
         for leaf in proof.leaves():
             source = self.database.facts.source(leaf.predicate, leaf.row)
@@ -162,14 +160,13 @@ _WRITTEN = (*REFERENCES, "state_depends_on", "target", "exclude")
 
 
 def _steps(way: list[str]) -> tuple[str, ...]:
-    """The edges of a path; of a long path, the middle is omitted."""
+    """The edges of a path; the middle of a long path is omitted."""
     edges = [f"{a} -> {b}" for a, b in pairwise(way)]
     hidden = len(edges) - _LONG
     return tuple(edges) if hidden <= 0 else (*edges[: _LONG - 1], f"... {hidden} more ...", edges[-1])
 
 
 def near_text(found: Iterable[Near]) -> str:
-    """The sentences, each followed by its lines."""
     lines: list[str] = []
     for near in found:
         lines.append(near.text)

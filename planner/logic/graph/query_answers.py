@@ -1,4 +1,4 @@
-"""Answers graph queries (verbs and set expressions) over derived relations, and creates pictures of the answers."""
+"""Answers graph queries (verbs and set expressions) from derived relations, and creates pictures of the answers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from planner.logic.model.graph import Node
 if TYPE_CHECKING:
     from planner.logic.graph.verbs import Waiting
 
-DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node", "local_name")
-"""the relations that pictures need"""
-ABOUT = ("vertex", "edge", "instance_node", "deposed_node", "operation")
-"""the relations between vertices and their objects"""
+DRAWN = ("vertex", "edge", "instance", "instance_node", "deposed_node", "local_name")  # relations that pictures need
+ABOUT = ("vertex", "edge", "instance_node", "deposed_node", "operation")  # relations between vertices and their objects
 
 Actions: TypeAlias = dict[tuple[str, str], list[tuple[str, str]]]
-"""planned actions: (instance, action) pairs, by (resource or instance, deposed key or "")"""
+"""planned actions: (resource or instance, deposed key or "") -> pairs (instance, action)"""
 
 
 @frozen(eq=False)
 class Picture:
-    """The part of a graph that an answer shows: vertices by name, and sorted edges [dependent, dependency]."""
+    """The part of a graph that an answer shows: vertices by name, and sorted edges (dependent, dependency)."""
 
     nodes: dict[str, Node]
     edges: list[tuple[str, str]]
@@ -34,9 +32,8 @@ class Picture:
 
 @frozen(eq=False)
 class Answers:
-    """The answer to a query: the names of its columns, and sorted rows of plain values (None for a missing value). A
-    query without variables has no columns, and one empty row if it is true. `picture` is present if it was
-    requested."""
+    """Sorted rows of plain values (None for a missing value). A query without variables has no columns, and one empty
+    row if it is true. `picture` is set if it was requested."""
 
     columns: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(factory=list)
@@ -44,15 +41,16 @@ class Answers:
 
 
 def verb_of(expression: NodeSet) -> str:
-    """The verb, if the expression is a single verb; "" for other expressions."""
+    """The verb if the expression is a single verb, otherwise ""."""
     return expression.verb if isinstance(expression, SetCall) else ""
 
 
 def search(
     database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The vertices in the value of an expression. A single verb has more columns: `blast` shows the depth and planned
-    action, and `somepath` and `allpaths` (the `limit` shortest) show the steps. Raises Failure for unknown vertices."""
+    """The vertices in the value of an expression. The answers of single verbs have more columns: `blast` has the depth
+    and planned action, `somepath` and `allpaths` (the `limit` shortest paths) the steps. Raises Failure for unknown
+    vertices."""
     from planner.logic.graph.verbs import SetEvaluation, Waiting
 
     waiting = Waiting.of(database)
@@ -97,8 +95,8 @@ def _paths(
 
 
 def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Actions) -> Answers:
-    """A row for each vertex that a change reaches and each planned action of its instances. A vertex of an apply graph
-    has only its own step of an action; a vertex of a plan graph has the actions of all instances of its resource."""
+    """A row for each affected vertex and each planned action of its instances. A vertex of an apply graph has only its
+    own step of an action; a vertex of a plan graph has the actions of all instances of its resource."""
     from planner.logic.graph.verbs import blast
 
     own: dict[str, str] = dict(database["operation"])
@@ -121,7 +119,7 @@ def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Acti
 
 
 def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | None = None) -> Picture:
-    """The subgraph induced by these vertices, or the subgraph that consists of these edges."""
+    """The subgraph induced by these vertices, or the subgraph of these edges."""
     if edges is None:
         edges = {(a, b) for a, b in database["edge"] if a in nodes and b in nodes}
     known = read_nodes(database)
@@ -129,8 +127,8 @@ def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | 
 
 
 def picture_of_rows(database: Database, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Picture:
-    """The picture of the answer to a query. An answer with one column of vertices is drawn as the induced subgraph,
-    with two columns as edges. Raises Failure for any other answer."""
+    """The picture of a query's answer: one column of vertices is drawn as the induced subgraph, two columns as edges.
+    Raises Failure for any other answer."""
     if not rows:
         return Picture({}, [])
     nodes = {row[0] for row in database["vertex"]}

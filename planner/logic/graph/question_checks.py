@@ -1,6 +1,5 @@
 """Detects mistakes in a query that only the data can show: names in a column of vertices that are not vertices, and
-constants that do not occur in a relation. Without this check, such a query would silently return fewer rows than
-intended, or none."""
+constants that do not occur in a relation. Such a query would silently return fewer rows than intended."""
 
 from __future__ import annotations
 
@@ -18,19 +17,19 @@ from planner.language.syntax.rule_syntax import Atom, Constant, RuleVariable, Te
 from planner.logic.datalog.ask.question import Query
 from planner.logic.datalog.language.model import Column, Predicate, atoms
 from planner.logic.datalog.language.values import encode
-from planner.logic.graph.build import Names, told_instead
+from planner.logic.graph.build import Names, substitution_note
 
 _OF_OBJECTS = frozenset(("instance", "object"))
-"""types whose values are checked even if the answer is not empty: these may be other things than names of vertices"""
-_FEW = 12  # the maximum number of values that are listed
-_SEVERAL = 10_000  # the maximum number of values among which a similar value is searched for
+"""types whose values are checked even if the answer is not empty, because they may not be names of vertices"""
+_FEW = 12  # maximum number of listed values
+_SEVERAL = 10_000  # maximum number of values among which a similar one is searched
 _WORD = re.compile(r"[\w-]+")
 
 
 def mismatches(
     predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query, is_answered: bool
 ) -> list[Diagnostic]:
-    """Warnings about a query. The relations in the query, and `vertex`, must have been evaluated."""
+    """Warnings about a query. Its relations, and `vertex`, must have been evaluated."""
     look = _ConditionCheck(predicates, relations, query)
     problems = list(look.no_vertices(is_answered))
     return problems if is_answered or problems else list(look.constants())
@@ -48,12 +47,12 @@ class _ConditionCheck:
         return [(i, term, columns[i]) for i, term in enumerate(atom.arguments)]
 
     def values(self, atom: Atom, at: int) -> set[Any]:
-        """The values in a column, in the rows that contain the constants of the atom."""
+        """The values of a column in rows that contain the constants of the atom."""
         wanted = [(i, encode(t.value)) for i, t in enumerate(atom.arguments) if isinstance(t, Constant)]
         return {row[at] for row in self.relations[atom.predicate] if all(row[i] == value for i, value in wanted)}
 
     def no_vertices(self, is_answered: bool) -> Iterator[Diagnostic]:
-        """Warnings about variables that are vertices in one literal, and other addresses in another literal."""
+        """Warnings about variables that are vertices in one literal and other addresses in another."""
         places = self.places()
         if not places:
             return
@@ -72,8 +71,7 @@ class _ConditionCheck:
                     yield self.no_vertex(term, atom, column, others[0], missing)
 
     def places(self) -> dict[str, tuple[str, int]]:
-        """For each variable that occurs in a column of vertices, the first such column, as predicate and column
-        name."""
+        """For each variable in a column of vertices, the first such (predicate, column)."""
         result: dict[str, tuple[str, int]] = {}
         for atom, _ in atoms(self.query.literals):
             for at, term, column in self.columns(atom):
@@ -107,7 +105,7 @@ class _ConditionCheck:
                     yield warning("query.no_such_value", "No row has this value", detail, span)
 
     def instead(self, text: str, atom: Atom, column: Column, values: set[Any]) -> str:
-        """A suggestion for a constant that does not occur in its column; "" if the constant may be correct."""
+        """A suggestion for a constant that does not occur in its column; "" if it may be correct."""
         texts = sorted(value for value in values if isinstance(value, str))
         if column.type.name == "word":
             known = text in _WORD.findall(self.predicates[atom.predicate].doc.partition("Example")[0])
@@ -121,7 +119,7 @@ class _ConditionCheck:
 
 
 def _without_keys(text: str) -> str | None:
-    """The resource in the address of an instance."""
+    """The resource in the address of an instance, or None."""
     try:
         address = parse_address(text)
     except AddressError:
@@ -133,9 +131,9 @@ def _is_address(column: Column) -> bool:
     return VERTEX in column.type.ancestors[1:]
 
 
-# Replaces addresses in queries: in a column of vertices, an address denotes its vertex.
+# Replaces addresses in queries: in a column of vertices, they denote their vertices.
 
-VERTEX = "node"  # the type of columns of vertices
+VERTEX = "node"  # the type of columns with vertices
 
 
 def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:
@@ -158,7 +156,6 @@ class _VertexReader:
         }
 
     def columns(self, atom: syntax.Atom) -> list[tuple[syntax.Term, bool]]:
-        """The arguments of an atom, each with whether it is in a column of vertices."""
         columns = self.predicates[atom.predicate].columns
         return [(term, c.type.name == VERTEX) for term, c in zip(atom.arguments, columns, strict=True)]
 
@@ -189,7 +186,7 @@ class _VertexReader:
         span = Span(self.source, term.start, term.end)
         node = self.names.stand_in(term.value)
         if node is not None:
-            detail = told_instead(term.value, node)
+            detail = substitution_note(term.value, node)
             self.problems.append(warning("query.stands_for", "Answer about all instances together", detail, span))
             return syntax.Constant(node, term.start, term.end)
         detail = self.names.unknown(term.value)

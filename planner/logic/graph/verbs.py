@@ -1,7 +1,7 @@
-"""Graph verbs: the dependencies and the dependents of a vertex, the paths between two vertices, and the vertices that a
-change affects. As relations, the verbs would be closures, whose size is quadratic in the size of the graph, but the
-size of a single answer is linear. Therefore the verbs are searches over derived edges instead of rules. The docstring
-of each verb states its meaning as rules; the tests evaluate these rules on small graphs, and compare the results."""
+"""Graph verbs: dependencies and dependents of a vertex, paths between two vertices, and the vertices that a change
+affects. As relations, the verbs would be closures of quadratic size, while a single answer has linear size. Therefore
+they are searches over derived edges. Their docstrings define them by rules, with which tests compare them on small
+graphs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from typing import Any
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.language.syntax.node_sets import Combination, NodeSet, SetCall, SetName
 from planner.logic.datalog.engine.native import closure
-from planner.logic.graph.build import Names, told_instead
+from planner.logic.graph.build import Names, substitution_note
 
 Adjacency = dict[str, list[str]]
 
 
 class Waiting:
-    """The dependencies between vertices: for each edge(a, b), `dependencies[a]` contains b, and `dependents[b]`
-    contains a."""
+    """For each edge(a, b), `dependencies[a]` contains b, and `dependents[b]` contains a."""
 
     __slots__ = ("_dependencies", "_dependents", "edges", "nodes")
 
@@ -31,7 +30,6 @@ class Waiting:
 
     @classmethod
     def of(cls, database: Mapping[str, Collection[Any]]) -> Waiting:
-        """The edges, from the relations `node` and `edge`."""
         return cls((row[0] for row in database["vertex"]), database["edge"])
 
     @property
@@ -52,8 +50,7 @@ class Waiting:
 
 
 def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = None) -> dict[str, int]:
-    """Every vertex that can be reached from one of `starts`, with the length of the shortest path. `most` limits the
-    length.
+    """The vertices that can be reached from `starts`, with the length of the shortest path, at most `most`.
 
     reached(A) :- start(A).
     reached(B) :- reached(A), edge(A, B)."""
@@ -72,7 +69,7 @@ def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = No
 
 
 def deps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> set[str]:
-    """The vertices, and all vertices for which they wait.
+    """The start vertices and all vertices for which they wait.
 
     deps(A) :- start(A).
     deps(B) :- deps(A), edge(A, B)."""
@@ -80,7 +77,7 @@ def deps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> se
 
 
 def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> set[str]:
-    """The vertices, and all vertices that wait for them.
+    """The start vertices and all vertices that wait for them.
 
     rdeps(B) :- start(B).
     rdeps(A) :- rdeps(B), edge(A, B)."""
@@ -88,28 +85,26 @@ def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> s
 
 
 def blast(waiting: Waiting, starts: Iterable[str]) -> dict[str, int]:
-    """The vertices that a change of `starts` affects, with the length of the shortest path to each (rdeps with
-    depths)."""
+    """The vertices that a change of `starts` affects, with the length of the shortest path (rdeps with depths)."""
     return distances(waiting.dependents, starts)
 
 
 def between(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> set[str]:
-    """The vertices on paths from one of `starts` to one of `ends`.
+    """The vertices on paths from `starts` to `ends`.
 
     between(N) :- deps(N), rdeps(N)."""
     return deps(waiting, starts) & rdeps(waiting, ends)
 
 
 def shortest_path(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> list[str]:
-    """A shortest path from one of `starts` to one of `ends`; [] if there is none. Of several shortest paths, the first
-    in the order of names."""
+    """A shortest path from one of `starts` to one of `ends`, [] if there is none; of several, the first by names."""
     return next(paths(waiting, starts, ends), [])
 
 
 def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Iterator[list[str]]:
-    """The paths without repeated vertices from one of `starts` to one of `ends`: the shortest first; paths of equal
-    length in the order of names. An A* search by length and remaining distance. Because that distance is exact, no step
-    leads to a dead end in an acyclic graph."""
+    """The paths without repeated vertices from one of `starts` to one of `ends`, sorted by length, then by names. An A*
+    search by length and remaining distance. This distance is exact, so no step leads to a dead end in an acyclic
+    graph."""
     goals = set(ends)
     left = distances(waiting.dependents, goals)
     dependencies = waiting.dependencies
@@ -129,7 +124,7 @@ def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Itera
 
 
 def count_paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> int | None:
-    """The number of paths from one of `starts` to one of `ends`; None if there is a cycle on them."""
+    """The number of paths from `starts` to `ends`; None if there is a cycle on them."""
     starts, goals = set(starts), set(ends)
     inside = between(waiting, starts, goals)
     below = {n: sum(d in inside for d in waiting.dependencies.get(n, ())) for n in inside}
@@ -147,8 +142,8 @@ def count_paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) ->
 
 
 def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -> set[tuple[str, str]]:
-    """The pairs (dependent, dependency) connected by one or more edges that match one of `ends`, in which None means
-    any vertex.
+    """The pairs (dependent, dependency) that are connected by one or more edges and match one of `ends`, where None
+    means any vertex.
 
     waits_for(A, B) :- edge(A, B).
     waits_for(A, C) :- edge(A, B), waits_for(B, C).
@@ -170,14 +165,14 @@ def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -
 
 
 class SetEvaluation:
-    """The values of set expressions over one graph; `problems` collects warnings about names that have no match."""
+    """Evaluates set expressions over one graph. `problems`: warnings about names without a match."""
 
     def __init__(self, waiting: Waiting, names: Names) -> None:
         self.waiting, self.names = waiting, names
         self.problems: list[Diagnostic] = []
 
     def of(self, wanted: NodeSet) -> set[str]:
-        """The vertices in the set that an expression denotes. Raises Failure for an unknown name."""
+        """Raises Failure for an unknown name."""
         if isinstance(wanted, SetName):
             return self.named(wanted)
         if isinstance(wanted, SetCall):
@@ -211,7 +206,7 @@ class SetEvaluation:
             return {meant}
         whole = self.names.stand_in(wanted.text)
         if whole is not None:
-            detail = told_instead(wanted.text, whole)
+            detail = substitution_note(wanted.text, whole)
             self.problems.append(
                 warning("query.stands_for", "Answer about all instances together", detail, wanted.span)
             )
@@ -231,7 +226,7 @@ _GLOB = re.compile(r'(\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])|(\*+)|(\?)')
 
 
 def glob(text: str) -> re.Pattern[str] | None:
-    """The regular expression for a pattern with * and ? outside brackets; None for a text without these characters."""
+    """The regular expression for a pattern with * and ? outside brackets; None for other text."""
     parts, at, has_wildcard = [], 0, False
     for match in _GLOB.finditer(text):
         parts.append(re.escape(text[at : match.start()]))

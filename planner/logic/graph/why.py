@@ -1,4 +1,5 @@
-"""Questions about a graph: why one vertex waits for another, why a fact is derived, and which rows a query returns."""
+"""Answers questions about a graph: why one vertex waits for another, why a fact is derived, and which rows a query
+returns."""
 
 from __future__ import annotations
 
@@ -14,15 +15,14 @@ from planner.logic.datalog.ask.question import Query, parse_query
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
-from planner.logic.graph.build import SPOKEN, SPOKEN_AT_FIRST, Names, told_instead
+from planner.logic.graph.build import SPOKEN, SPOKEN_AT_FIRST, Names, substitution_note
 from planner.logic.graph.nearest_miss import near_text, nearest_misses
 from planner.logic.graph.question_checks import meant_query
 from planner.logic.model.graph import Graph, source_json
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
-    """The vertex that a name denotes. With `pruned`, it may be a vertex that was left out of the graph. Raises
-    Failure."""
+    """The vertex with this name. With `pruned`, it may be left out of the graph. Raises Failure."""
     names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
     node = names.find(text)
     if node is not None:
@@ -32,15 +32,15 @@ def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
 
 
 def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The vertices that have these names or represent the named objects, even if they were left out of the graph; and a
-    sentence about each vertex that only represents an object. Raises Failure."""
+    """The vertices that have these names or represent the named objects, even if they were left out of the graph, and a
+    note about each vertex that only represents an object. Raises Failure."""
     within, at_first = Names.of(graph.database), Names.of(graph.database, SPOKEN_AT_FIRST)
     nodes, notes = [], []
     for text in texts:
         node = within.meant.get(text) or at_first.meant.get(text)
         if node is None:
             node = within.stand_in(text) or find_node(graph, text, pruned=True)
-            notes.append(told_instead(text, node))
+            notes.append(substitution_note(text, node))
         nodes.append(node)
     return nodes, notes
 
@@ -48,8 +48,8 @@ def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[
 def prove_wait(
     graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof that one vertex waits for another: the proof of the edge, or of the chain of edges between them. The
-    graph must have been built with `dependency` in `asked_about`. `notes` are added to the result."""
+    """The proof that one vertex waits for another: the proof of the edge, or of the edges between them. `dependency`
+    must be in `asked_about` when the graph is built. `notes` are added to the result."""
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:
@@ -76,8 +76,7 @@ def prove_wait(
 
 
 def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The explanation of a missing edge: the relations that come closest to an edge, and the obstacles of each rule for
-    edges."""
+    """The explanation of a missing edge: the relations that come closest, and the obstacles of each rule."""
     rules, _ = why_not(graph, "edge", (dependent, dependency))
     near = [item.json for item in nearest_misses(graph, dependent, dependency)]
     goal = ["edge", dependent, dependency]
@@ -96,7 +95,7 @@ def _notes_json(notes: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
-    """The diagnostic that an order was dropped, with the edges that take precedence over it."""
+    """The diagnostic for a dropped order, with the edges that take precedence over it."""
     lines = [
         f"{dependency} should be done before {dependent}, but that order was dropped, because it would close a cycle."
     ]
@@ -110,7 +109,7 @@ def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
 
 
 def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
-    """The vertices of a shortest chain of edges, without the last one; empty if there is no chain."""
+    """The vertices of a shortest path without the last one; empty if there is no path."""
     before: dict[str, str] = {}
     waiting = deque([start])
     while waiting:
@@ -128,13 +127,13 @@ def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
 
 
 def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] | None:
-    """The proof of a tuple in the documented format; None if the tuple is not derived."""
+    """The proof of a tuple as JSON; None if it is not derived."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     return proof_json(proof, graph.database.facts, source_json) if proof else None
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """For each rule that could derive the tuple, the first condition that fails, and why it fails
+    """For each rule that could derive the tuple, the first literal that fails and why
     (planner.logic.datalog.explain.why_not), as data and as text."""
     from planner.logic.datalog.explain.why_not import obstacles, obstacles_text
 
@@ -143,7 +142,7 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
 
 
 def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
-    """A checked query. Raises Failure."""
+    """Raises Failure."""
     query, problems = parse_query(program, text)
     if query is None:
         raise Failure(problems)
@@ -151,7 +150,7 @@ def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]
 
 
 def only_fact(query: Query) -> Atom:
-    """The fact without variables, if the query consists of one. Raises Failure."""
+    """The only literal of a query, which must be a fact without variables. Raises Failure."""
     body = query.literals
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
@@ -159,6 +158,6 @@ def only_fact(query: Query) -> Atom:
 
 
 def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The query, with vertices in place of addresses in columns of vertices, and warnings about addresses that do not
+    """The query with vertices in place of addresses in columns of vertices, and warnings about addresses that do not
     denote a vertex."""
     return meant_query(Names.of(graph.database), graph.program.predicates, query)

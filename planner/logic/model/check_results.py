@@ -1,4 +1,4 @@
-"""Results of conditions: `checks` of plan and state JSON, and `check_results` of state files."""
+"""Results of conditions: `checks` in plan and state JSON, `check_results` in state files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WORST = ("error", "fail", "unknown")
 
 @frozen(eq=False)
 class CheckGroup:
-    """A checkable object of the configuration: its status, and the (address, status, messages) of each instance. `kind`
-    is the kind in the state file: resource, output, check or var."""
+    """A checkable object of the configuration: its status, and (address, status, messages) of each instance. `kind` is
+    that of state files: resource, output, check or var."""
 
     kind: str
     address: str
@@ -26,13 +26,12 @@ class CheckGroup:
 
 
 def plan_groups(plan: Plan) -> list[CheckGroup]:
-    """The results of a plan. A result without an address is the status of an object that has no instances."""
+    """A result without an address is the status of an object without instances."""
     return groups(plan.checks, plan.check_configs)
 
 
 def groups(results: Iterable[CheckResult], configs: Iterable[tuple[str, str]] = ()) -> list[CheckGroup]:
-    """The results by the object of the configuration to which they belong; `configs` are the (kind, address) of all
-    such objects."""
+    """The results grouped by object of the configuration. `configs`: (kind, address) of all objects."""
     by_object: dict[tuple[str, str], list[CheckResult]] = {(_file_kind(k), a): [] for k, a in configs}
     for result in results:
         by_object.setdefault((_file_kind(result.kind), result.config_address), []).append(result)
@@ -51,7 +50,7 @@ def _file_kind(kind: str) -> str:
 
 
 def state_groups(results: list[dict[str, Any]] | None) -> list[CheckGroup]:
-    """The results that are written into a state file."""
+    """The results in a state file."""
     return [
         CheckGroup(
             raw["object_kind"],
@@ -66,7 +65,7 @@ def state_groups(results: list[dict[str, Any]] | None) -> list[CheckGroup]:
 
 
 def check_results(checks: Iterable[CheckGroup]) -> list[dict[str, Any]] | None:
-    """Results as in a state file; None if there are none."""
+    """The results as in a state file; None if there are none."""
     out = []
     for group in checks:
         objects = []
@@ -87,7 +86,7 @@ def check_results(checks: Iterable[CheckGroup]) -> list[dict[str, Any]] | None:
 
 
 def checks_json(checks: Iterable[CheckGroup]) -> list[dict[str, Any]]:
-    """Results as `show -json` prints them, sorted by address."""
+    """The results as in `show -json`, sorted by address."""
     out = []
     for group in sorted(checks, key=lambda g: g.address):
         raw: dict[str, Any] = {"address": _static_address(group), "status": group.status}
@@ -139,7 +138,7 @@ def _instance_address(kind: str, address: str) -> dict[str, Any]:
 
 
 def _split(address: str) -> tuple[str, str]:
-    """The module and the name in an address such as `module.m[0].output.name`. Raises AddressError."""
+    """(module, name) of an address such as `module.m[0].output.name`. Raises AddressError."""
     rest, _, name = address.rpartition(".")
     module = rest.rpartition(".")[0]
     return str(parse_module(module)), name

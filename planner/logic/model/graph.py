@@ -1,4 +1,4 @@
-"""Graph: the derivations of the rules, ready for walks, drawing and queries."""
+"""The model of graphs that the rules derive, for walks, drawing and queries."""
 
 from __future__ import annotations
 
@@ -14,44 +14,42 @@ from planner.foundation.vocabulary.span import Span
 
 @frozen
 class Node:
-    """A vertex. `name` is the ecosystem's node name (`terraform_data.a (expand)`), `kind` is the kind of work (the
-    kinds are documented at `node` in rules/graph/nodes.dl), `module` is the module to which it belongs (a configuration
-    path `module.a.module.b`, or for instance nodes the module instance; "" for the root), and `object` its subject: a
-    resource key, a variable name, an instance address, a provider address, ..."""
+    """A vertex. `name`: the ecosystem's node name (`terraform_data.a (expand)`). `kind`: the kind of work, documented
+    at `node` in rules/graph/nodes.dl. `module`: a configuration path (`module.a.module.b`) or, for instances, the
+    module instance; "" for the root. `object`: its subject, such as a resource key, a variable name, an instance
+    address or a provider address."""
 
     name: str
     kind: str
     module: str
     object: str
-    extra: str = ""  # the deposed key, if the node belongs to a deposed object
+    extra: str = ""  # the deposed key of a deposed object
 
 
 @frozen(eq=False)
 class Graph:
-    """The nodes by name, and the dependencies of each node (sorted), before and after transitive reduction.
-    `reduced[a]` contains every b that must be done before a, without dependencies that others imply."""
+    """Vertices by name, and their sorted dependencies before and after transitive reduction. `reduced[a]`: the vertices
+    that must be done before a, without those that others imply."""
 
     nodes: dict[str, Node]
-    edge_rows: Collection[tuple[str, str]]  # pairs (a, b), in any order: b must be done before a
+    edge_rows: Collection[tuple[str, str]]  # unordered pairs (a, b): b must be done before a
     reduced: dict[str, tuple[str, ...]]
     diagnostics: tuple[Diagnostic, ...] = ()
-    database: Any = field(default=None, repr=False)  # the Database from which the graph was read, for `why` and `query`
-    program: Any = field(default=None, repr=False)  # the program whose rules derived the graph
+    database: Any = field(default=None, repr=False)  # the Database of the graph, for `why` and `query`
+    program: Any = field(default=None, repr=False)  # the program that derived the graph
 
     @cached_property
     def edges(self) -> dict[str, tuple[str, ...]]:
-        """All dependencies of each node. The dependencies are sorted on first use, because walks do not need the
-        order."""
+        """All dependencies of each vertex, sorted on first use, because walks do not need the order."""
         return adjacency(self.nodes, self.edge_rows)
 
     @cached_property
     def numbered(self) -> Numbered:
-        """The graph in the form that walks need."""
         return Numbered(self.reduced or self.edges)
 
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """For each node, the sorted names that are paired with it in the rows."""
+    """For each left name, the sorted right names of its rows."""
     by_left: dict[str, list[str]] = {name: [] for name in nodes}
     for dependent, dependency in rows:
         by_left[dependent].append(dependency)
@@ -61,19 +59,19 @@ def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str
     return {name: tuple(dependencies) for name, dependencies in by_left.items()}
 
 
-# Sources of facts, as proofs show them.
+# Sources of facts in proofs.
 
 
 @frozen
 class StateEntry:
-    """An entry in the state: the address of an instance or output."""
+    """An entry in the state: an instance or output."""
 
     address: str
 
 
 @frozen
 class CommandLine:
-    """An argument of the command line, as written."""
+    """An argument on the command line, as written."""
 
     argument: str
 
@@ -84,14 +82,14 @@ class Unquoted(Span):
 
     @classmethod
     def of(cls, header: Span) -> Span:
-        """The position of a declaration. The line of a declaration may be shown only if it contains nothing but the
-        header of a block."""
+        """The position of a declaration. Its line may be shown only if it contains nothing but the header of a
+        block."""
         line = header.source.line_text(header.line)
         return header if line.rstrip().endswith("{") else cls(header.source, header.start, header.end)
 
 
 def source_json(source: Any) -> dict[str, Any]:
-    """The source of a leaf in the proof format: a position in a file, a state entry, or a command line argument."""
+    """The source of a leaf in the proof format: a file position, a state entry, or a command line argument."""
     if isinstance(source, Span):
         position = source.start_position
         place = {"file": source.filename, "line": position.line, "column": position.column}

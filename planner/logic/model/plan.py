@@ -1,4 +1,4 @@
-"""Plans: the actions, and everything needed to apply, show and explain them. All classes are frozen."""
+"""The model of plans: actions, and everything needed to apply, show and explain them. All classes are frozen."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from planner.foundation.vocabulary.limits import UNLIMITED, Limits, Mode
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.model import InstanceKey, State, same_managed
 
-Action: TypeAlias = str
-"""`no-op`, or an action whose steps are in rules/shared/action_classes.dl; see planner.logic.programs.actions"""
+Action: TypeAlias = str  # `no-op`, or an action in rules/shared/action_classes.dl; see planner.logic.programs.actions
 
 
 @frozen(eq=False)
 class Importing:
-    """The object that an import block requests: either an id (None with `unknown` if it is unknown) or an identity."""
+    """The object that an import block requests: an id (None with `unknown` if it is unknown) or an identity."""
 
     id: str | None
     unknown: bool = False
@@ -25,18 +24,18 @@ class Importing:
 
 @frozen(eq=False)
 class ResourceChange:
-    """The change of one object. `before` and `after` are values of the resource's type (Null if there is no object);
-    `after` has unknown values and marks. `reason` is the `action_reason` in plan JSON, or ""."""
+    """The change of one object. `before` and `after` are values of the resource's type (Null for no object); `after`
+    has unknown values and marks. `reason` is the `action_reason` in plan JSON, or ""."""
 
     address: str
-    previous_address: str  # the former address, which differs from `address` if the object was moved
+    previous_address: str  # differs from `address` if the object was moved
     module: str  # module instance address, "" for the root
     mode: str
     type: str
     name: str
     key: InstanceKey
     deposed: str  # the deposed key; "" for the current object
-    provider: str  # the address of the provider configuration, as in the state
+    provider: str  # the address of the provider configuration
     action: Action
     reason: str
     before: Value
@@ -46,11 +45,10 @@ class ResourceChange:
     generated_config: str | None = None
     private: str | None = None
     provider_key: InstanceKey = None
-    facts: tuple[tuple[str, ...], ...] = ()  # the facts of the decision, as (predicate, columns...); kept for `why`
-    before_identity: Value = None  # the identity by which the provider knows the object; None if there is none
+    facts: tuple[tuple[str, ...], ...] = ()  # the facts of the decision (predicate, columns...), for `why`
+    before_identity: Value = None  # the object's identity at the provider, or None
     after_identity: Value = None
-    undecided: tuple[str, ...] = ()
-    """the decisions that only the provider can make: object, replacement, values or import"""
+    undecided: tuple[str, ...] = ()  # decisions that only the provider can make: object, replacement, values or import
 
     @property
     def resource_address(self) -> str:
@@ -59,15 +57,14 @@ class ResourceChange:
 
 
 def change_name(change: ResourceChange) -> str:
-    """The name of a change in explanations: the address of its instance, with the deposed key if it has one."""
+    """The name of a change in explanations: the instance address, with the deposed key if there is one."""
     return f"{change.address} (deposed {change.deposed})" if change.deposed else change.address
 
 
 @frozen(eq=False)
 class DeferredChange:
-    """The change of an object that its provider deferred, as far as it is known. `reason` comes from the provider;
-    `unknown` lists the arguments whose values were unknown. `invoked`: the action whose invocation the provider
-    deferred, if any."""
+    """The change of an object that its provider deferred, as far as it is known. `reason`: the provider's reason.
+    `unknown`: the arguments whose values were unknown. `invoked`: the action whose invocation was deferred, if any."""
 
     change: ResourceChange
     reason: str
@@ -77,16 +74,16 @@ class DeferredChange:
 
 @frozen(eq=False)
 class Invocation:
-    """A planned invocation of an action. `config` has marks, and may have unknown parts; it contains no ephemeral
-    values. `caller` is the resource instance whose change invokes the action ("" for the command line). `block` is the
-    position of the trigger among the triggers of the resource, `index` the position of the action in the trigger."""
+    """A planned invocation of an action. `config` has marks, may have unknown parts, and has no ephemeral values.
+    `caller`: the resource instance whose change invokes the action ("" for the command line). `block`: the index of the
+    trigger among those of the resource. `index`: the index of the action in the trigger."""
 
     address: str
     module: str  # module instance address, "" for the root
     type: str
     name: str
     key: InstanceKey
-    provider: str  # provider configuration address
+    provider: str  # the address of the provider configuration
     config: Value
     caller: str = ""
     event: str = ""
@@ -96,7 +93,7 @@ class Invocation:
     provider_key: InstanceKey = None
 
     def at(self, caller: str, event: str, block: int, index: int, on_failure: str) -> Invocation:
-        """The invocation that a trigger causes."""
+        """A copy for an invocation by this trigger."""
         return evolve(self, caller=caller, event=event, block=block, index=index, on_failure=on_failure)
 
 
@@ -109,13 +106,12 @@ class OutputChange:
     before: Value
     after: Value
     sensitive: bool
-    facts: tuple[tuple[str, ...], ...] = ()  # the facts of the decision, as in ResourceChange
+    facts: tuple[tuple[str, ...], ...] = ()  # as in ResourceChange
 
 
 @frozen(eq=False)
 class CheckResult:
-    """The status of one checkable object: "pass", "fail", "error" or "unknown", with the messages of failed
-    conditions."""
+    """The status of a checkable object ("pass", "fail", "error" or "unknown"), and messages of failed conditions."""
 
     kind: str  # resource, output_value, check, input_variable
     config_address: str
@@ -126,21 +122,20 @@ class CheckResult:
 
 @frozen(eq=False)
 class PolicyRecord:
-    """The policies with which a plan was checked, and their results: `files` are (name, text), `overrides` (code,
-    reason), `verdicts` (kind, code, address, message) without sensitive values."""
+    """The policies with which a plan was checked, and their results: `files` (name, text), `overrides` (code, reason),
+    `verdicts` (kind, code, address, message) without sensitive values."""
 
     files: tuple[tuple[str, str], ...]
     overrides: tuple[tuple[str, str], ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
     facts: tuple[tuple[str, ...], ...] = ()
-    """facts (relation, columns...) about the context in which the plan was first checked: the time, the run, versions.
-    With these facts, checking the plan again has the same result."""
+    """facts (relation, columns...) about the first check: time, run, versions. With them, another check has the same
+    result."""
 
 
 @frozen(eq=False)
 class Plan:
-    """A finished (or errored) plan. `prior_state` is the state after refreshing, `previous_state` the state before
-    refreshing."""
+    """A finished or errored plan. `previous_state` is the state before refreshing, `prior_state` the state after it."""
 
     mode: Mode
     changes: tuple[ResourceChange, ...]
@@ -149,48 +144,39 @@ class Plan:
     prior_state: State
     previous_state: State
     planned_state: State | None
-    variables: dict[str, Value]
-    """the values of root variables, whether set or default; ephemeral variables have only their names (value None)"""
+    variables: dict[str, Value]  # values of root variables, set or default; None for ephemeral ones
     checks: tuple[CheckResult, ...] = ()
     check_configs: tuple[tuple[str, str], ...] = ()
-    """(kind, configuration address) of every checkable object, including objects without instances"""
+    """(kind, configuration address) of every checkable object, even without instances"""
     relevant_attributes: Sequence[tuple[str, tuple[Any, ...]]] = ()
     limits: Limits = UNLIMITED
     timestamp: str = ""
     errored: bool = False
     backend: dict[str, Any] = field(factory=dict)
-    facts: tuple[tuple[str, ...], ...] = ()
-    """the facts of decisions about objects without a change: data sources that were read"""
-    rules: tuple[tuple[str, str], ...] = ()
-    """(path, text) of the user's rule files with which the plan was made; the apply uses the same rules"""
+    facts: tuple[tuple[str, ...], ...] = ()  # facts of decisions without a change: data sources that were read
+    rules: tuple[tuple[str, str], ...] = ()  # (path, text) of the user's rule files; the apply uses the same rules
     policy: PolicyRecord | None = None
-    offline: bool = False
-    """whether the plan was made without calling providers; such a plan shows possible changes and cannot be applied"""
+    offline: bool = False  # made without calling providers: shows possible changes and cannot be applied
     files: tuple[str, ...] = ()  # the files that functions read
     origins: tuple[tuple[str, str], ...] = ()
-    """the origins of root variables whose values are not from a file, as (name, origin); an origin is command line,
-    environment, input or default"""
+    """(name, origin) of root variables without a value in a file; origins: command line, environment, input, default"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """(block, argument, position) of the blocks whose instances are not known yet. These blocks are deferred with
-    everything that depends on them, and are among `excludes`. For a block that a provider deferred, the argument is the
-    provider's reason."""
-    deferred_changes: tuple[DeferredChange, ...] = ()  # the objects that a provider deferred after planning them
-    deferred_dependents: tuple[str, ...] = ()
-    """the resources that are deferred because they depend on blocks in `deferred`"""
+    """(block, argument, position) of blocks whose instances are unknown. They are deferred with everything that depends
+    on them, and are among `excludes`. For a block that a provider deferred, the argument is the provider's reason."""
+    deferred_changes: tuple[DeferredChange, ...] = ()  # objects that a provider deferred after planning them
+    deferred_dependents: tuple[str, ...] = ()  # resources that are deferred because they depend on blocks in `deferred`
     deferred_settings: tuple[tuple[str, str], ...] = ()
-    """(provider configuration, argument) of arguments without a known value, if anything is deferred"""
+    """(provider configuration, argument) with an unknown value, if anything is deferred"""
     providers: tuple[tuple[str, Value], ...] = ()
-    """(address with key, value) of the provider configurations with which the plan was made; their ephemeral parts are
-    replaced by unknown values"""
-    invocations: tuple[Invocation, ...] = ()
-    """the action invocations, sorted by the invoking object, and in order for each object"""
+    """(address with key, value) of provider configurations, with unknown values in place of ephemeral parts"""
+    invocations: tuple[Invocation, ...] = ()  # sorted by invoking object, then in order
     module_outputs: Mapping[str, Value] = field(factory=dict)
-    """the completely known outputs of called modules, by address, which an apply need not evaluate again. These outputs
-    are not stored in plan files"""
+    """completely known outputs of called modules by address, which an apply need not evaluate again; not in plan
+    files"""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no changes, as exit code 0 of -detailed-exitcode reports."""
+        """Whether there are no changes: exit code 0 of -detailed-exitcode."""
         # decided in Python: whether a plan has changes -- a sum of the rules' decisions
         return (
             not any(
@@ -202,7 +188,7 @@ class Plan:
 
     @property
     def can_apply(self) -> bool:
-        """Whether applying would have an effect: it changes something or, in refresh-only mode, updates the state."""
+        """Whether applying would change something or, in refresh-only mode, update the state."""
         if self.errored or not self.is_empty:
             return not self.errored
         return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)
@@ -216,6 +202,5 @@ _DEFERRED = {
 
 
 def deferral_cause(argument: str) -> str:
-    """The reason why a provider deferred a block, as a clause; "" if the entry in Plan.deferred names an argument of
-    the block instead."""
+    """Why a provider deferred a block, as a clause; "" if the entry in Plan.deferred names an argument."""
     return _DEFERRED.get(argument, "")

@@ -1,4 +1,4 @@
-"""Planned actions: the steps and the classes of each action, as rules/shared/action_classes.dl derives them.
+"""Steps, classes and words of planned actions. rules/shared/action_classes.dl derives the steps and classes.
 
 steps("create-then-delete")              ("create", "delete")
 does("create-then-delete", "replaces")   True"""
@@ -21,34 +21,33 @@ NO_OP = "no-op"
 
 @frozen
 class _ActionTable:
-    steps: Mapping[str, tuple[str, ...]]  # the steps of each action; actions with one step come first
-    classes: Mapping[str, frozenset[str]]  # the actions in each class
+    steps: Mapping[str, tuple[str, ...]]  # steps of each action; actions with one step come first
+    classes: Mapping[str, frozenset[str]]  # actions in each class
 
 
 def does(action: str, kind: str) -> bool:
     """Whether an action belongs to a class: changes, makes, creates, replaces, destroys, deletes, sets_aside, forgets,
-    removes, releases, ends, stirs or disturbs (see action_class for their meaning)."""
+    removes, releases, ends, stirs or disturbs (documented at action_class)."""
     return action in _table().classes[kind]
 
 
 def steps(action: str) -> tuple[str, ...]:
-    """The steps of an action, in order; none for no-op. Raises KeyError for an unknown action."""
+    """In order; none for no-op. Raises KeyError for an unknown action."""
     return _table().steps[action]
 
 
 @cache
 def actions() -> tuple[str, ...]:
-    """All actions; those with one step come first."""
     return tuple(_table().steps)
 
 
 def words(action: str) -> list[str]:
-    """The action as plan JSON represents it: its steps, or no-op."""
+    """The action in plan JSON: its steps, or no-op."""
     return list(steps(action)) or [NO_OP]
 
 
 def action_of(named: Sequence[str]) -> str:
-    """The action that plan JSON represents by these words. Raises KeyError if there is no such action."""
+    """The inverse of `words`. Raises KeyError."""
     for action in actions():
         if words(action) == list(named):
             return action
@@ -56,12 +55,12 @@ def action_of(named: Sequence[str]) -> str:
 
 
 def verb_of(action: str) -> str:
-    """The name of an action in output for people: `replace` for all replacements, otherwise its own name."""
+    """The name of an action in output: `replace` for all replacements, otherwise its own name."""
     return "replace" if does(action, "replaces") else action
 
 
 def verbs() -> dict[str, tuple[str, ...]]:
-    """The names of actions in output for people, each with its actions."""
+    """The actions for each name in output."""
     named: dict[str, tuple[str, ...]] = {}
     for action in actions():
         named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
@@ -69,24 +68,24 @@ def verbs() -> dict[str, tuple[str, ...]]:
 
 
 class EventPlace(NamedTuple):
-    """The time of a trigger event: `position` is before or after, `step` is create, update or delete."""
+    """When a trigger event occurs. `position` is before or after; `step` is create, update or delete."""
 
     position: str
     step: str
 
 
 def event_place(event: str) -> EventPlace:
-    """The time of an event. Raises KeyError for an unknown event."""
+    """Raises KeyError for an unknown event."""
     return _event_table()[0][event]
 
 
 def failure_effects(on_failure: str, event: str) -> frozenset[str]:
-    """The effects of a failed invocation: stop, warn or taint (see failure_effect)."""
+    """The effects of a failed invocation: stop, warn or taint (documented at failure_effect)."""
     return _event_table()[1].get((on_failure, event), frozenset(("stop",)))
 
 
 def known_triggers() -> frozenset[tuple[str, str]]:
-    """All combinations of an event and a value of on_failure."""
+    """All pairs (event, on_failure)."""
     return frozenset((event, on_failure) for on_failure, event in _event_table()[1])
 
 
@@ -100,11 +99,11 @@ def _event_table() -> tuple[dict[str, EventPlace], dict[tuple[str, str], frozens
     return places, {key: frozenset(kinds) for key, kinds in effects.items()}
 
 
-UNKNOWN = "unknown"  # the argument with which `why` explains unknown values
+UNKNOWN = "unknown"  # the argument of `why` for unknown values
 
 
 def is_word(text: str) -> bool:
-    """Whether an argument of `why` is the name of a planned action, or `unknown`."""
+    """Whether an argument of `why` is `unknown` or the name of a planned action."""
     return text == UNKNOWN or text in verbs()
 
 
@@ -128,8 +127,8 @@ def _table() -> _ActionTable:
 
 
 class Counts(NamedTuple):
-    """The numbers of objects that are (or were) created, changed, destroyed, imported and forgotten, and of invoked
-    actions. `failed`: the number of failures."""
+    """Numbers of objects that are created, changed, destroyed, imported and forgotten, of invoked actions, and of
+    failures."""
 
     add: int = 0
     change: int = 0
@@ -141,7 +140,7 @@ class Counts(NamedTuple):
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Counts:
-        """The counts of a plan. Data sources that are only removed from the state are not counted."""
+        """Data sources that are only removed from the state are not counted."""
         add = update = remove = imports = forget = 0
         for change in plan.changes:
             action = change.action
@@ -156,26 +155,26 @@ class Counts(NamedTuple):
 
     @property
     def by_name(self) -> dict[str, int]:
-        """The counts, under their names in documents; the number of actions is omitted if it is 0."""
+        """With their names in documents. `invoke` and `failed` are omitted if they are 0."""
         add, change, remove, imports, forget, invoke, failed = self
         objects = {"add": add, "change": change, "remove": remove, "import": imports, "forget": forget}
         return {**objects, **({"invoke": invoke} if invoke else {}), **({"failed": failed} if failed else {})}
 
     def plus(self, other: Counts, times: int = 1) -> Counts:
-        """The sum of these counts and of `times` the other counts."""
+        """The sum of these counts and `times` the others."""
         return Counts(*(own + times * more for own, more in zip(self, other, strict=True)))
 
 
-# The words for planned actions, for every output that shows an action: signs, colours, verbs and nouns.
+# Words for planned actions in all output: signs, colours, verbs and nouns.
 #
-# rules/shared/action_classes.dl defines the actions by their steps. Where an action with several steps is shown as one,
-# its words are those of `replace`; otherwise, each step has its own words. A new kind of step is one more line.
+# rules/shared/action_classes.dl defines actions by their steps. An action with several steps is shown with the words of
+# `replace`, or with the words of each step.
 
 
 class ActionWords(NamedTuple):
-    """The words for one step. `legend` explains the sign; `is_planned` is the end of a sentence that begins with
-    "aws_instance.a"; `noun` contains the singular and plural; `progress` contains the words for the beginning, progress
-    and end of the operation; `risk` orders lists of changes."""
+    """The words for one step. `legend` explains the sign. `is_planned` continues "aws_instance.a". `noun`: singular and
+    plural. `progress`: words for the beginning, progress and end of the operation. `risk`: the position in lists of
+    changes."""
 
     sign: str
     colour: str
@@ -215,7 +214,6 @@ def words_for(action: str) -> ActionWords:
 
 
 def step_words(action: str) -> list[ActionWords]:
-    """The words for the steps of an action, in their order."""
     return [_WORDS.get(step) or _other(step) for step in steps(action)]
 
 

@@ -1,4 +1,4 @@
-"""The compiled rules for planning. The rules are loaded once per process, and only when they are needed."""
+"""Loads the compiled rule programs of the product, each on first use and once per process."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from planner.logic.datalog.language.spaces import Spaces
 
 
-# The rules about fleets, which are loaded once: rules/batch, and the rules that users add.
+# The rules about fleets: rules/batch, and rules that users add.
 
 
 @cache
 def batch_program(own: Files = ()) -> RuleProgram:
-    """The rules of fleets, together with users' files. Raises Failure if a file is broken."""
+    """Raises Failure if a file has errors."""
     return check_fleet_rules(own)[0]
 
 
 def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, list[Diagnostic]]:
-    """The program that includes users' files, and warnings about these files. Raises Failure."""
+    """The program with the user's files, and warnings about these files. Raises Failure."""
     core = files_of(name)
     program, problems = load(name, own)
     if program is None:
@@ -38,8 +38,8 @@ def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, lis
     return program, [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
 
 
-# The rule files of each program. A relation that two programs read or derive is declared once, in rules/shared;
-# compiling a program fails if two files of the product declare the same name.
+# The rule files of each program. A relation of several programs is declared once, in rules/shared: compiling a program
+# fails if two files of the product declare the same name.
 
 
 Files = tuple[tuple[str, str], ...]  # (name, text) of rule files
@@ -67,16 +67,15 @@ _MOVES = ("plan/implied_moves", "plan/moves", "plan/move_errors")
 _STACKS = ("stacks/approval", "stacks/instances", "stacks/rounds")
 FILES: dict[str, tuple[str, ...]] = {
     "graph": (*_CLASSES, *_PLANNED, "shared/edges", "shared/order", "shared/mocked", "inputs/*", "graph/*", "apply/*"),
-    # The action of one object, and its reason.
+    # the action of one object, and its reason
     "decisions": _DECISION,
-    # Implied moves, moves, and errors in move statements.
+    # implied moves, moves, and errors in move statements
     "moves": _MOVES,
-    # The sources of planned values and actions: the decision, and its cause.
+    # sources of planned values and actions: the decision and its cause
     "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes", "plan/because"),
     "policy": (*_CLASSES, *_PLANNED, "shared/decided", "shared/edges", "shared/verdicts", "shared/mocked", "policy/*"),
     "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
-    # The effect of -target, -exclude and -replace on instances, and the dependencies between instances of the same
-    # resource.
+    # effects of -target, -exclude and -replace on instances, and dependencies between instances of one resource
     "limits": (
         "shared/resource",
         "shared/reference",
@@ -86,39 +85,38 @@ FILES: dict[str, tuple[str, ...]] = {
         "graph/own_references",
         "plan/move_limits",
     ),
-    # All rules about moves, for queries, including those for moves that the command line partly excludes.
+    # all rules about moves, for queries, including moves that the command line partly excludes
     "moving": ("inputs/command", "graph/instances", *_MOVES, "plan/move_limits"),
-    # Determines the removed block that applies to a resource.
+    # the removed block that applies to a resource
     "removals": ("inputs/state", "graph/removals"),
-    # The attributes that contribute to the changes of a plan, and the causes of unknown values, for documents and
-    # policies.
+    # attributes that contribute to the changes of a plan, and causes of unknown values, for documents and policies
     "relevance": ("plan/relevant", "plan/unknown_causes"),
     "action_classes": _CLASSES,
-    # Levels, overrides and waivers, and their effect on the findings of policies.
+    # levels, overrides and waivers, and their effect on findings of policies
     "verdicts": ("verdicts/*",),
     "state": ("inputs/state",),
     "providers": ("graph/needed_providers",),
-    # The results of the runs of test files.
+    # results of the runs of test files
     "testing": ("test/*",),
-    # The actions on the instances of the components in a deployment.
+    # actions on instances of components in a deployment
     "stacks": _STACKS,
-    # Pairs of destroyed and created objects that look like renamed objects, and the moves that would keep them.
+    # pairs of destroyed and created objects that look like renamed objects, and moves that would keep them
     "renames": ("plan/renames",),
-    # The actions in plan JSON for objects that wait for a later plan.
+    # actions in plan JSON for objects that wait for a later plan
     "postponed": ("plan/postponed",),
-    # The results of searches that are already managed.
+    # results of searches that are already managed
     "discover": ("shared/verdicts", "discover/managed"),
-    # After an edit, the parts of a plan that are kept and the parts that are planned again.
+    # parts of a plan that are kept or planned again after an edit
     "renewal": ("renew/*",),
-    # For queries: the rules of deployments, with relations for everything in the plan of a deployment.
+    # for queries: rules of deployments, with relations for everything in the plan of a deployment
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
-"""for each program, its files below rules, without `.dl` and without the column types; `*`: all files of a directory"""
+"""files of each program below rules, without `.dl` and without the column types; `*`: all files of a directory"""
 
 
 @cache
 def files_of(program: str) -> Files:
-    """The files of a program, as they are loaded."""
+    """The files of a program in loading order."""
     root = rules_folder()
     names = ["atoms.dl"]
     for name in FILES[program]:
@@ -145,14 +143,14 @@ def load(
     made: Sequence[RuleFile] = (),
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """A program of the product together with other files (see load_program)."""
+    """A program of the product with other files (see load_program)."""
     core = files_of(program)
     loaded, problems = load_program([*core, *more], [name for name, _ in core], made, every_file, spaces)
     return loaded, problems if loaded is not None else [_in_its_place(program, problem) for problem in problems]
 
 
 def _in_its_place(program: str, problem: Diagnostic) -> Diagnostic:
-    """A diagnostic for a relation that this program does not have, but policies or graphs do: the rule is in the wrong
+    """Explain an unknown relation that policies or graphs have and this program does not: the rule is in the wrong
     directory."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
@@ -171,7 +169,7 @@ _PLACES = {
     "batch": ("fleets", ".planner/batch-rules or .planner/batch-policies"),
     "deployments": ("deployments of stacks", ".planner/stack-policies"),
 }
-"""the programs to which users can add rules, each with its owner and the directory for added rules"""
+"""programs to which users can add rules: (owner, directory for the rules)"""
 
 
 def _declares(program: str, name: str) -> bool:
@@ -181,7 +179,7 @@ def _declares(program: str, name: str) -> bool:
 
 @cache
 def product_program(name: str) -> RuleProgram:
-    """A program of the product without other files. Raises Failure if a file is broken."""
+    """A program of the product without other files. Raises Failure if a file has errors."""
     loaded, diagnostics = load(name)
     if loaded is None:
         raise Failure([d for d in diagnostics if d.is_error])

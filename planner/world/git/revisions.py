@@ -1,4 +1,4 @@
-"""The repository of a directory, the commit that a revision names, and the default revision for comparisons."""
+"""Reads git repositories: the repository of a directory, commits, and the default revision for comparisons."""
 
 from __future__ import annotations
 
@@ -12,34 +12,32 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean, word
 from planner.foundation.vocabulary.records import frozen
 
-# Calls git to read a repository. A reader never changes the repository and never runs programs from the repository's
-# settings.
+# Calls of git never change the repository and never run programs from its settings.
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
-"""variables of git hooks whose paths are relative to another working directory"""
+"""variables of git hooks, with paths relative to another working directory"""
 
 
 class GitError(Exception):
-    """Git failed; the message is its output."""
+    """The message is git's output."""
 
 
 def command(*words: str) -> list[str]:
-    """The command line of git."""
     return ["git", "--no-pager", *_SETTINGS, *words]
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment for git: no prompts, no locks, messages in English. The repository is that of the working
-    directory, unless the variables for both its directory and its work tree are set."""
+    directory, unless variables set both its directory and its work tree."""
     is_set = os.path.isabs(environ.get("GIT_DIR", "")) and "GIT_WORK_TREE" in environ
     made = {name: value for name, value in environ.items() if is_set or name not in _OF_REPOSITORY}
     return {**made, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
 def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Sequence[int] = (0,)) -> tuple[str, str]:
-    """The output and the messages of git in a directory. Names that are not valid UTF-8 contain surrogates. Raises
-    GitError, and Failure if git or the directory is missing."""
+    """The output and the messages of git. Names that are not UTF-8 contain surrogates. Raises GitError, and Failure if
+    git or the directory is missing."""
     try:
         done = subprocess.run(
             command(*words), cwd=directory, env=environment(os.environ), input=data, capture_output=True, check=False
@@ -65,7 +63,7 @@ _READ = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json", ".
 
 
 def top_of(directory: str) -> str:
-    """The work tree that a directory belongs to: an absolute path without links. Raises Failure."""
+    """The work tree of a directory, as an absolute path without links. Raises Failure."""
     try:
         output, _ = run(directory, ["rev-parse", "--show-toplevel"])
     except GitError as problem:
@@ -74,17 +72,17 @@ def top_of(directory: str) -> str:
 
 
 class Head(NamedTuple):
-    """The path of a directory relative to the top of its repository ("" for the top), and the checked-out branch and
-    commit."""
+    """The checked-out branch and commit. `path`: the directory relative to the top of the repository ("" for the
+    top)."""
 
     path: str
-    branch: str  # the name of the branch; "" if a commit is checked out
+    branch: str  # "" if a commit is checked out
     commit: str
     is_edited: bool  # whether tracked files differ from the commit
 
 
 def head_of(directory: str) -> Head | None:
-    """The checked-out branch and commit of a directory; None without a repository, a commit or git."""
+    """None without a repository, a commit or git."""
     try:
         path = run(directory, ["rev-parse", "--show-prefix"])[0].strip().rstrip("/")
         lines = run(directory, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])[0].splitlines()
@@ -117,7 +115,7 @@ def _no_repository(directory: str, message: str) -> Diagnostic:
 
 
 def commit_of(directory: str, ref: str) -> str:
-    """The commit (hexadecimal) that a revision names. Raises Failure; its message contains a remedy if there is one."""
+    """The commit (hexadecimal) of a revision. Raises Failure, with a remedy in the message if there is one."""
     if not ref or ref.startswith("-") or not ref.isprintable():
         detail = f"{ref!r} is not a revision: name a branch, a tag or a commit."
         raise Failure(error("git.revision", _TITLE, detail))
@@ -147,7 +145,7 @@ def _unknown(directory: str, ref: str, message: str) -> str:
 
 
 def fetch_hint(ref: str) -> str:
-    """A hint that explains how to fetch a missing revision into a shallow clone."""
+    """How to fetch a missing revision into a shallow clone."""
     name = ref.removeprefix("origin/")
     if re.search(r"[~^@{:]|^HEAD$", name):
         return "To fetch it, run git fetch --deepen=50 or git fetch --unshallow."
@@ -156,13 +154,13 @@ def fetch_hint(ref: str) -> str:
     return f"To fetch it, run git fetch --depth=1 origin {word(f'+{name}:refs/remotes/origin/{name}')}"
 
 
-# The default revision with which a working directory is compared.
+# Default revisions for comparisons.
 
 
 @frozen
 class Base:
-    """A revision to compare with: its commit ("" if the commit cannot be read; then `hint` describes how to fetch it),
-    its name, and the reason for choosing it."""
+    """A revision to compare with, its name, and the reason for choosing it. `commit` is "" if it is not in the clone;
+    `hint` then describes how to fetch it."""
 
     commit: str
     name: str
@@ -177,15 +175,14 @@ _BRANCHES = (
     "SYSTEM_PULLREQUEST_TARGETBRANCH",
     "BASE_BRANCH_NAME",
 )
-"""environment variables that contain the target branch of a pull request in GitHub, GitLab, Buildkite, Azure Pipelines
-and Atlantis"""
+"""the target branch of a pull request in GitHub, GitLab, Buildkite, Azure Pipelines and Atlantis"""
 _COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
-"""GitLab's environment variables for the tip of the target branch, and for the commit at which the branch began"""
+"""in GitLab: the tip of the target branch, and the commit at which the branch began"""
 
 
 def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
-    """The revision to compare with if no values of an earlier apply are recorded: the base of the pull request in CI,
-    otherwise HEAD if files that configurations read differ from it. None if there is neither."""
+    """The revision to compare with if no values of an earlier apply are recorded: in CI, the base of the pull request;
+    otherwise HEAD, if files that configurations read differ from it. None if there is neither."""
     variables = [name for name in (_COMMITS[0], *_BRANCHES, _COMMITS[1]) if environ.get(name, "").strip()]
     try:
         bases = [_base(directory, name, environ[name].strip()) for name in variables]
@@ -199,8 +196,7 @@ def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
 
 
 def _base(directory: str, variable: str, value: str) -> Base:
-    """The base revision that an environment variable names. planner presumes that the tip of the target branch was
-    applied last."""
+    """The base revision in an environment variable. The tip of the target branch is assumed to be applied."""
     name = value.removeprefix("refs/heads/")
     candidates = [value] if variable in _COMMITS else [f"refs/remotes/origin/{name}", f"refs/heads/{name}"]
     if variable == "GITHUB_BASE_REF" and _is_merge(directory):
@@ -215,7 +211,6 @@ def _base(directory: str, variable: str, value: str) -> Base:
 
 
 def _is_merge(directory: str) -> bool:
-    """Whether HEAD is a merge commit."""
     try:
         return len(run(directory, ["rev-list", "--parents", "--max-count=1", "HEAD"])[0].split()) > 2
     except GitError:

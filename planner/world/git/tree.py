@@ -1,4 +1,4 @@
-"""The files of a repository at a revision, read from git's objects, without a checkout and without changing the work
+"""Reads the files of a repository at a revision from git's objects, without a checkout and without changing the work
 tree or the index."""
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _GIT_CRYPT = b"\0GITCRYPT\0"
 
 
 def git_tree(directory: str, ref: str) -> GitTree:
-    """The files of a directory's repository at a revision. Raises Failure."""
+    """Raises Failure."""
     return GitTree(top_of(directory), ref, commit_of(directory, ref))
 
 
 @frozen
 class _Object:
-    """A file, link or directory of a commit; objects of a submodule are in another repository."""
+    """A file, link or directory of a commit. Objects of a submodule are in another repository."""
 
     mode: str
     name: str  # the hash of the object
@@ -50,11 +50,11 @@ _Item: TypeAlias = "_Object | _OnDisk | None"
 
 
 class GitTree:
-    """The files of a work tree as they were in a commit (see planner.foundation.support.disk.Tree).
+    """The files of a work tree at a commit (see planner.foundation.support.disk.Tree).
 
     Links are followed within the tree, and out of it only if the work tree has the same link. Submodules are read from
-    their own repositories. Names that the commit does not have are missing. Exceptions are taken from the disk: names
-    that git ignores, names of a data directory, and untracked names that are older than the commit."""
+    their own repositories. Names that the commit does not have are missing, with exceptions that are read from the
+    disk: names that git ignores, names in a data directory, and untracked names that are older than the commit."""
 
     def __init__(self, root: str, ref: str, commit: str) -> None:
         self.root, self.ref, self.commit = root, ref, commit
@@ -74,17 +74,17 @@ class GitTree:
 
     @property
     def taken_from_disk(self) -> tuple[str, ...]:
-        """The names read so far that are not in git. These files are assumed to be unchanged since the commit, which
-        may be wrong."""
+        """Names read so far that are not in git. They are assumed to be unchanged since the commit, which may be
+        wrong."""
         return tuple(sorted(self._taken))
 
     @property
     def unreadable(self) -> tuple[tuple[str, str], ...]:
-        """The names read so far whose content git does not have, each with the reason."""
+        """Names read so far whose content git does not have, with the reasons."""
         return tuple(sorted(self._unreadable.items()))
 
     def read(self, name: str) -> bytes:
-        """The content of a file at the commit. Raises OSError."""
+        """Raises OSError."""
         target = self._find(name)
         if target is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
@@ -103,7 +103,7 @@ class GitTree:
         return data
 
     def entries(self, directory: str) -> tuple[TreeEntry, ...]:
-        """The entries of a directory at the commit, with the entries that are taken from the disk. Raises OSError."""
+        """The entries at the commit, and those that are read from the disk. Raises OSError."""
         known = self._listed.get(directory)
         if known is None:
             known = self._listed[directory] = tuple(self._list(directory))
@@ -139,7 +139,7 @@ class GitTree:
     # ------------------------------------------------------------ names
 
     def _find(self, name: str) -> _Item:
-        """The object that a name denotes after links are followed. Raises OSError for a cycle of links."""
+        """The object of a name, with links followed. Raises OSError for a cycle of links."""
         above: list[tuple[str, _Object]] = []
         here = self._top
         rest = [part for part in reversed(name.split("/")) if part not in ("", ".")]
@@ -188,7 +188,7 @@ class GitTree:
         return here
 
     def _outside(self, path: str, target: str, place: str, rest: list[str]) -> _OnDisk:
-        """The target of a link out of the tree, if the work tree has the same link. Raises OSError."""
+        """The target of a link out of the tree. Raises OSError unless the work tree has the same link."""
         try:
             same = os.readlink(os.path.join(self.root, path)) == target
         except OSError:
@@ -212,7 +212,7 @@ class GitTree:
         return self._submodules[path, commit]
 
     def _tree(self, directory: _Object) -> dict[str, tuple[str, str]]:
-        """The mode and the object of each entry, by name."""
+        """(mode, object) of each entry."""
         key = (id(directory.objects), directory.name)
         known = self._trees.get(key)
         if known is None:
@@ -223,7 +223,7 @@ class GitTree:
     # ------------------------------------------------------------ the disk
 
     def _kept_names(self, directory: str, parent: _Object) -> frozenset[str]:
-        """The names in a directory of the disk that the commit does not have and that are read from the disk."""
+        """Names in a directory that the commit does not have and that are read from the disk."""
         known = self._kept.get(directory)
         if known is None:
             try:
@@ -235,7 +235,7 @@ class GitTree:
         return known
 
     def _unchanged(self, paths: Iterable[str]) -> set[str]:
-        """The paths that probably existed at the commit, judging by the files on disk."""
+        """The paths that probably existed at the commit, according to the files on disk."""
         kept = {path for path in paths if self._is_data(path)}
         others = sorted(set(paths) - kept)
         if not others:
@@ -252,7 +252,6 @@ class GitTree:
         return f"/{path}".endswith((f"/{self._data}", f"/{DATA_DIRECTORY}", "/.git"))
 
     def _added_names(self) -> tuple[str, ...]:
-        """Names that were added to the index since the commit."""
         if self._added is None:
             words = ["diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", self.commit]
             try:
@@ -273,7 +272,7 @@ class GitTree:
         return {name.removeprefix("./") for name in output.split("\0") if name}
 
     def _is_later(self, path: str) -> bool:
-        """Whether a path on disk changed after the commit; for a directory, whether its entries did."""
+        """Whether a path, or an entry of a directory, changed after the commit."""
         return _is_later(os.path.join(self.root, path), self._time)
 
     def _take(self, name: str, path: str) -> None:
@@ -293,7 +292,7 @@ class GitTree:
             with suppress(OSError):
                 data = read_whole(path)
                 if data == pointer or _LFS.match(data):
-                    return pointer  # in the work tree, too, the file is only the pointer
+                    return pointer  # the work tree also has only the pointer
                 if hashlib.sha256(data).hexdigest() == checksum:
                     return data
         raise self._missing(name, "is in Git LFS, and its content is not on this machine: run git lfs fetch")
@@ -308,7 +307,7 @@ def _join(directory: str, name: str) -> str:
 
 
 def _has(names: tuple[str, ...], path: str) -> bool:
-    """Whether a path is one of the names, or a directory that contains one of them."""
+    """Whether a path is one of the names, or a directory that contains one."""
     return any(name == path or name.startswith(f"{path}/") for name in names)
 
 
@@ -328,7 +327,7 @@ def _is_later(path: str, time: int) -> bool:
 
 
 def _entries_of(data: bytes, size: int) -> Iterable[tuple[str, tuple[str, str]]]:
-    """The entries of a directory object (name, mode, object); `size` returns the size of an object in bytes."""
+    """The entries of a directory object: (name, (mode, object)). `size`: the bytes of an object name."""
     at = 0
     while at < len(data):
         space, end = data.index(b" ", at), data.index(b"\0", at)
@@ -336,20 +335,16 @@ def _entries_of(data: bytes, size: int) -> Iterable[tuple[str, tuple[str, str]]]
         at = end + 1 + size
 
 
-# The objects of a repository.
-
-
 class _Objects:
-    """Reads objects through a single git process, which starts when the first object is read."""
+    """Reads objects with one git process, which is started on first use."""
 
     def __init__(self, directory: str, is_bare: bool = False) -> None:
-        """`is_bare`: the directory is the repository itself instead of a work tree."""
+        """`is_bare`: the directory is the repository itself and not a work tree."""
         self._directory, self._words = directory, ("--git-dir=.", "--work-tree=.") if is_bare else ()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
     def has(self, name: str) -> bool:
-        """Whether the repository and the object exist."""
         try:
             self.read(name)
         except OSError:
@@ -357,7 +352,7 @@ class _Objects:
         return True
 
     def read(self, name: str) -> tuple[str, bytes]:
-        """The kind and the content of an object. Raises OSError."""
+        """The kind and the content. Raises OSError."""
         with self._lock:
             stdin, stdout = self._streams()
             stdin.write(f"{name}\n".encode("ascii"))

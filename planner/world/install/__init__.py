@@ -1,3 +1,3 @@
-"""Installing the packages that a configuration needs: providers and modules. Nothing in this package is imported while
-planning. Planning reads the lock file (planner.world.provider.lock_file) and finds installed packages
+"""Installs the packages that a configuration needs: providers and modules. Planning does not import this package: it
+reads the lock file (planner.world.provider.lock_file) and locates installed packages
 (planner.world.provider.locate)."""

@@ -1,4 +1,4 @@
-"""Modules in buckets: Amazon S3 and compatible services (`s3::`), and Google Cloud Storage (`gcs::`)."""
+"""Fetches modules from buckets: Amazon S3 and compatible services (`s3::`), and Google Cloud Storage (`gcs::`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AWS = (".amazonaws.com", ".amazonaws.com.cn")
 
 
 class ObjectStore(Protocol):
-    """A bucket. Methods raise InstallError and ServiceError."""
+    """A bucket. The methods raise InstallError and ServiceError."""
 
     def keys(self, prefix: str) -> Iterator[str]: ...
 
@@ -29,13 +29,13 @@ class ObjectStore(Protocol):
 def bucket_at(
     scheme: str, url: str, parameters: Mapping[str, str], environ: Mapping[str, str]
 ) -> tuple[ObjectStore, str]:
-    """The bucket of an address, without its query, and the path in the bucket. Raises InstallError."""
+    """The bucket of an address without its query, and the path in the bucket. Raises InstallError."""
     return _s3(url, parameters, environ) if scheme == "s3" else _google(url, environ)
 
 
 @frozen(eq=False)
 class _S3Objects:
-    """`version`: the version of objects to read, "" for the newest."""
+    """`version`: the version of objects, "" for the newest."""
 
     service: Service
     bucket: str
@@ -94,8 +94,7 @@ def _s3(url: str, parameters: Mapping[str, str], environ: Mapping[str, str]) -> 
 
 @frozen(eq=False)
 class _GoogleObjects:
-    """A bucket of Google Cloud Storage at an address that ends with `/o`; `generation`: the generation of objects to
-    read."""
+    """A bucket of Google Cloud Storage. `url` ends with `/o`. `generation`: the generation of objects."""
 
     url: str
     token: Callable[[], str] | None
@@ -143,8 +142,7 @@ def _google(url: str, environ: Mapping[str, str]) -> tuple[ObjectStore, str]:
 
 
 def files_below(store: ObjectStore, path: str) -> dict[str, bytes]:
-    """The objects below a path, by their names relative to it. Raises InstallError, also if a name leads out of the
-    path."""
+    """The objects below a path, by relative name. Raises InstallError, also if a name leads out of the path."""
     prefix = f"{path.rstrip('/')}/"
     contents: dict[str, bytes] = {}
     try:

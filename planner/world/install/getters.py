@@ -1,9 +1,8 @@
-"""Fetches the packages that module sources name: git and Mercurial repositories, archives over http, in buckets, in OCI
-registries and in files, and local directories.
+"""Fetches packages at module sources: git and Mercurial repositories, archives over http, in buckets, in OCI registries
+and in files, and local directories.
 
-The addresses are in the normal form of planner.language.config.sources: `git::https://...?ref=v1`,
-`https://host/module.zip`, `file:///directory`. go-getter, the ecosystem's downloader, defines the meaning of such
-addresses."""
+Addresses are normalized by planner.language.config.sources: `git::https://...?ref=v1`, `https://host/module.zip`,
+`file:///directory`. Their semantics are those of go-getter, OpenTofu's downloader."""
 
 from __future__ import annotations
 
@@ -40,16 +39,16 @@ KINDS = {
     "tar.xz": "tar.xz",
     "txz": "tar.xz",
 }
-"""kinds of archives by the suffix of their names"""
+"""kinds of archives by name suffix"""
 _MOST_REDIRECTS = 10
 _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
-"""other protocols run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may add some"""
+"""other protocols run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may add them"""
 
 
 @frozen(eq=False)
 class Fetcher:
-    """Fetches packages; `progress` is called during downloads. `terminal`: whether the user can answer git's prompts;
-    `limits`: the limits for archives of small packages; `oci`: credentials for OCI registries."""
+    """Fetches packages. `progress` is called during downloads. `terminal`: whether the user can answer git's prompts.
+    `limits`: limits for archives of small packages. `oci`: credentials for OCI registries."""
 
     web: Web
     progress: Callable[[str, int, int], None] | None = None
@@ -59,8 +58,8 @@ class Fetcher:
     oci: OciSettings = OciSettings()
 
     def fetch(self, address: str, target: Path, redirects: int = 0) -> None:
-        """Fetch a package into a directory that does not exist yet (a link, for a local directory). Raises InstallError
-        and OSError."""
+        """Fetch a package into a new directory; for a local directory, it is a link. Raises InstallError and
+        OSError."""
         forced, colons, rest = address.partition("::")
         if not colons or not forced.isalnum():
             forced, rest = "", address
@@ -123,7 +122,7 @@ class Fetcher:
     def _unpack(
         self, download: Callable[[Path], object], path: str, kind: str, parameters: Mapping[str, str], target: Path
     ) -> None:
-        """Unpack the archive that `download` writes to a file; `path`: the origin of the archive."""
+        """Unpack the archive that `download` writes to a file. `path`: the origin of the archive."""
         archive = target.with_name(f"{target.name}.archive")
         try:
             download(archive)
@@ -156,7 +155,7 @@ class Fetcher:
             raise InstallError(problem.text) from None
 
     def _indirect(self, url: str, target: Path, redirects: int) -> None:
-        """Fetch the package from the address in the page's <meta> element."""
+        """Fetch the package at the address in the page's <meta> element."""
         if redirects >= _MOST_REDIRECTS:
             raise InstallError(f"{display_url(url)} redirects too many times")
         address = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
@@ -178,7 +177,7 @@ class Fetcher:
             self.fetch(package, target, redirects + 1)
 
     def _part(self, package: str, sub: str, target: Path, redirects: int) -> None:
-        """A subdirectory of a package."""
+        """Fetch a subdirectory of a package."""
         whole = target.with_name(f"{target.name}.whole")
         try:
             self.fetch(package, whole, redirects)
@@ -193,10 +192,10 @@ class Fetcher:
             shutil.rmtree(whole, ignore_errors=True)
 
     def _netrc(self, url: str) -> dict[str, str]:
-        """User name and password of a host from the user's netrc file, unless the URL contains them."""
+        """A header with user name and password from the user's netrc file, unless the URL contains them."""
         parts = urlsplit(url)
         if parts.username is not None:
-            return {}  # planner.world.install.web sends the credentials in the URL
+            return {}  # planner.world.install.web sends credentials in the URL
         path = self.environ.get("NETRC") or os.path.join(self.environ.get("HOME", ""), ".netrc")
         try:
             login = netrc.netrc(path).authenticators(parts.hostname or "")
@@ -229,12 +228,12 @@ class Fetcher:
             )
         environ = _restricted(self.environ)
         if not self.terminal:
-            environ["GIT_TERMINAL_PROMPT"] = "0"  # without a terminal, prompts cannot be answered
+            environ["GIT_TERMINAL_PROMPT"] = "0"  # nobody can answer prompts without a terminal
         key_file = target.with_name(f"{target.name}.key")
         try:
             if key:
                 _write_key(key_file, key)
-                # quoted, because git passes this to a shell; absolute, because submodules are fetched from another
+                # quoted because git passes this to a shell; absolute because submodules are fetched from another
                 # directory
                 ssh = environ.get("GIT_SSH_COMMAND") or "ssh"
                 environ["GIT_SSH_COMMAND"] = f"{ssh} -i {quote(str(key_file.absolute()))}"
@@ -255,8 +254,8 @@ class Fetcher:
 
 
 def below(folder: Path, sub: str) -> Path:
-    """The path of a sub-directory of a package. `sub` may be a pattern that matches exactly one directory. Raises
-    InstallError, also if a link leads out of the fetched package (local directories may contain any links)."""
+    """The path of a subdirectory of a package. `sub` may be a pattern that matches exactly one directory. Raises
+    InstallError, also if a link leads out of a fetched package; local directories may contain any links."""
     sub = sub.lstrip("/")
     if ".." in sub.split("/"):
         raise InstallError(f"the sub-directory {sub} leads out of the package", "subdirectory")
@@ -273,7 +272,6 @@ def below(folder: Path, sub: str) -> Path:
 
 
 def _parameters(url: str) -> tuple[str, dict[str, str]]:
-    """A URL without its query, and the parameters of the query."""
     bare, _, query = url.partition("?")
     return bare, dict(parse_qsl(query, keep_blank_values=True))
 
@@ -285,7 +283,7 @@ def _without(url: str, *names: str) -> str:
 
 
 def _kind(url: str, parameters: Mapping[str, str]) -> str:
-    """The kind of archive that an address names; "" for other addresses."""
+    """The kind of archive at an address, "" for other addresses."""
     given = parameters.get("archive")
     if given is not None:
         if given.lower() in ("false", "0", "f"):
@@ -367,8 +365,8 @@ def _commit(ref: str, folder: Path, environ: Mapping[str, str]) -> str:
 
 
 def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment with restrictions for git. Variables set by the user take precedence, but nothing in an address
-    can run programs."""
+    """The environment with restrictions for git. The user's variables take precedence, but an address can never run
+    programs."""
     made = dict(environ)
     if "GIT_ALLOW_PROTOCOL" in made:
         made["GIT_ALLOW_PROTOCOL"] = ":".join(
@@ -378,7 +376,7 @@ def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_password(text: str, url: str) -> str:
-    """Output of programs that mention a URL; every form of the URL's password is removed."""
+    """The output of a program without the URL's password, in all its forms."""
     password = url.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2]
     for secret in (password, unquote(password), *unquote(password).split("/")):
         text = text.replace(secret, "...") if secret else text
@@ -396,7 +394,7 @@ _RULES = tuple(
     )
     for word in ("-c", f"protocol{name}.allow={rule}")
 )
-"""git's protocol settings, which also apply to submodules: git rejects file protocols unless the user requests them
+"""git's protocol settings, which also apply to submodules; file protocols are allowed only if the user requests them
 (`user`)"""
 
 
@@ -405,7 +403,7 @@ def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = Non
 
 
 def _execute(words: list[str], environ: Mapping[str, str], folder: Path | None = None, command: str = "") -> str:
-    """The output of a program; `command`: its name in the message of a failure, by default the second word. Raises
+    """The output of a program. `command`: its name in error messages, by default the second word. Raises
     InstallError."""
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Installing the modules that calls name: from registries, and from sources that planner.world.install.getters
+"""Installs the modules that calls name, from registries and from sources that planner.world.install.getters
 supports."""
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from planner.world.provider.selections import VersionSet
 
 @frozen
 class _Origin:
-    """The source of a module's files, and the module's sub-directory in that source. The source is an address for
-    Fetcher or, if `direct`, the URL of an archive with the headers for the request."""
+    """The source of a module's files, and the subdirectory in it. The source is an address for Fetcher or, if `direct`,
+    the URL of an archive with request headers."""
 
     address: str
     sub: str = ""
@@ -36,8 +36,8 @@ class _Origin:
 
 @frozen(eq=False)
 class ModuleInstaller:
-    """Installs modules below the data directory of a root module, each package once. The caller holds the lock.
-    `known`: recorded checksums of registry packages, by source and version; `installed`: checksums of the packages
+    """Installs modules below the data directory of a root module, each package once. The caller must have the lock.
+    `known`: recorded checksums of registry packages by (source, version). `installed`: checksums of the packages
     fetched so far."""
 
     root: Path
@@ -52,7 +52,7 @@ class ModuleInstaller:
     _fetched: dict[str, Path] = field(factory=dict)
 
     def install(self, path: ModulePath, call: ModuleCall, problems: Problems) -> ModuleRecord | None:
-        """Fetch the module of a call, replacing an existing one. None if that fails, which is reported."""
+        """Fetch the module of a call and replace an existing one. None on failure (reported)."""
         where = call.shown_span
         try:
             if call.source_kind == "registry":
@@ -111,7 +111,7 @@ class ModuleInstaller:
         return ModuleRecord(key, call.source, posixpath.normpath(posixpath.join(relative, sub)), version)
 
     def _compare(self, source: str, version: str, folder: Path) -> None:
-        """Check that the files of a version from a registry have the recorded checksum. Raises InstallError."""
+        """Raises InstallError if the files of a registry version do not have the recorded checksum."""
         checksum = self.installed[source, version] = module_hash(folder)
         wanted = self.known.get((source, version), checksum)
         if checksum != wanted:
@@ -187,7 +187,7 @@ class ModuleInstaller:
 
 
 def _newest(versions: list[Version], constraint: str) -> Version:
-    """The newest allowed version. A prerelease is allowed only if the constraint names it exactly."""
+    """The newest allowed version. Prereleases are allowed only if the constraint names them exactly."""
     wanted, exact = (
         parse_constraints(constraint) if constraint else None,
         VersionSet((constraint,) if constraint else ()),

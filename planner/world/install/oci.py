@@ -1,4 +1,4 @@
-"""OCI registries as sources of module packages, and as mirrors of providers whose versions are tags."""
+"""OCI registries: sources of module packages, and mirrors of providers whose versions are tags."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Repository:
         return f"{self.domain}/{self.name}"
 
     def tags(self) -> list[str]:
-        """All tags. Raises InstallError; not_found: the repository does not exist."""
+        """Raises InstallError; kind not_found: the repository does not exist."""
         tags: list[str] = []
         url = self._url("tags/list")
         for _ in range(_MOST_PAGES):
@@ -70,7 +70,7 @@ class Repository:
         raise InstallError(f"the list of tags of {self} does not end, or leads to another server")
 
     def manifest(self, reference: str, media_type: str, artifact_type: str) -> dict[str, Any]:
-        """The manifest of a tag or digest, of the wanted types. Raises InstallError."""
+        """The manifest of a tag or digest, of the required types. Raises InstallError."""
         answer = self._get(self._url(f"manifests/{quote(reference)}"), {"Accept": f"{_IMAGE}, {_INDEX}"})
         if answer.status == 404:
             raise InstallError(f"{self} has no {reference}")
@@ -90,7 +90,7 @@ class Repository:
         return content  # type: ignore[no-any-return]
 
     def archive(self, manifest: Mapping[str, Any]) -> str:
-        """The digest of the archive layer of a manifest. Raises InstallError unless there is exactly one such layer."""
+        """The digest of the only archive layer of a manifest. Raises InstallError."""
         archives = [layer for layer in list_in(manifest, "layers", str(self)) if _member(layer, "mediaType") == _ZIP]
         if len(archives) != 1:
             raise InstallError(
@@ -102,7 +102,7 @@ class Repository:
         return digest
 
     def blob(self, digest: str) -> tuple[str, dict[str, str]]:
-        """URL and headers of a request for content. Call it after `manifest`, which has authenticated."""
+        """URL and headers for requesting content. `manifest` must be called first, because it authenticates."""
         return self._url(f"blobs/{digest}"), dict(self._headers)
 
     def download(self, digest: str, target: Path, progress: Callable[[int, int], None]) -> None:
@@ -134,7 +134,7 @@ class Repository:
         return answer
 
     def _authenticate(self, challenges: list[str]) -> bool:
-        """Create the authorization header that a registry requires. False if no credentials can be sent."""
+        """Create the authorization header that the registry requires. False if no credentials can be sent."""
         try:
             login = login_for(self.settings, self.domain, self.name, self.environ)
         except ServiceError as problem:
@@ -175,8 +175,8 @@ class Repository:
 
 
 def module_package(url: str, web: Web, settings: OciSettings, environ: Mapping[str, str]) -> tuple[Repository, str]:
-    """The repository of an address `oci://REGISTRY/REPOSITORY[?tag=TAG|digest=DIGEST]`, and the digest of the package's
-    archive. Raises InstallError."""
+    """The repository in `oci://REGISTRY/REPOSITORY[?tag=TAG|digest=DIGEST]`, and the digest of the package's archive.
+    Raises InstallError."""
     bare, _, query = url.partition("?")
     given = parse_qsl(query, keep_blank_values=True)
     arguments = dict(given)
@@ -198,7 +198,7 @@ def module_package(url: str, web: Web, settings: OciSettings, environ: Mapping[s
 
 
 class OciMirror:
-    """A mirror of providers: a template gives the address of each provider's repository."""
+    """A mirror of providers. A template defines the address of each provider's repository."""
 
     def __init__(self, template: str, web: Web, settings: OciSettings, environ: Mapping[str, str]) -> None:
         self.template, self.web, self.settings, self.environ = template, web, settings, environ

@@ -1,4 +1,4 @@
-"""A provider package: where it comes from, and how its content is verified."""
+"""Provider packages: their origin, and the verification of their content."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @frozen
 class RegistryClaims:
-    """A registry's data about a package: its SHA-256 (hex), the list of checksums with its signature, the keys that may
-    sign, and, if available, the size and checksums of the packages for all platforms."""
+    """A registry's data about a package: its SHA-256 (hex), the signed list of checksums, the keys that may sign, and,
+    if available, the size and checksums of the packages for all platforms."""
 
     sha256: str
     file_name: str
@@ -33,9 +33,9 @@ class RegistryClaims:
 
 @frozen
 class InstallablePackage:
-    """A package that can be installed. `location` is a URL, or the path of an archive or directory. `hashes` are the
-    checksums that a network mirror reports. `trusted`: whether all these checksums may be recorded in the lock file
-    although not all of them were verified. `headers` are sent with the request for the package."""
+    """`location`: a URL, or the path of an archive or directory. `hashes`: the checksums that a network mirror reports.
+    `trusted`: whether all these checksums may be recorded in the lock file, even unverified ones. `headers` are sent
+    with the request for the package."""
 
     address: str
     version: Version = field(eq=str)
@@ -55,8 +55,8 @@ class InstallablePackage:
 
 @frozen
 class PackageProof:
-    """Verified facts about a package: its checksums, grouped by how they were verified. `key_ids` are the ids of the
-    signers' keys."""
+    """The verified checksums of a package, grouped by how they were verified. `key_ids`: the ids of the signers'
+    keys."""
 
     verified: frozenset[str] = frozenset()
     by_registry: frozenset[str] = frozenset()
@@ -64,11 +64,11 @@ class PackageProof:
     signed: frozenset[str] = frozenset()
     key_ids: tuple[str, ...] = ()
     expired: bool = False
-    own: frozenset[str] = frozenset()  # the checksums that are known to match the package of this platform
+    own: frozenset[str] = frozenset()  # checksums known to match the package of this platform
 
     @property
     def summary(self) -> str:
-        """The verification of a package in OpenTofu's words, from the strongest to the weakest."""
+        """The strongest verification, in OpenTofu's words."""
         if self.signed and self.key_ids:
             return "signed"
         if self.by_registry:
@@ -79,7 +79,7 @@ class PackageProof:
 
 
 def file_name(address: str, version: Version, platform: str) -> str:
-    """The name of the archive of a package in a mirror directory."""
+    """The archive of a package in a mirror directory."""
     return f"terraform-provider-{address.rpartition('/')[2]}_{version}_{platform}.zip"
 
 
@@ -88,15 +88,15 @@ def no_platform(address: str, version: Version, platform: str) -> InstallError:
 
 
 def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
-    """Whether a package must be signed. The default registry has no keys for some providers, so its packages may be
-    unsigned unless the user requires signatures."""
+    """Packages of the default registry may be unsigned unless the user requires signatures, because it has no keys for
+    some providers."""
     if not address.startswith(f"{DEFAULT_HOST}/"):
         return True
     return environ.get("OPENTOFU_ENFORCE_GPG_VALIDATION") == "true"
 
 
 def authenticate(package: InstallablePackage, local: Path, environ: Mapping[str, str]) -> PackageProof:
-    """Verify a downloaded package against all data known about it. Raises InstallError on any mismatch."""
+    """Verify a downloaded package against all data about it. Raises InstallError."""
     if package.claims is not None:
         return _by_registry(package, package.claims, local, environ)
     if package.hashes:
@@ -168,7 +168,7 @@ def _of_all_platforms(
 
 
 def _checksums_by_file(claims: RegistryClaims) -> dict[str, str]:
-    """Checksums by file name."""
+    """Parse the list of checksums."""
     listed: dict[str, str] = {}
     for line in claims.document.decode("utf-8", "replace").splitlines():
         parts = line.split()
@@ -177,19 +177,19 @@ def _checksums_by_file(claims: RegistryClaims) -> dict[str, str]:
     return listed
 
 
-# OpenPGP signatures over lists of checksums (RFC 9580, detached).
+# OpenPGP signatures of checksum lists (RFC 9580, detached).
 
 
 @frozen
 class Signer:
-    """The signer of a document: the id of the key, and whether the key has expired."""
+    """`expired`: whether the key has expired."""
 
     key_id: str
     expired: bool = False
 
 
 def signer(document: bytes, signature: bytes, keys: Iterable[str], environ: Mapping[str, str]) -> Signer:
-    """The owner of the (armoured) key that signed a document. Raises InstallError if none of the keys signed it.
+    """The (armoured) key that signed the document. Raises InstallError if there is none.
 
     A key that has expired since signing is accepted unless OPENTOFU_ENFORCE_GPG_EXPIRATION is `true`."""
     try:
@@ -220,7 +220,7 @@ def _valid_signer(document: bytes, given: Sig, certificates: list[Cert]) -> str:
 
     try:
         signatures = verify(bytes=document, store=lambda _: certificates, signature=given).valid_sigs
-    except Exception:  # the library raises the same exception for every error, with a stack trace in the message
+    except Exception:  # the library raises one exception for all errors, with a stack trace in the message
         return ""
     return str(signatures[0].certificate) if signatures else ""
 

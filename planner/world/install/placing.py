@@ -1,6 +1,6 @@
-"""Installs a provider's package into a directory HOST/NAMESPACE/TYPE/VERSION/OS_ARCH: the package is fetched, verified
-and unpacked before it is moved there. This module also copies packages into a mirror directory, which can be used as a
-filesystem mirror or published unchanged as a network mirror."""
+"""Installs provider packages into directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH: a package is fetched, verified and
+unpacked, and then moved there. Also copies packages into a mirror directory, which can be used as a filesystem mirror
+or published as a network mirror."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.world.provider.package_hashes import EMPTY, computable_hashes, cont
 from planner.world.provider.selections import VersionSet
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a download and its received size (in bytes; 0 when unknown)."""
+"""Parameters: name of the download, received bytes, total bytes (0: unknown)."""
 
 
 @frozen
@@ -50,9 +50,8 @@ class Placer:
             return False
 
     def place(self, package: InstallablePackage, allowed: tuple[str, ...], unchecked: bool = False) -> PackageProof:
-        """Install a package. `allowed`: the package must have one of these checksums; if empty, any checksum is
-        accepted. `unchecked`: accept an installed package although none of its checksums is known. Raises InstallError.
-        """
+        """`allowed`: the package must have one of these checksums; if empty, any checksum is accepted. `unchecked`:
+        accept an installed package even if no checksum is known. Raises InstallError."""
         folder = self.folder(package.address, package.version)
         with locked(folder.with_name(f"{folder.name}.lock"), self.waiting, self.stop):
             if folder.is_dir():
@@ -80,7 +79,7 @@ class Placer:
             return proof
 
     def download(self, package: InstallablePackage, target: Path) -> None:
-        """Fetch the archive of a package. Raises InstallError."""
+        """Raises InstallError."""
         name = f"{package.address} {package.version}"
 
         def told(done: int, total: int) -> None:
@@ -113,11 +112,11 @@ def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()
             copy_directory(source, fresh)
         if not (folder.is_symlink() and fresh.is_symlink()):
             remove(folder)
-        os.replace(fresh, folder)  # replaces an existing link atomically, because others may be using it
+        os.replace(fresh, folder)  # atomic, because other processes may use an existing link
 
 
 def program(folder: Path, address: str) -> str:
-    """The file name of a package's program; "" if the package has none."""
+    """The file name of a package's program; "" if there is none."""
     name = f"terraform-provider-{address.rpartition('/')[2]}"
     for entry in sorted(os.scandir(folder), key=lambda e: e.name) if folder.is_dir() else ():
         if entry.is_file() and (entry.name == name or entry.name.startswith((f"{name}_", f"{name}."))):
@@ -158,11 +157,11 @@ class Mirroring:
     source: PackageSource
     placer: Placer
     say: Callable[[str], None]
-    known: dict[str, frozenset[str]] = field(factory=dict)  # the known checksums, by path of the archive
+    known: dict[str, frozenset[str]] = field(factory=dict)  # known checksums by path of the archive
 
     def copy(self, address: str, wanted: VersionSet, locks: Locks, platforms: tuple[str, ...]) -> None:
-        """One provider for all platforms: the version that the lock file selects, or else the newest allowed version.
-        Raises InstallError."""
+        """Copy one provider for all platforms: the version in the lock file, otherwise the newest allowed one. Raises
+        InstallError."""
         version = self._version(address, wanted, locks)
         for platform in platforms:
             self.say(f"- Mirroring {address} {version} for {platform}...")
@@ -193,7 +192,7 @@ class Mirroring:
         return version
 
     def write_indexes(self) -> None:
-        """Write `index.json` and `VERSION.json` for every provider with archives. Raises InstallError."""
+        """Write `index.json` and `VERSION.json` of every provider. Raises InstallError."""
         for folder in sorted(p for p in self.target.glob("*/*/*") if p.is_dir()):
             archives: dict[str, dict[str, object]] = {}
             prefix = f"terraform-provider-{folder.name}_"
@@ -211,7 +210,7 @@ class Mirroring:
 
 
 def _write(path: Path, content: object) -> None:
-    """Write JSON in the layout of OpenTofu."""
+    """Write JSON as OpenTofu formats it."""
     with beside(path) as work:
         fresh = work / path.name
         fresh.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False), encoding="utf-8")

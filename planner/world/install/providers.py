@@ -1,4 +1,4 @@
-"""Selects and installs providers: reads the constraints of modules and the lock file, puts packages below
+"""Selects and installs providers: reads version constraints and the lock file, puts packages below
 `.terraform/providers`, and writes a new lock file."""
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ from planner.world.provider.package_hashes import computable_hashes, content_has
 from planner.world.provider.registry import versions_of_builtin
 from planner.world.provider.selections import VersionSet
 
-WORKERS = 4  # the number of concurrent downloads
+WORKERS = 4  # number of concurrent downloads
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
 @frozen
 class Installed:
-    """The result of installing. `locks`: the new selections. `incomplete`: the providers whose checksums are known only
-    for this platform."""
+    """`locks`: the new selections. `incomplete`: providers whose checksums are known only for this platform."""
 
     locks: Locks
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -48,8 +47,8 @@ class _Done:
 class Installer:
     """Installs packages below `placer.base`; with a `cache`, packages are installed there and linked. `say` is called
     with a message at each step. `unmanaged` providers run elsewhere and are skipped. `recompute`: fetched packages need
-    not match the checksums in the lock file (for `providers lock`). `optional` providers have development overrides, so
-    a missing one is only a warning."""
+    not match the checksums in the lock file (for `providers lock`). `optional`: providers with development overrides,
+    which only cause a warning if they cannot be installed."""
 
     source: PackageSource
     placer: Placer
@@ -62,8 +61,8 @@ class Installer:
     environ: Mapping[str, str] = field(factory=dict, repr=False)
 
     def install(self, locks: Locks, wanted: Mapping[str, VersionSet], upgrade: bool = False) -> Installed:
-        """Install all wanted providers. With `upgrade`, new versions are selected. Never raises; if there are errors,
-        the result has locks only for the providers that could be installed."""
+        """With `upgrade`, new versions are selected. Never raises; if there are errors, `locks` has only the installed
+        providers."""
         problems: list[Diagnostic] = []
         builtin = [a for a in sorted(wanted) if is_builtin(a)]
         for address in builtin:
@@ -239,8 +238,7 @@ def _not_selected(address: str, problem: InstallError) -> Diagnostic:
 
 
 def _with_hint(address: str, problems: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
-    """The problems, with a hint: an unknown provider often means that a module does not declare it in
-    required_providers."""
+    """Add a hint: an unknown provider often means that a module does not declare it in required_providers."""
     if not has_errors(problems) or not any(d.code == "install.unknown_provider" for d in problems):
         return problems
     name = address.rpartition("/")[2]
@@ -258,7 +256,7 @@ def _not_installed(address: str, version: Version, problem: InstallError) -> Dia
 
 
 def incomplete_warning(names: Iterable[str], platform: str) -> Diagnostic:
-    """The warning that the lock file lacks checksums for other platforms."""
+    """A warning that the lock file lacks checksums for other platforms."""
     lines = "".join(f"\n  - {name}" for name in sorted(names))
     detail = (
         f"No registry reported checksums of these providers, so the lock file has them only for {platform}:{lines}\n\n"

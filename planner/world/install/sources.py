@@ -1,4 +1,4 @@
-"""Sources of provider packages: registries, mirrors of all kinds, and combinations of sources."""
+"""Sources of provider packages: registries, mirrors of all kinds, and combinations of these."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from planner.world.provider.selections import readable
 
 
 class PackageSource(Protocol):
-    """A source of packages. Both methods raise InstallError; its kind shows whether the source only lacks the
+    """A source of packages. The methods raise InstallError, whose kind shows whether the source only lacks the
     package."""
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
-        """All versions of a provider, and the source's warnings about it."""
+        """All versions of a provider, and warnings of the source."""
 
     def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
-        """The location of one package."""
+        """The origin of one package."""
 
 
 class MirrorDirectory:
@@ -54,7 +54,7 @@ class MirrorDirectory:
         return sorted(by_text.values()), []
 
     def _all_versions(self, address: str) -> list[Version]:
-        """All versions, so that an error can mention a version that exists only for other platforms."""
+        """For all platforms, so that errors can mention versions that exist only for others."""
         folder = self.path.joinpath(*address.split("/"))
         prefix = f"terraform-provider-{address.rpartition('/')[2]}_"
         texts = []
@@ -129,7 +129,7 @@ class NetworkMirror:
 
 
 class Registry:
-    """The provider registry protocol, at the host that each provider's address names."""
+    """The provider registry protocol, at the host in the provider's address."""
 
     def __init__(self, web: Web, hosts: Hosts, retries: int | None = None) -> None:
         self.web, self.hosts, self.retries = web, hosts, retries
@@ -216,7 +216,7 @@ class Registry:
 
 
 class Several:
-    """Several sources, each used for certain providers; their versions are combined."""
+    """Several sources, each for certain providers. Their versions are combined."""
 
     def __init__(self, sources: Iterable[tuple[PackageSource, InstallMethod]]) -> None:
         self.sources = tuple(sources)
@@ -259,7 +259,7 @@ class Several:
 
 
 def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Several:
-    """The sources that the CLI configuration names, in order."""
+    """The sources in the CLI configuration, in order."""
     sources: list[tuple[PackageSource, InstallMethod]] = []
     for method in methods:
         if method.kind == "filesystem_mirror":
@@ -277,8 +277,7 @@ def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Several:
 
 
 def usual(directories: Iterable[str], web: Web, hosts: Hosts) -> Several:
-    """The default sources: the usual mirror directories, and the registry for providers that the directories do not
-    have."""
+    """The default sources: the default mirror directories, and the registry for providers that these do not have."""
     present = [d for d in directories if Path(d).is_dir()]
     methods = [InstallMethod("filesystem_mirror", d) for d in present]
     local = tuple(sorted({address for d in present for address in _addresses(Path(d))}))
@@ -290,7 +289,6 @@ def with_retries(web: Web, retries: int | None, otherwise: int) -> Web:
 
 
 def _addresses(base: Path) -> list[str]:
-    """The providers that have packages in a mirror directory."""
     addresses = []
     for folder in base.glob("*/*/*"):
         if folder.is_dir() and any(folder.iterdir()):

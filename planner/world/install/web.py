@@ -1,7 +1,7 @@
-"""HTTP for registries, mirrors and archives: certificates from the usual places, retries with growing pauses, timeouts,
-resumed downloads. Only https and http URLs are fetched, also after redirects. Credentials are not sent after a redirect
-to another host or from https to http. A URL may contain a user name and password, which messages never show. Proxies
-come from the usual variables (HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR or the system."""
+"""HTTP for registries, mirrors and archives, with retries, increasing pauses, timeouts and resumed downloads. Only
+https and http URLs are fetched, also after redirects. Credentials are not sent after a redirect to another host or from
+https to http. Messages never show a user name and password in a URL. Proxies come from the usual variables
+(HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR or the system."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.config.sources import without_secrets
 
-LONGEST_PAUSE = 30.0  # the longest pause before a retry, in seconds
-LARGEST_DOCUMENT = 64 << 20  # the maximum size in bytes of a response in memory
-LARGEST_FILE = 16 << 30  # the maximum number of bytes that may be downloaded
+LONGEST_PAUSE = 30.0  # longest pause before a retry, in seconds
+LARGEST_DOCUMENT = 64 << 20  # maximum size of a response in memory, in bytes
+LARGEST_FILE = 16 << 30  # maximum size of a download, in bytes
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 10
 _USER_AGENT = f"OpenTofu/{COMPATIBLE_VERSION} (+planner)"
 
-Progress = Callable[[int, int], None]  # Called with the number of received bytes and the total (0 when unknown).
+Progress = Callable[[int, int], None]  # Parameters: received bytes, total bytes (0: unknown).
 
 
 @frozen
 class WebResponse:
-    """A response whose body is in memory. `url` is the final URL after redirects."""
+    """`url` is the final URL after redirects."""
 
     status: int
     headers: Message
@@ -52,7 +52,7 @@ class WebResponse:
         return (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
 
     def json(self) -> Any:
-        """The body as JSON. Raises InstallError."""
+        """Raises InstallError."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as bad:
@@ -61,16 +61,15 @@ class WebResponse:
 
 @frozen
 class Web:
-    """Makes requests. `retries` is the number of retries after temporary failures; `timeout` is in seconds and limits
-    connecting and waiting for the response; long responses may take longer (planner.foundation.clients.http)."""
+    """`retries`: retries after temporary failures. `timeout`: seconds for connecting and waiting for the response; long
+    responses may take longer (planner.foundation.clients.http)."""
 
     retries: int = 1
     timeout: float = 10.0
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def get(self, url: str, headers: Mapping[str, str] | None = None, posted: bytes | None = None) -> WebResponse:
-        """The response to a GET, or a POST of `posted`, regardless of its status. Raises InstallError without a
-        response."""
+        """The response to a GET, or to a POST of `posted`, with any status. Raises InstallError without a response."""
 
         def once() -> WebResponse:
             with self._open(url, headers or {}, posted) as response:
@@ -93,8 +92,8 @@ class Web:
     def download(
         self, url: str, target: str, headers: Mapping[str, str] | None = None, progress: Progress | None = None
     ) -> WebResponse:
-        """Write the body to a file; after an interruption it is resumed if the server supports that. The result has no
-        body, because it is in the file. Raises InstallError, also for any status except 200."""
+        """Write the body to a file, and resume after an interruption if the server supports that. The result has no
+        body. Raises InstallError, also for any status except 200."""
         part = _Download(self, url, target, dict(headers or {}), progress)
         answer = self._patiently(url, part.fetch)
         if answer.status != 200:
@@ -116,7 +115,6 @@ class Web:
         raise AssertionError
 
     def _open(self, url: str, headers: Mapping[str, str], posted: bytes | None = None) -> Any:
-        """The response to a request, after redirects."""
         try:
             return self._follow(url, headers, posted)
         except ValueError as bad:
@@ -132,7 +130,7 @@ class Web:
             plain, user = _split_user(url)
             response = self._ask(plain, {**sent, **user}, posted)
             target = response.headers.get("Location") if _status(response) in _REDIRECTS else None
-            if not target or posted is not None:  # posted data, such as a token, is never sent to another server
+            if not target or posted is not None:  # posted data, which may be a token, is never sent to another server
                 return response
             response.close()
             url = urljoin(plain, quote(target, safe=string.punctuation, encoding="iso-8859-1"))
@@ -157,7 +155,7 @@ class Web:
 
 
 class _Download:
-    """A file that is downloaded, perhaps in several parts."""
+    """A file that is downloaded, possibly in several parts."""
 
     def __init__(self, web: Web, url: str, target: str, headers: dict[str, str], progress: Progress | None) -> None:
         self.web, self.url, self.target, self.headers, self.progress = web, url, target, headers, progress
@@ -237,7 +235,7 @@ def _opener() -> Any:
     if key not in _openers:
         context = ssl.create_default_context()  # depends on SSL_CERT_FILE and SSL_CERT_DIR
         trust_the_system(context)
-        opener = urllib.request.OpenerDirector()  # has no support for ftp, file and data URLs
+        opener = urllib.request.OpenerDirector()  # does not support ftp, file and data URLs
         for handler in (
             urllib.request.ProxyHandler(),
             _Plain(),
@@ -252,10 +250,10 @@ def _opener() -> Any:
 
 
 def resolve(base: str, url: str) -> str:
-    """A URL in a response from `base`, made absolute. Raises InstallError."""
+    """The absolute URL for a URL in a response from `base`. Raises InstallError."""
     try:
         joined = urljoin(base, url)
-        urlsplit(joined)  # joining accepts some strings that are not URLs
+        urlsplit(joined)  # urljoin accepts some strings that are not URLs
     except ValueError as bad:
         raise InstallError(f"{host_of(base)} names {display_url(url)}, which is not a valid URL ({bad})") from None
     return joined
@@ -269,7 +267,7 @@ def host_of(url: str) -> str:
 
 
 def display_url(url: str) -> str:
-    """A URL with its user name and password removed."""
+    """The URL without user name and password."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -278,19 +276,18 @@ def display_url(url: str) -> str:
 
 
 def basic(user: str, password: str) -> dict[str, str]:
-    """The header for a user name and a password."""
     return {"Authorization": f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}"}
 
 
 def with_user_of(url: str, other: str) -> str:
-    """The URL `other`, with the user name and password of this URL if both have the same host."""
+    """`other`, with the user name and password of `url` if both have the same host."""
     user, at, host = urlsplit(url).netloc.rpartition("@")
     parts = urlsplit(other)
     return parts._replace(netloc=f"{user}{at}{host}").geturl() if at and parts.netloc == host else other
 
 
 def _split_user(url: str) -> tuple[str, dict[str, str]]:
-    """A URL without user name and password, and the header that contains them. Raises ValueError."""
+    """The URL without user name and password, and a header with both. Raises ValueError."""
     parts = urlsplit(url)
     given, at, host = parts.netloc.rpartition("@")
     if not at:
@@ -335,7 +332,7 @@ def _reason(problem: Exception) -> str:
     return without_secrets(str(reason)) or type(reason).__name__
 
 
-# Hosts and their services: where a host's registries are (`/.well-known/terraform.json`), and credentials for it.
+# Services of hosts (`/.well-known/terraform.json`), and credentials for them.
 
 
 PROVIDERS, MODULES = "providers.v1", "modules.v1"
@@ -344,7 +341,7 @@ _LARGEST = 1 << 20
 
 
 class Hosts:
-    """Service discovery: the services of hosts, requested once for each host."""
+    """Service discovery. The services of a host are requested once."""
 
     def __init__(self, config: CliConfig, web: Web, environ: Mapping[str, str]) -> None:
         self.config, self.web, self.environ = config, web, environ
@@ -352,8 +349,8 @@ class Hosts:
         self._tokens = HostTokens(config, environ)
 
     def service(self, host: str, name: str) -> str:
-        """The base URL of a service, ending in a slash. Raises InstallError; not_found: the host has no such
-        service."""
+        """The base URL of a service, with a slash at the end. Raises InstallError; kind no_service: the host has no
+        such service."""
         base, services = self._discover(host)
         named = services.get(name)
         if not isinstance(named, str):
@@ -389,7 +386,7 @@ class Hosts:
         return self._services[host]
 
     def credentials(self, host: str) -> dict[str, str]:
-        """The headers with the credentials for a host."""
+        """A header with the credentials for a host."""
         try:
             token = self._tokens.token(host)
         except ServiceError as problem:
@@ -400,21 +397,21 @@ class Hosts:
         return self.credentials(host_of(url).lower())
 
 
-# Members of the JSON documents that servers return. The values of the members may have any type.
+# Members of JSON documents from servers, which may have values of any type.
 
 
 def object_in(body: Any, name: str, where: str) -> Mapping[str, Any]:
-    """The object with this name in a response; empty if it is missing. Raises InstallError for other values."""
+    """{} if it is missing. Raises InstallError for other values."""
     return _part(body, name, where, dict, "object")  # type: ignore[no-any-return]
 
 
 def list_in(body: Any, name: str, where: str) -> list[Any]:
-    """The list with this name in a response; empty if it is missing. Raises InstallError for other values."""
+    """[] if it is missing. Raises InstallError for other values."""
     return _part(body, name, where, list, "list")  # type: ignore[no-any-return]
 
 
 def texts_in(body: Any, name: str, where: str) -> tuple[str, ...]:
-    """The strings in the list with this name; other elements are ignored. Raises InstallError."""
+    """The strings in a list; other elements are ignored. Raises InstallError."""
     return tuple(item for item in list_in(body, name, where) if isinstance(item, str))
 
 

@@ -1,4 +1,4 @@
-"""The builtin provider `terraform.io/builtin/terraform`: `terraform_data` and `terraform_remote_state`."""
+"""The built-in provider `terraform.io/builtin/terraform`: `terraform_data`, `terraform_remote_state`, and functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 from planner.world.provider import interface, remote_state, terraform_data
 from planner.world.state.encryption_seal import PLAIN, Seal
 
-# The functions of the builtin provider: they convert values to and from source text (`provider::terraform::...`).
+# Functions that convert values to and from source text (`provider::terraform::...`).
 
 
 FUNCTIONS: list[Function] = []
@@ -80,12 +80,11 @@ SCHEMA = interface.ProviderSchema(
     is_configurable=False,
 )
 STORING = evolve(SCHEMA, resources={terraform_data.NAME: terraform_data.STORING})
-"""the schema of terraform_data if a configuration or a state uses its block `store`"""
+"""the schema of terraform_data with the block `store`, if a configuration or a state uses it"""
 
 
 class BuiltinProvider(interface.InlineProvider):
-    """The builtin provider. Calls return immediately and the provider has no state, so one instance serves all
-    configurations and threads."""
+    """Calls return immediately and the provider has no state, so one instance serves all configurations and threads."""
 
     def __init__(self, seal_of: Callable[[str], Seal] | None = None, extensions: Collection[str] = ()) -> None:
         """`seal_of`: returns the encryption of the state that the data source with this address reads (default:
@@ -98,7 +97,6 @@ class BuiltinProvider(interface.InlineProvider):
 
     @property
     def _data(self) -> BlockSchema:
-        """The schema of terraform_data."""
         return self.schema().resources[terraform_data.NAME].block
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:

@@ -1,7 +1,7 @@
 """Checks that a provider's plan matches the configuration, and that its results match the plan.
 
-After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both functions return the mismatches, which are
-bugs of the provider: the walk reports them, or only logs them for a provider with a legacy type system."""
+As in OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Mismatches are bugs of the provider: the walk
+reports them, or only logs them if the provider has a legacy type system."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from planner.world.provider.propose import Path, attribute, element_type, elemen
 
 @frozen
 class Problem:
-    """A mismatch at a path (steps ("attr", name) and ("index", key)) of an object."""
+    """A mismatch at a path, in steps ("attr", name) and ("index", key)."""
 
     path: Path
     text: str
@@ -49,7 +49,7 @@ class Problem:
 
 
 def plan_problems(schema: BlockSchema, prior: Value, config: Value, planned: Value) -> list[Problem]:
-    """The reasons why a planned object contradicts its configuration. All values must be unmarked."""
+    """Why a planned object contradicts its configuration. All values must be unmarked."""
     return _plan_block(schema, prior, config, planned, ())
 
 
@@ -90,7 +90,7 @@ def _plan_blocks(nested: NestedBlock, prior: Value, config: Value, planned: Valu
         return _plan_list(nested, prior, config, planned, path)
     if nested.nesting == "map":
         return _plan_map(nested, prior, config, planned, path)
-    # Set elements cannot be matched one to one, so only definite violations are reported.
+    # elements of a set cannot be matched one to one, so only definite violations are reported
     return [
         Problem((*path, ("index", element)), "a nested block must not be unknown as a whole")
         for element in elements(planned)
@@ -155,7 +155,7 @@ def _plan_attribute(schema: AttributeSchema, prior: Value, config: Value, planne
         return []
     configured, existed = config.__class__ is not Null, prior.__class__ is not Null
     if existed and configured and same_but_refinements(planned, prior):
-        return []  # the provider may keep the prior value if it considers both equal
+        return []  # the provider may keep the prior value if it considers both equivalent
     if schema.computed and not (schema.optional and configured):
         return []
     if not configured and planned.__class__ is not Null:
@@ -184,8 +184,7 @@ def _plan_object(nested: NestedAttributes, prior: Value, config: Value, planned:
         return [] if nested.nesting == "set" else [Problem(path, "planned elements for a value that is not known yet")]
     count = len(_members(planned)), len(_members(config))
     if nested.nesting == "set":
-        # Elements of a set cannot be matched one to one. Unknown elements may turn out to be equal, so the number of
-        # elements may be only an upper bound.
+        # unknown elements of a set may turn out to be equal, so the number of elements may be only an upper bound
         least = [n if length_is_known(v) else 1 for n, v in zip(count, (planned, config), strict=True)]
         return [] if least[0] <= count[1] and least[1] <= count[0] else [_counts(path, *count)]
     if count[0] != count[1]:
@@ -216,8 +215,8 @@ def _counts(path: Path, planned: int, configured: int) -> Problem:
 
 
 def object_problems(schema: BlockSchema, planned: Value, actual: Value) -> list[Problem]:
-    """The differences between an object and its plan: known parts must be equal, and unknown parts must have the
-    planned type and refinement. Marks are ignored, except that sensitive values are hidden in messages."""
+    """The differences between an object and its plan: known parts must be equal, unknown parts must have the planned
+    type and refinement. Marks are ignored, except that messages hide sensitive values."""
     return _object(schema, planned, actual, ())
 
 
@@ -281,12 +280,11 @@ def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> l
 
 
 def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Problem]:
-    """The differences between an unmarked value and its plan."""
     return [] if _is_plainly_planned(planned, actual) else _value_problems(planned, actual, path)
 
 
 def _is_plainly_planned(planned: Value, actual: Value) -> bool:
-    """Whether a value is trivially equal to the planned one, part by part; False if a closer comparison is needed."""
+    """Whether a value is trivially equal to the planned one; False if a closer comparison is needed."""
     kind = planned.__class__
     if kind is Unknown:
         return not _value_problems(planned, actual, ())
@@ -334,8 +332,7 @@ def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
 
 
 def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Value, Value], bool]) -> list[Problem]:
-    """Every element of each set must match at least one element of the other set: elements have no identity except
-    their value."""
+    """Every element of each set must match at least one element of the other."""
     before, after = elements(planned), elements(actual)
     pairs = [[fits(p, a) for a in after] for p in before]
     lost = [p for p, row in zip(before, pairs, strict=True) if not any(row)]
@@ -355,7 +352,7 @@ def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem
 
 
 def show(value: Value) -> str:
-    """A short text of a value for a message, in the syntax of the language."""
+    """A short text of a value in the syntax of the language."""
     cls = value.__class__
     if cls is Null:
         return "null"
@@ -379,11 +376,11 @@ def _show_number(value: Value, cls: type) -> str:
     return number_to_text(value) if cls.__name__ == "mpfr" else "{}"
 
 
-# Adapts recorded objects to a changed type.
+# Recorded objects of a changed type.
 
 
 def without_removed(attributes: Any, wanted: Type) -> Any:
-    """Recorded attributes without those that the type does not have, at any depth."""
+    """The attributes without those that the type does not have, at any depth."""
     if isinstance(wanted, ObjectType) and isinstance(attributes, dict):
         of = wanted.attributes
         return {name: without_removed(value, of[name]) for name, value in attributes.items() if name in of}

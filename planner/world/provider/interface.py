@@ -1,6 +1,5 @@
-"""The interface of providers. The builtin provider and plugins have the same interface. Values are language values of
-the resource's implied type. Every call returns diagnostics next to its result. A diagnostic may refer to an attribute
-by its path: see AttributeDiagnostic."""
+"""The interface of providers: the built-in one and plugins. Values are language values of the resource's implied type.
+Every call returns diagnostics with its result (see AttributeDiagnostic)."""
 
 from __future__ import annotations
 
@@ -14,25 +13,22 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 
 @frozen
 class AttributeDiagnostic:
-    """A problem that a provider reports. `path` has the steps ("attr", name) and ("index", key) into the configuration
-    body: empty for the whole body, None for a problem without a place in the configuration."""
+    """A problem that a provider reports. `path` has steps ("attr", name) and ("index", key) into the configuration
+    body: () for the whole body, None for a problem without a place in the configuration."""
 
     severity: str
     summary: str
     detail: str = ""
     path: tuple[Any, ...] | None = ()
-    ending: str = ""  # for a failed command: a description of its exit status, without its output
-    deferred: str = ""
-    """the reason for which a provider defers the object, such as "provider_config_unknown"; "" if it does not"""
+    ending: str = ""  # the exit status of a failed command, as a description without the command's output
+    deferred: str = ""  # why the provider defers the object, such as "provider_config_unknown"; "" if it does not
 
 
 @frozen(eq=False)
 class ResourceSchema:
-    """Schema of one resource type and its version."""
-
     block: BlockSchema
     version: int = 0
-    identity: BlockSchema | None = None  # the identity schema of objects of this type; None if they have only an id
+    identity: BlockSchema | None = None  # the schema of identities; None if objects have only an id
     identity_version: int = 0
 
 
@@ -45,18 +41,17 @@ class ProviderSchema:
     data_sources: Mapping[str, ResourceSchema]
     ephemeral: Mapping[str, ResourceSchema] = field(factory=dict)
     functions: Mapping[str, Any] = field(factory=dict)
-    meta: BlockSchema | None = None  # the schema of provider_meta blocks in modules
+    meta: BlockSchema | None = None  # schema of provider_meta blocks in modules
     version: int = 0
-    is_configurable: bool = True  # whether the provider has a schema for its provider blocks
-    functions_are_all: bool = False
-    """whether `functions` is complete; a plugin may register further functions when it is configured"""
-    actions: Mapping[str, ResourceSchema] = field(factory=dict)  # the schemas of the configurations of actions, by type
+    is_configurable: bool = True  # whether there is a schema for provider blocks
+    functions_are_all: bool = False  # whether `functions` is complete; a configured plugin may have more
+    actions: Mapping[str, ResourceSchema] = field(factory=dict)  # schemas of action configurations by type
     list_resources: Mapping[str, ResourceSchema] = field(factory=dict)
-    """the schemas of search configurations, by the managed type whose objects they search for"""
-    generates_config: bool = False  # whether the provider can generate configuration for existing objects
+    """schemas of search configurations by managed type"""
+    generates_config: bool = False  # whether it can generate configuration for existing objects
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
-        """The schema with a name, None if there is none. Only managed objects have versions."""
+        """None if there is none. Only managed objects have versions."""
         if mode == "managed":
             return self.resources.get(type)
         table = {
@@ -71,8 +66,8 @@ class ProviderSchema:
 
 @frozen(eq=False)
 class PlanRequest:
-    """`prior` is Null for a create; `proposed` is prior merged with configuration, computed values filled in. `meta` is
-    the module's provider_meta value, None if there is none; the same applies to identities."""
+    """`prior` is Null for a create. `proposed`: `prior` merged with the configuration, and computed values filled in.
+    `meta`: the module's provider_meta value, or None. Identities are None if there are none."""
 
     type: str
     prior: Value
@@ -91,8 +86,7 @@ class PlanAnswer:
     legacy_type_system: bool = False
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
     identity: Value = None
-    renews: tuple[str, ...] = ()
-    """attributes that are unknown only because of a required replacement; always empty from plugins"""
+    renews: tuple[str, ...] = ()  # attributes that are unknown only because of a replacement; plugins never set it
 
 
 @frozen(eq=False)
@@ -110,7 +104,7 @@ class ApplyRequest:
 
 @frozen(eq=False)
 class ApplyAnswer:
-    """`value` is Null after a delete; after a failure it contains everything that is known about the object."""
+    """`value` is Null after a delete. After a failure, it is everything that is known about the object."""
 
     value: Value
     private: str | None = None
@@ -139,8 +133,8 @@ class ImportedObject:
 
 @frozen(eq=False)
 class MoveRequest:
-    """An object of another type, perhaps of another provider, that is to be converted to the type `target`. The
-    identity is the recorded one; None if there is none."""
+    """An object of another type, possibly of another provider, to be converted to the type `target`. `identity`: the
+    recorded identity, or None."""
 
     source_provider: str
     source_type: str
@@ -163,8 +157,8 @@ class MoveAnswer:
 
 @frozen(eq=False)
 class OpenedEphemeral:
-    """An ephemeral resource that was opened or renewed. `value`: its values (only when opened). `private`: the data to
-    return to its provider. `renew_at`: the time of the next renewal, in seconds since the epoch (None: never)."""
+    """An ephemeral resource that was opened or renewed. `value`: its values (only when opened). `private`: data to
+    return to the provider. `renew_at`: when to renew it next, in seconds since 1970 (None: never)."""
 
     value: Value
     private: bytes | None = None
@@ -174,7 +168,7 @@ class OpenedEphemeral:
 
 @frozen
 class ActionPlan:
-    """The result of planning an invocation. `deferred`: the reason why a provider cannot plan it yet, such as
+    """The result of planning an invocation. `deferred`: why the provider cannot plan it yet, such as
     "provider_config_unknown"; "" if it can."""
 
     deferred: str = ""
@@ -183,8 +177,8 @@ class ActionPlan:
 
 @frozen(eq=False)
 class ListRequest:
-    """A search for objects of a managed type. `includes_objects`: whether to return their values in addition to
-    identities; `limit`: the maximum number of objects."""
+    """A search for objects of a managed type. `includes_objects`: whether to return values in addition to identities.
+    `limit`: the maximum number of objects."""
 
     type: str
     config: Value
@@ -194,20 +188,20 @@ class ListRequest:
 
 @frozen(eq=False)
 class FoundObject:
-    """A result of a search. `value` is Null if the object was not requested or not returned."""
+    """A result of a search. `value` is Null if it was not requested or not returned."""
 
     identity: Value
     display_name: str
     value: Value
 
 
-Finding: TypeAlias = "FoundObject | AttributeDiagnostic"  # an object found by a search, or a problem of the search
+Finding: TypeAlias = "FoundObject | AttributeDiagnostic"  # a result or a problem of a search
 
 
 class Provider(Protocol):
-    """The interface of providers, as walks use it. Several threads may make calls at once."""
+    """The interface of providers. Several threads may call it at once."""
 
-    is_inline: bool  # whether calls only compute; the walk then makes them without a thread
+    is_inline: bool  # whether calls only compute, so that the walk needs no thread for them
 
     def schema(self) -> ProviderSchema: ...
     def validate_provider(self, config: Value) -> list[AttributeDiagnostic]: ...
@@ -235,29 +229,27 @@ class Provider(Protocol):
     def validate_action(self, type: str, config: Value) -> list[AttributeDiagnostic]: ...
     def plan_action(self, type: str, config: Value) -> ActionPlan: ...
     def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
-        """Run an action to its end; `progress` receives its messages as they arrive. The configuration must be
-        known."""
+        """Run an action to its end. `progress` receives its messages. The configuration must be known."""
 
     def validate_list(
         self, type: str, config: Value, includes_objects: Value, limit: Value
     ) -> list[AttributeDiagnostic]: ...
     def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
-        """The results of a search as they arrive; ends after the limit or an error. Closing the iterator ends the
-        search."""
+        """The results of a search as they arrive, up to the limit or an error. Closing the iterator ends the search."""
 
     def generate_config(self, type: str, value: Value) -> tuple[Value, list[AttributeDiagnostic]]:
-        """The configuration of an existing object; only from providers whose schema announces it."""
+        """The configuration of an existing object. Only for providers whose schema has `generates_config`."""
 
     def function(self, name: str) -> Any:
-        """The function with this name (planner.language.expressions), from the schema or registered when the provider
-        was configured; None if it does not exist. Raises Failure."""
+        """A function (planner.language.functions) in the schema, or registered when the provider was configured; None
+        if it does not exist. Raises Failure."""
 
     def stop(self) -> None: ...
     def close(self) -> None: ...
 
 
 class InlineProvider:
-    """A provider that computes its results in this process, without configuration."""
+    """A provider that computes results in this process and has no configuration."""
 
     is_inline = True
 
@@ -293,14 +285,14 @@ class InlineProvider:
         return value, []
 
     def stop(self) -> None:
-        """Does nothing, because calls return immediately."""
+        """Calls return immediately, so there is nothing to stop."""
 
     def close(self) -> None:
         """Nothing to close."""
 
 
 class StandIn(InlineProvider):
-    """Replaces another provider and uses its schema."""
+    """Replaces another provider, and uses its schema."""
 
     def __init__(self, of: Provider) -> None:
         self.of = of

@@ -1,12 +1,11 @@
-"""Location of a provider's program on this machine.
+"""Locates the program of a provider on this machine.
 
-Overrides for development come first. If the lock file selects a version of a provider, that version must be in
-`.terraform/providers`, with one of the recorded checksums. Other providers are searched for there, in the mirror
-directories of the settings (by default the usual places), and in the cache of downloaded packages. Packages are
-directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
-HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
+Overrides for development come first. If the lock file selects a version, it must be in `.terraform/providers` with one
+of the recorded checksums. Other providers are searched for there, in the configured mirror directories (by default the
+usual places), and in the cache of downloaded packages. Packages are directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH; in
+mirrors, also files HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
 
-Nothing is downloaded here; `init` installs packages in the places that this module searches."""
+Nothing is downloaded; `init` installs packages where this module searches."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386"
 
 @frozen
 class Located:
-    """The program of a provider. `version` is None for an override."""
+    """A program. `version` is None for an override."""
 
     binary: str
     version: Version | None = None
@@ -50,8 +49,8 @@ class Package:
 
 @frozen(eq=False)
 class Locator:
-    """Finds the programs of providers for the configuration in a directory. `constraints` are the version constraints
-    of all its modules by provider address."""
+    """Locates providers for the configuration in a directory. `constraints`: the version constraints of all modules by
+    provider."""
 
     directory: str
     environ: Mapping[str, str]
@@ -59,7 +58,7 @@ class Locator:
     data_directory: str = ".terraform"
 
     def locate(self, address: str) -> Located:
-        """The program of a provider. Raises Failure if there is none."""
+        """Raises Failure if there is no program."""
         config = load_cli_config(self.environ)
         override = config.overrides.get(address)
         if override is not None:
@@ -81,8 +80,7 @@ class Locator:
         return read_locks(self.directory)[0]
 
     def _selected(self, lock: Lock) -> Located:
-        """The program of the package that the lock file selects for a provider. Raises Failure if the package is not
-        installed or differs."""
+        """The program of the package in the lock file. Raises Failure if the package is not installed or differs."""
         base = Path(self.directory, self.data_directory, "providers")
         folder = base.joinpath(*lock.address.split("/"), str(lock.version), own_platform())
         cure = "Run `planner init`, which installs the selected version."
@@ -95,8 +93,8 @@ class Locator:
         return Located(self._program(lock.address, folder), lock.version)
 
     def _places(self, config: CliConfig) -> Iterator[tuple[Mirror, ...]]:
-        """The directories to search, in order. Directories in one tuple are searched together, and the newest version
-        is used."""
+        """The directories to search, in order. Directories in one tuple are searched together for the newest
+        version."""
         yield (Mirror(os.path.join(self.directory, self.data_directory, "providers")),)
         yield config.mirrors if config.mirrors is not None else tuple(self._usual_mirrors())
         if config.cache:
@@ -146,7 +144,7 @@ class Locator:
 
 
 def usual_directories(directory: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The default mirror directories, whether they exist or not."""
+    """The default mirror directories; they need not exist."""
     yield os.path.join(directory, "terraform.d", "plugins")
     own = home(environ)
     yield str(own / ".terraform.d" / "plugins")
@@ -168,7 +166,7 @@ def content_hash_of(folder: Path) -> str:
 
 
 def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
-    """The packages of a provider in a directory, for a platform (by default this one)."""
+    """The packages of a provider in a directory, by default for this platform."""
     folder = base.joinpath(*address.split("/"))
     packages = []
     ours, name = platform or own_platform(), address.rpartition("/")[2]
@@ -190,8 +188,8 @@ def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
 
 
 def unpacked(archive: Path, address: str) -> Path:
-    """The directory with an unpacked package in the user's cache. The directory is used only if its content still has
-    the recorded checksum. Raises Failure."""
+    """The unpacked package in the user's cache, which is used only if its content still has the recorded checksum.
+    Raises Failure."""
     from planner.foundation.support.archive import unpack
     from planner.foundation.support.put_files import remove
 
@@ -215,7 +213,7 @@ def unpacked(archive: Path, address: str) -> Path:
             remove(folder)
             os.rename(fresh / "package", folder)
         except OSError:
-            # if the directory exists, another process created it first
+            # the directory may exist because another process created it first
             if not folder.is_dir() or content_hash_of(folder) != value:
                 raise
         CHECKSUMS.store(CHECKSUMS.name("unpacked", name), value.encode())
@@ -228,7 +226,7 @@ def unpacked(archive: Path, address: str) -> Path:
 
 
 def own_platform() -> str:
-    """The name of this platform in packages: linux_amd64."""
+    """For example linux_amd64."""
     machine = platform.machine().lower()
     return f"{sys.platform.rstrip('0123456789')}_{_MACHINES.get(machine, machine)}"
 

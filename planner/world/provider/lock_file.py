@@ -1,5 +1,5 @@
-"""`.terraform.lock.hcl`: the selected version of each provider, and the checksums of its packages. OpenTofu would write
-the same bytes. The file is read without loading the grammar of configurations."""
+"""Reads and writes `.terraform.lock.hcl`: the selected version of each provider, and checksums of its packages. The
+bytes are those that OpenTofu writes. Reading does not load the grammar of configurations."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MODULE = "module"
 _HEADER = """# This file is maintained automatically by "tofu init".
 # Manual edits may be lost in future updates.
 """
-"""part of the format: OpenTofu writes the same two lines"""
+"""part of the format"""
 
 
 @frozen
 class Lock:
-    """The selection of one provider. `constraints` has the spelling of normal_constraints; `hashes` is sorted."""
+    """The selection of one provider. `constraints` is spelled as by normal_constraints; `hashes` is sorted."""
 
     address: str
     version: Version
@@ -34,7 +34,7 @@ class Lock:
     hashes: tuple[str, ...] = ()
 
 
-Locks = Mapping[str, Lock]  # the selections by provider address
+Locks = Mapping[str, Lock]  # selections by provider address
 
 
 def lock(address: str, version: Version, constraints: str, hashes: Iterable[str]) -> Lock:
@@ -42,13 +42,12 @@ def lock(address: str, version: Version, constraints: str, hashes: Iterable[str]
 
 
 def lockable(address: str) -> bool:
-    """Whether a provider has versions to select; builtin ones do not, because they come with this program."""
+    """Whether a provider has versions to select. Built-in ones do not, because they are part of this program."""
     return not is_builtin(address) and "/-/" not in address
 
 
 def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The selections in the lock file of a configuration; empty without a file. Raises Failure if the file is
-    damaged."""
+    """Empty without a lock file. Raises Failure if the file is damaged."""
     path = Path(directory) / NAME
     try:
         text = read_whole(path).decode("utf-8")
@@ -104,11 +103,10 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
 
 
 ModuleHashes = Mapping[tuple[str, str], str]
-"""checksums of modules by source and version; they are in comments, which OpenTofu ignores"""
+"""checksums of modules by (source, version); in comments, which OpenTofu ignores"""
 
 
 def read_module_hashes(directory: str) -> dict[tuple[str, str], str]:
-    """The checksums of modules in the lock file of a configuration."""
     try:
         text = read_whole(Path(directory) / NAME).decode("utf-8", "replace")
     except OSError:
@@ -118,7 +116,6 @@ def read_module_hashes(directory: str) -> dict[tuple[str, str], str]:
 
 
 def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
-    """The text of a lock file with these selections."""
     blocks = [_HEADER]
     for address in sorted(locks, key=lambda a: a.split("/")):
         one = locks[address]
@@ -137,19 +134,19 @@ def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
 
 
 def _aligned(rows: list[tuple[str, str]]) -> str:
-    """Rows with their equals signs aligned as in formatted files, except for values of several lines."""
+    """Rows with aligned equals signs, except for values of several lines."""
     width = max(len(name) for name, value in rows if "\n" not in value)
     return "".join(f"  {name:<{0 if chr(10) in value else width}} = {value}\n" for name, value in rows)
 
 
 def write_module_hashes(directory: str, modules: ModuleHashes) -> None:
-    """Record these checksums of modules, and remove all others. Raises Failure."""
+    """Replace all recorded checksums of modules. Raises Failure."""
     if modules != read_module_hashes(directory):
         write_locks(directory, read_locks(directory)[0], modules)
 
 
 def write_locks(directory: str, locks: Locks, modules: ModuleHashes | None = None) -> None:
-    """Replace the lock file atomically; checksums of modules are kept if none are given. Raises Failure."""
+    """Replace the lock file atomically. Without `modules`, checksums of modules are kept. Raises Failure."""
     modules = read_module_hashes(directory) if modules is None else modules
     path = Path(directory) / NAME
     fresh = path.with_name(f"{NAME}.{os.getpid()}.new")
@@ -168,15 +165,15 @@ def write_locks(directory: str, locks: Locks, modules: ModuleHashes | None = Non
 
 
 def same_selections(one: Locks, other: Locks) -> bool:
-    """Whether two lock files have the same versions and checksums, regardless of the constraints."""
+    """Whether versions and checksums are equal, regardless of constraints."""
     return {a: evolve(x, constraints="") for a, x in one.items()} == {
         a: evolve(x, constraints="") for a, x in other.items()
     }
 
 
 def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The locks, with the selections for providers of Terraform's registry copied to the same providers of OpenTofu's
-    registry. The checksums are not copied, because the packages differ."""
+    """The locks, with selections for providers of Terraform's registry copied to the same providers of OpenTofu's
+    registry. Checksums are not copied, because the packages differ."""
     upgraded_locks, changed = dict(locks), []
     for address, old in sorted(locks.items()):
         host, namespace, name = address.split("/")

@@ -1,4 +1,4 @@
-"""A provider that generates objects in tests, for a mocked provider or for single overridden resources."""
+"""A provider that generates objects in tests, for mocked providers and for overridden resources."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from planner.world.provider.conformity import without_removed
 
 
 class MockedProvider(interface.StandIn):
-    """Replaces another provider; uses its schema and its checks of configurations. `values` are the attributes that a
-    test sets. `known_late`: the generated values of a new object become known when it is applied. The other provider is
-    closed together with this one only if this one `owns` it."""
+    """Replaces another provider, and uses its schema and its checks of configurations. `values`: the attributes that a
+    test sets. `known_late`: whether generated values of a new object are known only after it is applied. If it `owns`
+    the other provider, it closes it, too."""
 
     def __init__(
         self, of: interface.Provider, values: Mapping[str, Value] = {}, known_late: bool = False, owns: bool = False
@@ -71,7 +71,7 @@ class MockedProvider(interface.StandIn):
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
-        """Planned objects are known, unless set otherwise; nothing is ever replaced."""
+        """Planned objects are known, unless `known_late`. Nothing is ever replaced."""
         if request.proposed.__class__ is Null:
             return interface.PlanAnswer(request.proposed)
         schema = self.schema().resources[request.type].block
@@ -117,9 +117,9 @@ def _refusal(detail: str) -> interface.AttributeDiagnostic:
     return interface.AttributeDiagnostic("error", "Not possible with a mocked provider", detail, None)
 
 
-# Mocked objects: the configuration, with computed values that a test sets or that are generated. Generated values are
-# reproducible: strings come from a generator seeded by the name of the resource type, in the order of the schema's
-# names. After OpenTofu's MockValueComposer, byte for byte.
+# Mocked objects: the configuration, with computed values that are set by a test or generated. Generated values are
+# reproducible, byte for byte as in OpenTofu's MockValueComposer: strings come from a generator seeded with the name of
+# the resource type, in the order of the schema's names.
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
@@ -128,14 +128,14 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 def compose(
     type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value], is_unknown: bool = False
 ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
-    """The object of a type for an unmarked configuration, with the attributes `given`. `is_unknown`: whether values
-    that are set or generated are not known yet."""
+    """The object for an unmarked configuration, with the attributes `given`. `is_unknown`: whether set or generated
+    values are still unknown."""
     composer = _Composer(type, is_unknown)
     return composer.block(schema, config, given), composer.problems
 
 
 class _Texts:
-    """The sequence of generated strings for one type."""
+    """The generated strings for one type."""
 
     def __init__(self, type: str) -> None:
         self._random = GoRandom(_hash(type))
@@ -174,7 +174,7 @@ class _Composer:
         self.problems.append(interface.AttributeDiagnostic(severity, summary, detail))
 
     def block(self, schema: BlockSchema, config: Value, given: Mapping[str, Value]) -> Value:
-        """The value of a block, or of the whole object. Stops at the first block that has a problem."""
+        """The value of a block, or of the object. Stops at the first block with a problem."""
         parts: Mapping[str, Value] = config if config.__class__ is dict else {}
         before = self.errors
         made = {name: self.attribute(name, schema.attributes[name], parts, given) for name in sorted(schema.attributes)}
@@ -234,7 +234,7 @@ class _Composer:
             return Null(schema.type)
 
     def blocks(self, name: str, schema: NestedBlock, config: Value, given: Mapping[str, Value]) -> Value:
-        """All blocks of one type, with the same overriding values for each."""
+        """All blocks of one type, with the same override for each."""
         title = f"Invalid override for block field `{name}`"
         values = given.get(name)
         if name in given and values.__class__ is not dict:
@@ -242,7 +242,7 @@ class _Composer:
             self.wrong(title, f"Blocks can be overridden only by objects, got `{kind}`")
             return empty_block(schema)
         if config.__class__ is Unknown:
-            return config  # the number of blocks is known only while applying
+            return config  # the number of blocks is known only during the apply
         is_there = config is not None and config.__class__ is not Null
         if is_there and schema.nesting not in ("single", "group") and not len(config):
             is_there = False

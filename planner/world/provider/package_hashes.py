@@ -1,8 +1,8 @@
-"""Checksums of provider packages as lock files record them.
+"""Checksums of provider packages in lock files.
 
-`h1:` is computed over the content (golang.org/x/mod/sumdb/dirhash, Hash1: the base64 SHA-256 of a list of the SHA-256
-of every file); it is the same for a directory and for the archive from which the directory was unpacked. `zh:` is the
-SHA-256 of the archive itself."""
+`h1:` covers the content (golang.org/x/mod/sumdb/dirhash, Hash1: the Base64 SHA-256 of a list of the SHA-256 of every
+file), so a directory has the same checksum as the archive from which it was unpacked. `zh:` is the SHA-256 of the
+archive."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.diagnostic import InstallError
 
 SCHEMES = ("h1:", "zh:")
-EMPTY = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="  # the h1: checksum of a package without files
+EMPTY = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="  # h1: checksum of a package without files
 
 
 def content_hash(package: Path) -> str:
-    """The h1: checksum of an archive or directory. The checksum of a directory is cached by the names, sizes and times
-    of its files, so that programs of hundreds of megabytes are not read by every command. Raises InstallError."""
+    """The h1: checksum of an archive or directory. That of a directory is cached by names, sizes and times of its
+    files, so that commands need not read programs of hundreds of megabytes. Raises InstallError."""
     try:
         return _known_directory(package.resolve()) if package.is_dir() else _archive(package)
     except OSError as problem:
@@ -29,7 +29,7 @@ def content_hash(package: Path) -> str:
 
 
 def module_hash(folder: Path) -> str:
-    """The h1: checksum of a module's files, without the metadata of git and Mercurial. Raises InstallError."""
+    """The h1: checksum of a module, without the metadata of git and Mercurial. Raises InstallError."""
     try:
         return _directory(folder.resolve(), without=(".git", ".hg"))
     except OSError as problem:
@@ -37,7 +37,7 @@ def module_hash(folder: Path) -> str:
 
 
 def archive_hash(archive: Path) -> str:
-    """The zh: checksum of an archive. Raises InstallError."""
+    """The zh: checksum. Raises InstallError."""
     import hashlib
 
     try:
@@ -48,7 +48,7 @@ def archive_hash(archive: Path) -> str:
 
 
 def computable_hashes(hashes: Iterable[str]) -> tuple[str, ...]:
-    """The sorted hashes of the kinds that this program can compute."""
+    """The hashes that this program can compute, sorted."""
     return tuple(sorted({h for h in hashes if h.startswith(SCHEMES)}))
 
 
@@ -63,14 +63,13 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(sums & wanted))
 
 
-CHECKSUMS = Shelf("checksums", 8192)
-"""the checksums of packages and archives, by the names, sizes and times of their files"""
-_RACY = 20_000_000  # nanoseconds within which a file may change twice and keep its modification time
-_KNOWN: dict[str, str] = {}  # checksums by the identity of the file, because many units use the same packages
+CHECKSUMS = Shelf("checksums", 8192)  # checksums of packages and archives by names, sizes and times of files
+_RACY = 20_000_000  # within this many nanoseconds, a file may change twice without a change of its modification time
+_KNOWN: dict[str, str] = {}  # checksums by identity of the file, because many units use the same packages
 
 
 def _known_directory(folder: Path) -> str:
-    """The checksum of a directory; every change of a file changes the time of its entry."""
+    """Cached; every change of a file changes the time of its entry."""
     files, newest = [], 0
     for base, _, names in os.walk(folder):
         for name in names:
@@ -78,7 +77,7 @@ def _known_directory(folder: Path) -> str:
             try:
                 status = os.stat(path)
             except OSError:
-                continue  # reading the file later will report the error
+                continue  # reading the file reports the error
             newest = max(newest, status.st_ctime_ns)
             files.append((path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     identity = repr(sorted(files))

@@ -18,8 +18,7 @@ from planner.logic.datalog.language.values import Row, Value, encode
 Assignment = dict[str, Value]
 Way: TypeAlias = tuple[Row | None, Assignment]
 """a match of a literal: the row (for an atom), and the extended assignment"""
-Solution: TypeAlias = tuple[Assignment, dict[int, Row]]
-"""an assignment, and the matched rows by id of the atom"""
+Solution: TypeAlias = tuple[Assignment, dict[int, Row]]  # an assignment, and the matched rows by id of the atom
 
 
 class Interpreter:

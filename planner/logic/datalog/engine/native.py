@@ -75,8 +75,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     ]
 
 
-_BLOCK = 16384
-"""nodes per bitset, so that the bitsets of a large graph fit into the processor's cache"""
+_BLOCK = 16384  # nodes per bitset, so that the bitsets of a large graph fit into the processor's cache
 _FEW = 8  # up to this length, searching a list is faster than building a set
 _MANY, _MOST_HUBS = 1000, 8
 """a node with more than `_MANY` undecided edges is a hub; at most `_MOST_HUBS`, because each requires a search of the

@@ -1,4 +1,4 @@
-"""Conversion of parts of a plugin's responses: diagnostics, paths, and the values of write-only attributes."""
+"""Converts parts of a plugin's responses: diagnostics, paths, and values of write-only attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WARNING = 2
 
 
 def diagnostics(given: Iterable[Any]) -> list[AttributeDiagnostic]:
-    """The diagnostics in a response. A diagnostic without an attribute refers to the whole body."""
+    """A diagnostic without an attribute refers to the whole body."""
     problems = []
     for problem in given:
         severity = "warning" if problem.severity == _WARNING else "error"
@@ -42,8 +42,7 @@ def failure(summary: str, detail: str) -> AttributeDiagnostic:
 
 
 def kept_write_only(block: BlockSchema, value: Value, at: Path = ()) -> Iterator[Path]:
-    """The write-only attributes for which the provider returned values, although they must be null in all its
-    responses."""
+    """Write-only attributes for which the provider returned values, although it must return null."""
     if value.__class__ is not dict:
         return
     yield from _kept_paths(block.attributes, value, at)
