@@ -1,1 +1,1 @@
-"""The operations of commands, composed of stages, with one module for each verb."""
+"""The operations of commands, each composed of stages; one module for each verb."""

@@ -27,12 +27,12 @@ from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
-"""the maximum number of plans made to test moved blocks; blocks that are still wrong afterwards are not proposed"""
+"""maximum number of plans to test moved blocks; a block that is still wrong then is not proposed"""
 
 
 @frozen
 class Remark:
-    """A row of the relation `advice`, with a block that would keep the object, if there is one."""
+    """A row of the relation `advice`. `block`: a moved block that would keep the object."""
 
     code: str
     address: str
@@ -52,8 +52,7 @@ class Remark:
 
 @frozen(eq=False)
 class AdviceResult:
-    """The remarks about a plan, sorted: from the product's rules and from the user's own. `written`: the files with new
-    moved blocks."""
+    """The remarks about a plan, sorted. `written`: files with new moved blocks."""
 
     remarks: tuple[Remark, ...] = ()
     written: tuple[str, ...] = ()
@@ -61,7 +60,7 @@ class AdviceResult:
 
 
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-    """Advice about a plan. `write`: insert the moved blocks into their files."""
+    """`write`: insert the moved blocks into their files."""
     answer = open_or_make_plan(options, plan_file)
     # objects that must not be destroyed may only change their address
     is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)
@@ -110,8 +109,7 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
 
 @frozen(eq=False)
 class TriedBlock:
-    """A moved block, and the former addresses of the objects that it moves, grouped by their action in a plan with the
-    block."""
+    """A moved block, and the former addresses of its objects by action in a plan with the block."""
 
     block: MovedBlock
     kept: tuple[str, ...]
@@ -120,8 +118,8 @@ class TriedBlock:
 
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
-    """The moves for objects that look renamed; each is tested by making a plan with it. Moves that are invalid, or
-    would replace objects, are left out. Together, the remaining moves keep all of their objects."""
+    """The moves for objects that look renamed, each tested by a plan. Moves that are invalid, or would replace objects,
+    are left out; together, the others keep all of their objects."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)
@@ -142,7 +140,7 @@ def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | 
         keeping = [block for block in tried if block.kept]
         if len(keeping) == len(tried):
             return [*keeping, *updating]
-        # try again without these moves, on which no other move may rely
+        # try again without these moves, on which others may depend
         updating += [trial for trial in tried if not trial.kept]
         others = {move.to for trial in updating for move in trial.block.moves}
     return []
@@ -157,7 +155,7 @@ def _start(options: OperationOptions, made: MadePlan[Any], plan_file: str | None
 def _plan_with(
     start: MadePlan[Start], made: MadePlan[Any], blocks: list[MovedBlock]
 ) -> tuple[list[TriedBlock], list[tuple[str, str]]]:
-    """The result of planning with the blocks, or the objects of the blocks that are wrong."""
+    """The result of a plan with the blocks, or the pairs of the blocks that are wrong."""
     config, spans = with_moved(start.loaded.config, blocks)
     planned = _plan_again(start, config, made.plan.prior_state)
     if planned.complete is None:
@@ -189,7 +187,7 @@ def _plan_with(
 
 
 def _plan_again(start: MadePlan[Start], config: Config, state: State) -> Planned[Start]:
-    """The plan for another configuration or state, without reading the objects again."""
+    """The plan for another configuration or state, without reading objects again."""
     options = evolve(start.loaded.options, refresh=False, lock=False, keeps_values=False)
     loaded = evolve(start.loaded, config=config, state=state, options=options, derived=Derived())
     try:
@@ -208,7 +206,7 @@ def _effect(change: ResourceChange) -> str:
 
 
 def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> bool:
-    """Whether objects are unchanged at their new addresses in a plan for another state."""
+    """Whether objects are unchanged at their new addresses, in a plan for another state."""
     planned = _plan_again(start, start.loaded.config, state)
     if planned.complete is None:
         return False
@@ -217,8 +215,8 @@ def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> 
 
 
 def _steps(resource: str, moves: Mapping[str, str], state: State) -> list[tuple[str, str]]:
-    """A sequence of moves, each to an address that is free at that point. Objects that occupy a target address first
-    move to an address that becomes free, or to a temporary index."""
+    """A sequence of moves, each to a free address. An object at a target address first moves to an address that becomes
+    free, or to a temporary index."""
     known = {f"{resource}{format_key(key)}" for key in state.resources[resource].instances}
     left = dict(moves)
     in_the_way = sorted((known & set(moves.values())) - moves.keys(), key=sort_key)

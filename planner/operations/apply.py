@@ -39,13 +39,13 @@ class Applied:
     counts: Counts = Counts()
     diagnostics: tuple[Diagnostic, ...] = ()
     unsaved: bytes = b""
-    """the state file to print, if it could be written to no file"""
+    """the state to print, if it could not be written anywhere"""
     outcomes: Mapping[str, Outcome] = field(factory=dict)
-    """the outcome of each change, by its name; empty if all changes were done, or none was begun"""
+    """{change: outcome}; empty if all changes were applied, or none was begun"""
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Execute a plan (one just made, or a plan in a file). The resulting state is always saved."""
+    """Execute a plan, or the plan in a file. The resulting state is always saved."""
     diagnostics = Diagnostics()
     applied = Applied(None)
     with diagnostics.until_an_error():
@@ -69,7 +69,7 @@ def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks
 
 
 def refuse(made: MadePlan[Start]) -> None:
-    """Raises Failure for plans that must not be applied."""
+    """Raises Failure for a plan that must not be applied."""
     if made.plan.errored:
         detail = "Planning failed, so the plan is not complete and cannot be applied."
         raise Failure(error("apply.errored_plan", "Cannot apply failed plan", detail))
@@ -79,8 +79,7 @@ def refuse(made: MadePlan[Start]) -> None:
 
 
 def _guard(made: MadePlan[Start], diagnostics: Diagnostics) -> PolicyGuard | None:
-    """The policy guard of the apply, if there are policies. Raises Failure if the policies deny the plan or are
-    wrong."""
+    """None without policies. Raises Failure if the policies deny the plan or are wrong."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
     from planner.operations.policies import apply_guard
@@ -134,7 +133,7 @@ def _apply(
     state, problems = store.write(outcome.state)
     invoked = outcome.counts.invoke + outcome.counts.failed
     if invoked and not problems and stored is not None and state.serial == stored.serial:
-        # the state does not show whether an action was invoked, but the plan must not be applied again
+        # the state does not show that an action was invoked, but the plan must not be applied again
         state, problems = store.put(evolve(state, serial=state.serial + 1))
     diagnostics += problems
     whole = not (plan.limits.is_partial or has_errors(outcome.diagnostics))
@@ -143,7 +142,7 @@ def _apply(
         more, unsaved = rescue(store, state)
         diagnostics += more
         return Applied(state, outcome.counts, unsaved=unsaved, outcomes=outcome.outcomes)
-    if plan.mode != "refresh-only":  # a refresh-only apply does not use the current values
+    if plan.mode != "refresh-only":  # a refresh-only apply does not use current values
         diagnostics += keep_record(made, stored or State(), state, whole, dict(approval))
     else:
         diagnostics += keep_moves(store, state, moves_of(plan))
@@ -152,7 +151,7 @@ def _apply(
 
 
 def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
-    """Errors for providers that an apply needs and that cannot be started; a plan may come from another machine."""
+    """Errors for needed providers that cannot be started; a saved plan may come from another machine."""
     problems: list[Diagnostic] = []
     configurations = [node.object for node in graph.nodes.values() if node.kind == "provider"]
     for source in sorted({parse_provider_configuration(one).source for one in configurations}):
@@ -164,7 +163,7 @@ def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
 
 
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
-    """Plan, and record in the state only the results of refreshing."""
+    """Plan, and record only the refreshed objects."""
     from planner.operations.input_record import keep_moves, moves_of
 
     planned = plan(options, hooks, to_apply=True, remarks=_nothing_to_refresh)
@@ -186,23 +185,21 @@ def _nothing_to_refresh(state: State) -> list[Diagnostic]:
     return [warning("state.nothing_to_refresh", "Empty or non-existent state", detail)]
 
 
-# A state that could not be saved after an apply: its other copies, and instructions for the user.
-#
-# The journal has the state, if complete; `errored.tfstate` in the working directory, where users of OpenTofu look for
-# it, has it, too; and if no file can be written, it is printed.
+# A state that could not be saved after an apply: where it is, and what to do. The journal contains it, if complete;
+# `errored.tfstate` in the working directory, where users of OpenTofu look for it, does, too; if no file can be written,
+# it is printed.
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
-    """Rescue a state that the store did not accept: returns the diagnostics, and the bytes to print if the state could
-    not be stored anywhere."""
+    """Save a state elsewhere. Returns diagnostics, and the state to print if it could not be stored anywhere."""
     journal = store.journal
     recovered = journal is not None and journal.is_complete
     if not recovered:
-        # The journal may contain some of the changes under this serial, so the complete state gets the next serial.
+        # the journal may contain some of the changes under this serial, so the complete state gets the next one
         state = evolve(state, serial=state.serial + 1)
     try:
         data = store.seal.seal(write_state(state, compact=not store.seal.is_plain))
-    except Failure as failure:  # encrypting failed, and the state must not be written or printed unencrypted
+    except Failure as failure:  # encryption failed, and the state must not be stored or printed unencrypted
         return list(failure.diagnostics), b""
     try:
         replace_file(ERRORED, data, 0o600)

@@ -1,6 +1,6 @@
-"""Approvals: signatures of saved plans, and the signatures required for applying them. The signatures of a plan are
-next to it in PLAN.intoto.jsonl, one line for each signer. A statement identifies one plan by its name and digest. It
-contains digests of the plan's inputs, the time until which the plan may be applied, and the causes of its changes."""
+"""Approvals: signatures of saved plans, and which signatures an apply requires. Signatures are next to the plan in
+PLAN.intoto.jsonl, one line for each signer. A statement names one plan and its digest, and contains digests of the
+plan's inputs, the time until which it may be applied, and the causes of its changes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _MOST_CAUSES = 200
 
 
 def sign(options: OperationOptions, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
-    """Sign the plan in a file, or the manifest of a fleet's plans, valid for this number of seconds (0: forever).
-    Returns the file with its signatures, including the new one, and the fingerprint of the key. Raises Failure."""
+    """Sign a plan file, or the manifest of a fleet's plans, for this many seconds (0: without end). Returns the file of
+    signatures and the key's fingerprint. Raises Failure."""
     signer = load_signer(key)
     data = read_plan_file(path)
     if (manifest := fleet_content(data)) is not None:
@@ -78,7 +78,7 @@ def _moment(seconds: float) -> str:
 
 
 def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
-    """The content of an approval: digests of a plan's inputs, its changes and their causes. Nothing sensitive."""
+    """The content of an approval: digests of the inputs, the changes and their causes. Nothing sensitive."""
     plan, loaded = made.plan, made.loaded
     locks, _ = read_locks(loaded.options.directory)
     chains = causes(made)
@@ -107,8 +107,8 @@ def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
 
 
 def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
-    """The variables whose values are signed. Sensitive ones are left out: from the digest of a value with few
-    possibilities, anyone could guess the value."""
+    """The signed variables, without sensitive ones: from the digest of a value with few possibilities, anyone could
+    find the value."""
     declared = made.loaded.config.root.variables
     for name, value in made.plan.variables.items():
         if value is not None and not (name in declared and declared[name].sensitive):
@@ -116,7 +116,7 @@ def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value of a variable without marks. Only a single digest of all values is signed."""
+    """A variable's value without marks. Only one digest of all values is signed."""
     try:
         return simple_json(unmark_deep(value)[0])
     except CodecError:

@@ -1,7 +1,6 @@
-"""The backend that keeps the state: in the current configuration, and as `init` set it up.
+"""The backend of the state: in the current configuration, and as `init` set it up.
 
-Every command but `init` requires that these two backends agree; `init` makes them agree, and copies states if the
-storage changes."""
+All commands but `init` require that both agree; `init` makes them agree, and copies states if the storage changes."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ class BackendRequest:
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether this is the backend that was set up, judging by the block and the options."""
+        """Whether this is the backend that was set up, by block and options."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
@@ -67,7 +66,7 @@ class BackendRequest:
 def wanted_backend(
     config: Config | None, given: RawVariables, workspace: str, overrides: Overrides | None = None
 ) -> tuple[BackendRequest | None, list[Diagnostic]]:
-    """The backend block of the root module; None if there is no block, or if there are errors."""
+    """The root module's backend block; None without one, or with errors."""
     if config is None or config.root.backend is None:
         return None, []
     return _configured_request(config, config.root.backend.type, given, workspace, overrides)
@@ -97,15 +96,15 @@ def data_folder(directory: str) -> str:
 
 
 def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend that init set up (None: the default one)."""
+    """The backend that init set up; None means the default."""
     return open_backend("local", {}, seal) if pointer is None else open_backend(pointer.type, pointer.settings, seal)
 
 
 def current_backend(
     directory: str, config: Config | None, workspace: str, given: RawVariables, encryption: Encryption
 ) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend that holds the state, for every command but init. An error if the block differs from the backend that
-    init set up."""
+    """The backend of the state, for all commands but init. An error if the block differs from the backend that init set
+    up."""
     diagnostics = encryption.check()
     if has_errors(diagnostics):
         return None, diagnostics
@@ -150,8 +149,7 @@ def _init_required(reason: str, mark: str) -> Diagnostic:
 
 @frozen(eq=False)
 class BackendInit:
-    """How `init` treats the backend: the encryption of states, the values of -backend-config, the other flags, and
-    functions for prompts (None: no prompts) and for output."""
+    """How `init` treats the backend. `seal`: encryption of states. `config`: values of -backend-config."""
 
     options: StateOptions
     seal: Seal
@@ -160,11 +158,12 @@ class BackendInit:
     migrate_state: bool = False
     force_copy: bool = False
     ask: Ask | None = None
+    """None: no prompts"""
     log: Callable[[str], None] = lambda text: None
 
 
 def init_backend(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
-    """Set up the backend of the configuration, and record it in the data directory."""
+    """Set up the configuration's backend, and record it in the data directory."""
     try:
         return _init(how, config, workspace, given)
     except Failure as failure:
@@ -223,7 +222,7 @@ def _as_before(
 
 
 def _completed_request(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
-    """The request, completed with required settings from prompts if prompts are possible."""
+    """The request with required settings from prompts, if prompts are possible."""
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
         return wanted
@@ -235,7 +234,6 @@ def _completed_request(how: BackendInit, wanted: BackendRequest) -> BackendReque
 
 
 def _is_in_environment(kind: str, name: str) -> bool:
-    """Whether an environment variable provides the setting."""
     variables = getattr(module_of(kind), "REQUIRED_VARIABLES", {}).get(name, ())
     return any(os.environ.get(variable) for variable in variables)
 
@@ -249,20 +247,20 @@ def _no_block() -> Diagnostic:
 
 
 def _target_store(backend: Backend, workspace: str) -> Store:
-    """The store for the state of the selected workspace."""
+    """The store of the selected workspace."""
     return backend.store(workspace if backend.has_workspaces else DEFAULT_WORKSPACE)
 
 
 def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
-    """An error if runs on the server use another version of OpenTofu, which may be unable to read an edited state; a
-    warning with -ignore-remote-version."""
-    problems = getattr(store, "version_problems", None)  # only for workspaces on a server
+    """An error if runs on the server use another version of OpenTofu, which might be unable to read an edited state;
+    with -ignore-remote-version a warning."""
+    problems = getattr(store, "version_problems", None)  # only workspaces on a server have it
     return problems(options.ignore_remote_version) if problems is not None else []
 
 
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
-    """Set up the first backend. The user may copy the states of the default backend to it. Copied states are emptied
-    here after a backup; all other states are unchanged."""
+    """Set up the first backend. The user may copy the default backend's states to it; copied states are emptied after a
+    backup, all others are unchanged."""
     from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _open(how, None, wanted)
@@ -283,7 +281,7 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
 def _change(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """Replace the backend that was set up with another one, or change its settings."""
+    """Replace the backend that was set up, or change its settings."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -302,7 +300,7 @@ def _change(
 
 
 def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagnostic]:
-    """Return to the default backend because the block was removed."""
+    """Return to the default backend, because the block was removed."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -337,7 +335,7 @@ def _open(
 
 
 def _placed(diagnostic: Diagnostic, wanted: BackendRequest) -> Diagnostic:
-    """A problem with the settings, with the place of the block."""
+    """A problem of settings, located at the block."""
     is_setting = diagnostic.code == "state.backend_setting" and diagnostic.subject is None
     return evolve(diagnostic, subject=wanted.span) if is_setting else diagnostic
 
@@ -364,7 +362,7 @@ def _migration(how: BackendInit, source: str, target: str, diagnostics: list[Dia
 
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
-    """Ensure that the selected workspace exists in the backend."""
+    """Ensure that the backend has the selected workspace."""
     if not backend.has_workspaces:
         problems = []
         if workspace != DEFAULT_WORKSPACE:

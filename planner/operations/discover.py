@@ -1,4 +1,4 @@
-"""`discover`: search for existing objects with the list blocks of query files, and write configuration for them."""
+"""`discover`: searches for existing objects with the list blocks of query files, and writes configuration for them."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def discover(
     covers: bool = False,
     policies: tuple[str, ...] = (),
 ) -> list[Diagnostic]:
-    """Run the list blocks in the query files of a directory, in the order that their references require; `hooks`
-    receive the results. `is_streamed`: generated configuration is passed to the hooks, and not written to a file.
-    `others` are objects of other units; with `covers`, the hooks receive the numbers of managed objects; `policies` are
-    files and directories of policies about managed objects."""
+    """Run the list blocks of a directory's query files in the order of their references; `hooks` receive the results.
+    `is_streamed`: pass generated configuration to the hooks instead of writing a file. `others`: objects of other
+    units. `covers`: report numbers of managed objects. `policies`: files and directories of policies about managed
+    objects."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():
@@ -98,7 +98,7 @@ _RELATIONS = ("managed_twice", "coverage")
 
 
 def coverage(database: Database) -> dict[str, dict[str, int]]:
-    """For each type, the numbers of objects found, managed, pending, unmanaged and uncertain."""
+    """{type: {"found", "managed", "pending", "unmanaged" and "uncertain": number of objects}}."""
     counts: dict[str, dict[str, int]] = {}
     for type, kind, number in database.sorted("coverage"):
         counts.setdefault(str(type), {})[str(kind)] = int(number)
@@ -112,11 +112,11 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
     return warning("plan.managed_twice", "Object managed twice", detail)
 
 
-# Managed objects: objects in a state, and objects that import blocks will import.
+# Managed objects: those in a state, and those that import blocks will import.
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
-    """The objects of a state; `place`: the unit in a fleet that the state belongs to, and the component there."""
+    """The objects of a state. `place`: its unit in a fleet, and the component there."""
     prefix = f"{place}: " if place else ""
     known = []
     for resource, instance in state.instances():
@@ -133,7 +133,7 @@ def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
 
 
 def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
-    """The objects of a directory, whether or not it is a unit of a fleet."""
+    """The objects of a directory, which may be a unit of a fleet."""
     prefix = f"{unit}: " if unit else ""
     known = recorded_objects(stored.state, unit)
     present = {one.instance for one in known}
@@ -148,7 +148,7 @@ def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
 
 
 def _pending(declared: ImportDecl, scope: StaticScope) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
-    """The ID and the identity of the object of each import block, if they are known without planning."""
+    """(ID, identity) of the objects in an import block, if known without a plan."""
     problems = Problems()
     scopes = [scope]
     if declared.for_each is not None:
@@ -173,7 +173,7 @@ class _Results(Hooks):
         self._results.append((address, result))
 
     def facts(self, known: Iterable[KnownObject]) -> FactBase:
-        """The facts about all results and known objects."""
+        """The facts about results and known objects."""
         facts = FactBuilder()
         for number, (address, one) in enumerate(self._results):
             add_found(facts, address, number, one.type, one.identity, one.id)
@@ -188,7 +188,7 @@ def _nothing(directory: str) -> Diagnostic:
 
 
 class _SearchEvents(Hooks):
-    """Passes on only the events of searches."""
+    """Forwards only the events of searches."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.list_start, self.list_found = hooks.list_start, hooks.list_found  # type: ignore[method-assign]
@@ -196,7 +196,7 @@ class _SearchEvents(Hooks):
 
 
 class _InOrder(Hooks):
-    """Collects the results of concurrent searches, to show them in the order of their addresses."""
+    """Collects the results of concurrent searches, to show them in the order of addresses."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[FoundResource]] = {}
@@ -209,7 +209,7 @@ class _InOrder(Hooks):
         self._complete.append((address, type, total, managed))
 
     def show(self, hooks: Hooks) -> None:
-        """Show all results, including the partial results of failed searches."""
+        """Show all results, including those of failed searches."""
         complete = {one[0]: one for one in self._complete}
         for address in sorted({*self._found, *complete}, key=sort_key):
             for result in self._found.get(address, ()):
@@ -219,11 +219,11 @@ class _InOrder(Hooks):
 
 
 class _Blocks(Hooks):
-    """Collects the generated configuration of results, by the addresses of their list blocks."""
+    """Collects the generated configuration of results, by list block."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[tuple[str, str]]] = {}
-        """address -> the object and its text, for each result"""
+        """{address of the list block: [(object, configuration)]}"""
 
     def list_found(self, address: str, result: FoundResource) -> None:
         if result.config:
@@ -231,7 +231,7 @@ class _Blocks(Hooks):
             self._texts.setdefault(address, []).append((f"{result.type} {identity_text(result.identity)}", text))
 
     def write(self, path: str) -> list[Diagnostic]:
-        """Write all blocks to a new file, unless there are none. Objects found by several searches occur once."""
+        """Write all blocks to a new file, if there are any. An object found by several searches is written once."""
         if not self._texts:
             return []
         items = (one for address in sorted(self._texts, key=sort_key) for one in self._texts[address])

@@ -32,7 +32,7 @@ from planner.operations.plan_files import Unstored, open_or_make_plan
 from planner.operations.verdicts import WORDS
 
 FILE = "file"
-"""word of `why` for the effects of a file that is read by functions"""
+"""word of `why` for the effects of a file that functions read"""
 _KEY = r'(?:\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\])'
 _VALUE = re.compile(rf"(?:module\.[\w-]+{_KEY}?\.)*(?:var|local)\.[\w-]")
 
@@ -43,7 +43,7 @@ def words_of_why() -> list[str]:
 
 
 def check_word(words: tuple[str, ...]) -> None:
-    """Raise Failure for a misspelt word of `why`."""
+    """Raises Failure for a misspelt word of `why`."""
     known = words_of_why()
     if not re.fullmatch(r"[a-z-]+", words[0]) or words[0] in known:
         return
@@ -56,7 +56,7 @@ def check_word(words: tuple[str, ...]) -> None:
 
 
 def source_of(words: tuple[str, ...]) -> str:
-    """The value, file or module in a question about effects; "" if the question is another one."""
+    """The value, file or module in a question about effects; "" for other questions."""
     if len(words) == 2 and words[0] == FILE:
         return " ".join(words)
     if len(words) != 1:
@@ -72,8 +72,8 @@ def source_of(words: tuple[str, ...]) -> str:
 
 
 def effects(made: MadePlan[Unstored], chains: Mapping[str, Because], source: str) -> dict[str, Because]:
-    """The changes that follow from a value, a file or a module, with their causes; for a module, this includes the
-    changes in it. Raises Failure for a source that does not exist."""
+    """The changes that follow from a value, file or module (including those in it), with their causes. Raises Failure
+    for a source that does not exist."""
     result = {
         name: because
         for name, because in chains.items()
@@ -106,7 +106,7 @@ def _exists(made: MadePlan[Unstored], source: str) -> bool:
 
 @frozen
 class ListAnswer:
-    """All objects that a word selects, one line for each. `remark`: a sentence that replaces the list."""
+    """The objects that a word selects, one a line. `remark`: a sentence that replaces the list."""
 
     title: str
     names: tuple[str, ...]
@@ -118,12 +118,12 @@ class ListAnswer:
 
 
 def is_list(words: tuple[str, ...]) -> bool:
-    """Whether the arguments are a single word that selects several objects."""
+    """Whether the arguments are one word that selects several objects."""
     return len(words) == 1 and words[0] in {MOVED, DRIFT, UNKNOWN, *GRAPH_WORDS}
 
 
 def listing(options: OperationOptions, word: str, plan_file: str | None) -> tuple[ListAnswer | None, list[Diagnostic]]:
-    """All objects that a word selects. Returns None without a plan or graph."""
+    """The objects that a word selects; None without a plan or graph."""
     if word == DEFERRED:
         ground, problems = deferral_ground(options, plan_file)
         return (_of_graph(ground, word)[0] if ground is not None else None), problems
@@ -186,6 +186,6 @@ def _unknown(made: MadePlan[Unstored]) -> Iterator[str]:
 
 
 def with_action(made: MadePlan[Any], chains: Mapping[str, Because], verb: str) -> dict[str, Because]:
-    """The changes with one action, with their causes."""
+    """The changes with one action."""
     actions = changed_actions(made)
     return {name: because for name, because in chains.items() if verb_of(actions[name]) == verb}

@@ -1,4 +1,4 @@
-"""The encryption of a configuration's states and plans, if it has any."""
+"""The encryption of a configuration's states and plans."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from planner.world.state.encryption_seal import PLAIN, Seal
 
 
 class Encryption(Protocol):
-    """The seals of one command, which encrypt and decrypt its states and plans. No expression is evaluated before
-    `check` is called."""
+    """The seals of a command, which encrypt and decrypt states and plans. No expression is evaluated before `check`."""
 
     def check(self) -> list[Diagnostic]:
-        """The diagnostics of the encryption configuration. If there are no errors, the seals may be used."""
+        """Diagnostics of the encryption configuration; without errors, the seals may be used."""
 
     @property
     def state(self) -> Seal:
@@ -29,12 +28,11 @@ class Encryption(Protocol):
         """The seal of plan files."""
 
     def remote_state(self, address: str) -> Seal:
-        """The seal of the state that the `terraform_remote_state` data source with this address reads. Raises
-        Failure."""
+        """The seal of the state that a `terraform_remote_state` data source reads. Raises Failure."""
 
 
 class Unencrypted:
-    """The encryption that stores everything unencrypted."""
+    """No encryption."""
 
     def check(self) -> list[Diagnostic]:
         return []
@@ -55,7 +53,7 @@ UNENCRYPTED = Unencrypted()
 
 
 def encryption_of(config: Config | None, given: RawVariables, workspace: str) -> Encryption:
-    """The encryption configured by a root module and TF_ENCRYPTION. `config` is None without a configuration."""
+    """The encryption in a root module (None: no configuration) and TF_ENCRYPTION."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text and (config is None or config.root.encryption is None):
         return UNENCRYPTED
@@ -65,7 +63,7 @@ def encryption_of(config: Config | None, given: RawVariables, workspace: str) ->
 
 
 def encryption_of_directory(directory: str, given: RawVariables, workspace: str) -> Encryption:
-    """The encryption of the root module in a directory, which is read only if it may configure encryption. Raises
+    """The encryption of a directory's root module, which is read only if it may configure encryption. Raises
     Failure."""
     if not is_secret_directory(directory):
         return encryption_of(None, given, workspace)

@@ -1,4 +1,4 @@
-"""Questions about a plan: why an action is planned, or why a value is not known yet."""
+"""Questions about a plan: why an action is planned, or why a value is unknown."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from planner.world.state.taint_record import TaintOrigin
 
 FORCED = "forced"
-"""word of `why` for objects that are created before they are destroyed because of other objects"""
+"""word of `why`: objects that are create-before-destroy because of others"""
 
 DEFERRED = "deferred"
-"""word of `why` for objects that are left for a later plan"""
+"""word of `why`: objects left for a later plan"""
 DEFERRED_BLOCK, DEFERRED_DEPENDENT = "deferred_block", "deferred_dependent"
 
 GRAPH_WORDS = {
@@ -51,24 +51,24 @@ GRAPH_WORDS = {
 
 
 DRIFT = "drift"
-"""word of `why` for changes made to an object outside planner"""
+"""word of `why`: changes made outside planner"""
 
 INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
-"""the note for an instance of a resource with one vertex for all of its instances"""
+"""predicates about an instance whose resource has one vertex for all instances"""
 
 MOVED = "moved"
-"""word of `why` for an object of the state that moved to another address"""
+"""word of `why`: an object of the state that moved"""
 
 INVOKE = "invoke"
-"""word of `why` for the invocations of an action, or for the actions that an object invokes"""
+"""word of `why`: invocations of an action, or actions that an object invokes"""
 
 DEPENDENCY = "recorded_dependency"
-"""the relation of the dependencies recorded in a state; it is computed by an operator"""
+"""relation of the dependencies recorded in a state, computed by an operator"""
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
-    """The fact to which a short word about a vertex or an instance refers, in the rule language. Raises Failure for an
-    unknown vertex."""
+    """The fact behind a word about a vertex or an instance, in the rule language. Raises Failure for an unknown
+    vertex."""
     from planner.logic.graph.why import find_node
 
     if word in INSTANCE_WORDS and is_single_instance(graph, what):
@@ -77,8 +77,7 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 
 def is_single_instance(graph: Graph, what: str) -> bool:
-    """Whether an address is that of an instance without its own vertex, because one vertex represents the whole
-    resource."""
+    """Whether an address is of an instance without its own vertex, because one vertex represents the resource."""
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
         return False
@@ -90,14 +89,14 @@ def is_single_instance(graph: Graph, what: str) -> bool:
 
 
 def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
-    """The facts with the facts about instances added, which are known once a plan is made."""
+    """The facts with those about instances, which are known once a plan is made."""
     from planner.answers.explain.instances import with_instances
 
     return with_instances(facts, explainer_of(made).places.context, made.plan.prior_state)
 
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
-    """The graph, with facts about recorded dependencies for a question, and the fact to look up."""
+    """The graph with facts about recorded dependencies for a question, and the fact to look up."""
     from planner.logic.graph.why import read_query
 
     facts = FactBuilder(graph.database.facts)
@@ -111,7 +110,7 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
 
 
 def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The graph of a plan that may leave objects for later, with these objects. None without a plan."""
+    """The graph of a plan that may leave objects for later; None without a plan."""
     answer = open_or_make_plan(evolve(options, allow_deferral=True), plan_file)
     if answer.made is None:
         return None, list(answer.diagnostics)
@@ -121,7 +120,7 @@ def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> 
 
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The derivations of the rules about moves, in a graph without vertices. None without a state."""
+    """The derivations of the rules about moves, as a graph without vertices; None without a state."""
     diagnostics = Diagnostics()
     loaded, state = None, None
     with diagnostics.until_an_error():
@@ -141,7 +140,7 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
 
 
 def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The derivations of the rules about which values contribute to a plan, in a graph without vertices. None without a
+    """The derivations of the rules about which values contribute to a plan, as a graph without vertices; None without a
     plan."""
     from planner.engine.plan.findings import block_lookup, changed_outputs
     from planner.logic.facts.relevance import RelevanceFacts
@@ -166,8 +165,8 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
 def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
-    """The derivations of the rules that explain the decision about one address, in a graph without vertices; and the
-    change made to the object outside planner, as an action ("" for none). None without a plan. Raises Failure."""
+    """The derivations behind the decision about an address, as a graph without vertices (None without a plan); and the
+    action of a change made outside planner, or "". Raises Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -177,13 +176,12 @@ def decision_ground(
 
 
 def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
-    """An explainer for the plan in a file, or for a new plan that does not lock the state. None without a plan."""
+    """An explainer for the plan in a file, or for a new plan without a lock; None without a plan."""
     answer = open_or_make_plan(options, plan_file)
     return (explainer_of(answer.made) if answer.made is not None else None), list(answer.diagnostics)
 
 
 def explainer_of(made: MadePlan[Unstored]) -> Explainer:
-    """An explainer for an existing plan."""
     from planner.answers.explain.why import Explainer
     from planner.engine.evaluation.eval_walk import planned_values, with_outputs
     from planner.operations.former_world import FormerWorlds
@@ -199,7 +197,7 @@ def explainer_of(made: MadePlan[Unstored]) -> Explainer:
 
 
 def _locked(made: MadePlan[Unstored]) -> dict[str, tuple[str, Span]]:
-    """The provider versions that the lock file selects, with their places in it."""
+    """{provider: (version in the lock file, place)}."""
     from planner.operations.input_record import locked_versions
 
     directory = made.loaded.options.directory
@@ -218,7 +216,7 @@ def _locked(made: MadePlan[Unstored]) -> dict[str, tuple[str, Span]]:
 
 
 def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
-    """The origins of the taints that make a plan replace objects, by the current addresses of the objects."""
+    """{current address: origin of the taint} of objects that a plan replaces because of taints."""
     from planner.operations.former_world import store_of
     from planner.operations.input_record import taints_of
 
@@ -231,16 +229,14 @@ def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
 def why_planned(
     options: OperationOptions, verb: str, what: str, plan_file: str | None = None, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of a planned action (`verb`: its short name, or "" for any action), or of an unknown value. Raises
-    Failure."""
+    """The proof of an action (`verb`: its word, or "" for any) or of an unknown value. Raises Failure."""
     return why_in_plan(open_or_make_plan(options, plan_file), verb, what, negated)
 
 
 def why_in_plan(
     answer: Planned[Unstored], verb: str, what: str, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The explanation of an action or value of an existing plan; `options` in the document are the options of the plan.
-    Raises Failure."""
+    """The explanation of an action or value of a plan. In the document, `options` are the plan's. Raises Failure."""
     if answer.made is None:
         return None, list(answer.diagnostics)
     proof, problems = _why_in(answer.made, answer, verb, what, negated)
@@ -262,18 +258,18 @@ def _why_in(
             proof = result.not_unknown(what) if negated else result.unknown(what)
         else:
             proof = result.not_action(what, verb) if negated else with_chains(made, result.action(what, verb))
-    except Failure as failure:  # planning failed, perhaps before the object was planned
+    except Failure as failure:  # planning failed, perhaps before it planned the object
         raise Failure([*failed, *_with_limits(made, what, failure.diagnostics)]) from None
     return proof, [_as_warning(d) for d in failed]
 
 
 MOST_ANSWERS = 4
-"""the maximum number of groups of instances that each get a proof"""
+"""maximum number of groups of instances with a proof each"""
 
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
-    """The proofs for all instances of a resource: instances with the same action and causes share one proof, which
-    names them in `instances`; `also` has the proofs of the further groups. Raises Failure."""
+    """The proofs of a resource's instances. Those with equal actions and causes share a proof, which names them in
+    `instances`; `also` has the other groups' proofs. Raises Failure."""
     causes = result.causes()
     groups: dict[tuple[Any, ...], list[str]] = {}
     for name in names:
@@ -293,7 +289,7 @@ def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names
 
 
 def _place_besides(proof: dict[str, Any], span: Any) -> str:
-    """` (main.tf:38)`: a place that the first sentence about a change lacks; "" for none."""
+    """Example: ` (main.tf:38)`; "" if the first sentence about the change shows the place."""
     place = source_json(span) if span is not None else {}
     shown = [step.get("source", {}) for step in proof.get("because", ())[:1]]
     is_shown = [place.get(name) for name in ("file", "line")] in [[s.get("file"), s.get("line")] for s in shown]
@@ -302,7 +298,7 @@ def _place_besides(proof: dict[str, Any], span: Any) -> str:
 
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
     """The proof of an action, with the edges of the plan graph that decide it: why the new object is created first, or
-    why a data source is read only after others."""
+    why a data source is read after others."""
     from planner.answers.explain.renames import declared_at, sure_moves
     from planner.logic.graph.decision_chains import ChainStep, replacement_chain, target_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
@@ -347,12 +343,12 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
 
 
 def plan_graph(made: MadePlan[Unstored]) -> Graph:
-    """The plan graph of a plan, for queries."""
+    """The plan graph, for queries."""
     return build_graph(graphs.planning_facts(made.plan, made.loaded), own=made.loaded.rules, more=ASKED)
 
 
 def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics of a question; if -target or -exclude caused one, it mentions that option."""
+    """The diagnostics, mentioning -target or -exclude if one of these caused them."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 
@@ -375,8 +371,8 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """The diagnostic, with a remark about the deferred block; or about all deferred blocks, because their dependents
-    are deferred, too."""
+    """The diagnostic with a remark about the deferred block; or about all deferred blocks, because their dependents are
+    deferred, too."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]
@@ -392,23 +388,22 @@ def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
 
 
 def _as_warning(problem: Diagnostic) -> Diagnostic:
-    """An error of planning, turned into a warning because the changes planned so far can still be explained."""
+    """A planning error as a warning, because the changes planned so far can still be explained."""
     return evolve(problem, severity="warning") if problem.is_error else problem
 
 
-# The causes of the changes of a plan.
+# The causes of the changes of a plan
 
 
 class Chains(dict[str, "Because"]):
-    """The causes of each change and each changing output, by name. `notes`: messages about missing former values.
-    `worlds`: the former worlds to compare with, if they are still available."""
+    """{change or output: its causes}. `notes`: about missing former values. `worlds`: the former worlds, if still
+    available."""
 
     notes: tuple[str, ...] = ()
     worlds: FormerWorldsOf | None = None
 
 
 def causes(made: MadePlan[Any]) -> Chains:
-    """The causes of the changes of a plan."""
     explainer = explainer_of(made)
     chains = Chains(explainer.causes())
     worlds = explainer.worlds
@@ -419,7 +414,7 @@ def causes(made: MadePlan[Any]) -> Chains:
 
 
 def changed_actions(made: MadePlan[Any]) -> dict[str, str]:
-    """The actions of all changes, by the names that their causes also have."""
+    """{change: action}, by the names that causes use."""
     plan = made.plan
     actions: dict[str, str] = {change_name(c): c.action for c in plan.changes if c.action != "no-op"}
     return actions | {f"output.{o.name}": o.action for o in plan.outputs if o.action != "no-op"}

@@ -1,5 +1,4 @@
-"""`why -fix`: the smallest sets of changes to the configuration that avoid an action; each is checked by planning if
-possible."""
+"""`why -fix`: the smallest sets of edits that avoid an action, each checked by a plan if possible."""
 
 from __future__ import annotations
 
@@ -56,8 +55,8 @@ Found = tuple["dict[str, Any] | None", list[Diagnostic]]
 
 
 def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Found:
-    """The document of fixes for the subject of the words: two vertices, a fact of a graph, `unknown VALUE`, a verdict
-    of a policy, or an address with or without its action. Raises Failure."""
+    """The document of fixes for two vertices, a fact of a graph, `unknown VALUE`, a verdict of a policy, or an address
+    with or without its action. Raises Failure."""
     if words[0] in WORDS and len(words) > 1:
         return _of_verdict(options, words, plan_file)
     if len(words) == 2 and words[0] == UNKNOWN:
@@ -89,7 +88,7 @@ def _document(goal: list[Any], fixes: Fixes) -> dict[str, Any]:
 
 
 def _rules(options: OperationOptions, plan_file: str | None) -> Files:
-    """The user's own rules in a graph."""
+    """The user's rules in a graph."""
     if plan_file is None:
         return user_files(options.rules)
     answer = open_or_make_plan(options, plan_file)
@@ -100,7 +99,7 @@ def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_
     kind = kind or ("apply" if plan_file else "plan")
     target_graph = with_vertices(graph(options, kind, plan_file, True, words[1]))
     (dependent, dependency), notes = vertices_meant(target_graph, words)
-    if dependency != words[1]:  # the relation is derived only for the pairs with this second argument
+    if dependency != words[1]:  # the relation is derived only for pairs with this second argument
         target_graph = with_vertices(graph(options, kind, plan_file, True, dependency))
     pair = (dependent, dependency)
     if pair not in target_graph.database["waits_for"]:
@@ -165,7 +164,7 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     if not verb and is_word(what):
         detail = f"Name an object with this action: planner why -fix {what} ADDRESS"
         raise Failure(error("why.words", "Nothing to fix", detail))
-    explainer.action(what, verb)  # raises Failure if the change does not exist or has another action
+    explainer.action(what, verb)  # raises Failure if there is no such change
     subject = explainer.find(what)
     because = explainer.causes().get(subject.name)
     goal = [subject.predicate, subject.name, subject.action]
@@ -187,7 +186,7 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
 def _moves(
     options: OperationOptions, plan_file: str | None, made: MadePlan[Unstored], subject: QuestionSubject
 ) -> Iterator[Fix]:
-    """The moved blocks for an object that looks renamed, tested by planning."""
+    """The moved blocks for an object that looks renamed, tested by a plan."""
     if subject.predicate != "action" or not (does(subject.action, "ends") or subject.action == "create"):
         return
     for trial in try_blocks(options, made, plan_file) if sure_moves(made.plan, made.loaded.config) else ():
@@ -206,7 +205,7 @@ def _attempt(
     subject: QuestionSubject,
     causes: tuple[Cause, ...],
 ) -> Fix:
-    """Plan again with the causes reverted."""
+    """Plan again with the causes undone."""
     places = tuple(_with_command(cause, options.since) for cause in causes)
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan is not made again")
@@ -259,7 +258,7 @@ def _attempt(
 
 
 def _with_command(cause: Cause, since: str) -> FixLocation:
-    """The place of a cause; for a file compared with a commit, also the command that reverts its edit."""
+    """The place of a cause; for a file compared with a commit, with the command that restores it."""
     if cause.root.kind != "file" or not since:
         return cause.place
     source = "" if since == "HEAD" else f"--source={shlex.quote(since)} "
@@ -268,7 +267,7 @@ def _with_command(cause: Cause, since: str) -> FixLocation:
 
 
 def _git_hint(made: MadePlan[Unstored], subject: QuestionSubject) -> str:
-    """The command that checks a fix against the latest commit, if the directory is in a repository."""
+    """The command that checks a fix against the latest commit; "" outside of a repository."""
     try:
         commit_of(made.loaded.options.directory, "HEAD")
     except Failure:
@@ -277,7 +276,7 @@ def _git_hint(made: MadePlan[Unstored], subject: QuestionSubject) -> str:
 
 
 def _is_recorded(tree: Tree, file: str) -> bool:
-    """Whether the former content of a file, or that it did not exist, is known."""
+    """Whether the former content of a file, or its absence, is known."""
     with view(tree):
         try:
             read_whole(file.removeprefix("file "))
@@ -289,7 +288,7 @@ def _is_recorded(tree: Tree, file: str) -> bool:
 
 
 class _FormerFiles:
-    """The files on disk, except for files that are taken from a former tree."""
+    """The files on disk, some replaced by those of a former tree."""
 
     root = "/"
 
@@ -297,12 +296,12 @@ class _FormerFiles:
         self._former, self._files = former, files
 
     def read(self, name: str) -> bytes:
-        """The content of a file, as in planner.foundation.support.disk.Tree."""
+        """See planner.foundation.support.disk.Tree."""
         with view(self._former if f"/{name}" in self._files else None):
             return read_whole(f"/{name}")
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """The entries of a directory, as in planner.foundation.support.disk.Tree."""
+        """See planner.foundation.support.disk.Tree."""
         entries: dict[str, Entry] = {}
         for tree in (None, self._former):
             with view(tree), suppress(OSError):
@@ -315,8 +314,8 @@ class _FormerFiles:
 
 
 def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
-    """The former value of a variable, its text, and whether that value is only the default, which the variable may or
-    may not have had. None if no possible former value is known."""
+    """(former value, its text, whether it is only the default, which the variable may not have had). The value is None
+    if none is known."""
     name = cause.root.what.removeprefix("var.")
     value = _value(str(cause.before), made) if cause.before is not None else None
     if value is not None:
@@ -329,10 +328,10 @@ def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
 
 
 def _value(text: str, made: MadePlan[Unstored]) -> Any:
-    """The value of a literal expression; None for any other expression."""
+    """The value of a literal; None for other expressions."""
     source = Source("<before>", text)
     node, problems = parse_expression(source)
     if node is None or problems or any(sign in text for sign in ("...", "${", "%{", "(sensitive value)")):
-        return None  # the value is shortened, hidden, or not a literal in this form
+        return None  # shortened, hidden, or no literal in this form
     value, _ = try_evaluate(node, explainer_of(made).places.context.root.scope, source)
     return value

@@ -1,5 +1,5 @@
-"""The former world (configuration and inputs) of a plan: from the revision that `-since` names, the record next to the
-state, or git."""
+"""The former world (configuration and inputs) of a plan: from the revision of `-since`, the record next to the state,
+or git."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from planner.world.git.tree import GitTree
 
 _MOST_NAMED = 3
-"""the maximum number of modules named in a note"""
+"""maximum number of modules in a note"""
 
 
 class FormerWorlds:
-    """The former worlds of a plan's objects: the world with which each object was last applied, or one version in git
-    for all of them. Implements FormerWorldsOf."""
+    """The former worlds of a plan's objects: for each, the world of its last apply; or one version in git for all.
+    Implements FormerWorldsOf."""
 
     def __init__(self, made: MadePlan[Any]) -> None:
         self._made = made
@@ -102,7 +102,7 @@ class FormerWorlds:
         self._git, _ = _of_git(self._made, self.origin, None, doubts=True)
 
     def _implied(self) -> str:
-        """The commit to compare with if there is no record."""
+        """The commit to compare with, if there is no record."""
         from planner.world.git.revisions import implied_base
 
         base = implied_base(os.environ, self._made.loaded.options.directory)
@@ -113,7 +113,7 @@ class FormerWorlds:
         return base.commit
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world of a change; without a change, the latest former world."""
+        """The former world of a change; without a change, the latest."""
         record = self._record
         if record is None:
             return self._git
@@ -137,7 +137,7 @@ class FormerWorlds:
         return self._worlds.get(key)
 
     def _entry(self, address: str) -> Status:
-        """Whether the entry of an instance in the state is unchanged since its last apply."""
+        """Whether an instance in the state is as its last apply left it."""
         record = self._record
         assert record is not None
         digest = self._entries.digest(address)
@@ -150,7 +150,7 @@ class FormerWorlds:
 
 
 def store_of(made: MadePlan[Any]) -> Store | None:
-    """The store of a plan's prior state; for a plan in a file, a newly opened one."""
+    """The store of the prior state; for a plan in a file, newly opened."""
     known: Store | None = getattr(made.loaded, "store", None)
     if known is not None:
         return known
@@ -181,16 +181,14 @@ def _of_record(
 
 
 def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
-    """The state, in which objects that were moved by this plan, or by an earlier one (`names`), have their former
-    addresses."""
+    """The state in which objects moved by this or an earlier plan (`names`) have their former addresses."""
     from planner.engine.plan.moves import moved_back
 
     return moved_back(made.plan.previous_state, former_addresses(made.plan.changes, names))
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
-    """The attributes whose values before later applies are not recorded, and the instances that were created by later
-    applies."""
+    """The attributes with unrecorded values before later applies, and the instances that later applies created."""
     later: dict[str, dict[InstanceKey, frozenset[str]]] = {}
     created = []
     for address, serials in record.altered.items():
@@ -204,11 +202,9 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
-    """The world at a revision, and whether it has values that are not in git. A variable that is now set by -var had
-    the value of the last apply (`run`) or, if that is not recorded, the value in the revision. If no apply is recorded,
-    values that are not in git count as unchanged or, with `doubts`, as unknown.
-
-    Raises Failure for a revision that cannot be read."""
+    """The world at a revision, and whether it has values that are not in git. A variable now set by -var had the value
+    of the last apply (`run`) or, if not recorded, that of the revision. Without a recorded apply, values that are not
+    in git count as unchanged or, with `doubts`, as unknown. Raises Failure if the revision cannot be read."""
     from planner.world.git.tree import git_tree
 
     options = made.loaded.options
@@ -243,7 +239,7 @@ def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool
 
 
 def _is_outside(one: RawValue, tree: GitTree) -> bool:
-    """Whether the value is not in git, because it comes from the command line, the environment, or an ignored file."""
+    """Whether a value is not in git: from the command line, the environment or an ignored file."""
     span = one.span
     if span is None or one.origin in ("command line", "environment"):
         return True
@@ -270,8 +266,8 @@ def _world(
     lost: Collection[ModulePath] = (),
     unset: Mapping[str, RawValue] = MappingProxyType({}),
 ) -> FormerWorld:
-    """The values that a former configuration has with the objects of a state. `unset`: values for variables that have
-    no known value except a default."""
+    """The values of a former configuration with the objects of a state. `unset`: for variables without a known value
+    other than a default."""
     loaded, plan = made.loaded, made.plan
     with view(tree):
         config, _ = load_tree(
@@ -299,8 +295,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 class RecordedTree:
-    """The files of an apply: the recorded texts of the configuration; and the files that functions read, from disk if
-    unchanged, otherwise from the recorded contents."""
+    """The files of an apply: the recorded configuration; and files that functions read, from disk if unchanged,
+    otherwise from the record."""
 
     root = "/"
 
@@ -309,7 +305,7 @@ class RecordedTree:
         self._folders = {posixpath.dirname(name) for name in run.files}
 
     def read(self, name: str) -> bytes:
-        """The content of a file, as in Tree. Raises UnrecordedError for a file whose content is not known."""
+        """See Tree. Raises UnrecordedError if the content is unknown."""
         path = f"/{name}"
         relative = os.path.relpath(path, self._directory)
         key = self._run.files.get(relative) or self._run.files.get(path)
@@ -333,8 +329,8 @@ class RecordedTree:
         return text.encode()
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """The entries of a directory, as in Tree: the recorded names or, if none are recorded, the current names. For
-        configuration files in a module directory, always the recorded names."""
+        """See Tree. The recorded names or, without a record, the current ones; of a module's configuration files always
+        the recorded."""
         relative = os.path.relpath(f"/{directory}", self._directory)
         folder = "" if relative == "." else relative
         names = self._run.listed.get(relative)

@@ -1,5 +1,4 @@
-"""`get`: install the modules that the configuration calls. `init` also installs the modules of the runs in test
-files."""
+"""`get`: installs the modules that the configuration calls. `init` also installs those of test runs."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ def get(
     tests: TestFiles | None = None,
     records: bool = True,
 ) -> list[Diagnostic]:
-    """Install the modules that the configuration calls, and the modules that test runs use. `records`: whether
-    checksums of modules are written to the lock file."""
+    """Install the modules of the configuration and of test runs. `records`: write checksums to the lock file."""
     from planner.language.config.module_installer import install_modules
 
     begun, problems = begin(options)
@@ -67,7 +65,7 @@ def get(
 
 
 def _record(directory: str, data_dir: str, installer: ModuleInstaller) -> list[Diagnostic]:
-    """Record the checksums of used modules in the lock file."""
+    """Write the checksums of used modules to the lock file."""
     from planner.world.provider.lock_file import write_module_hashes
 
     manifest, _ = read_manifest(directory, data_dir)
@@ -99,8 +97,8 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
 
 
 class _Fetching:
-    """Installs external modules. The first process loads the necessary code and takes a lock, so that other processes
-    cannot install into the same directory."""
+    """Installs external modules. The first one loads the necessary code and takes a lock, so that other processes do
+    not install into the directory."""
 
     def __init__(self, directory: str, data_dir: str, upgrade: bool, say: Say, progress: Progress | None) -> None:
         self.directory, self.data_dir, self.upgrade, self.say, self.progress = (
@@ -133,7 +131,7 @@ class _Fetching:
         return self.installer.install(path, call, problems)
 
     def _begin(self) -> ModuleInstaller:
-        """Wait for other processes; modules that they installed need not be installed again. Raises Failure."""
+        """Wait for other processes, whose modules need not be installed again. Raises Failure."""
         from planner.operations.install_providers import lock_modules, module_installer
 
         self.lock.enter_context(lock_modules(self.directory, self.data_dir, self.say))
@@ -143,13 +141,13 @@ class _Fetching:
 
 
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
-    """The test files of a root module; None if there are none. `test_directory`: "" for the default one."""
+    """The test files of a root module; None if there are none. `test_directory`: "" for the default."""
     names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
     return None if not names and (is_there or not test_directory) else read_test_files(directory, test_directory)
 
 
 def has_modules(tests: TestFiles | None) -> bool:
-    """Whether any run tests a module other than the root module."""
+    """Whether a run tests another module than the root module."""
     return tests is not None and any(run.module is not None for file in tests.files for run in file.runs)
 
 
@@ -161,7 +159,7 @@ def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> 
 
 
 def loaded_tests(begun: RunInputs[StateOptions], test_directory: str = "") -> TestFiles:
-    """The test files with the modules of their runs, which must be installed."""
+    """The test files with their runs' modules, which must be installed."""
     return load_test_files(
         begun.options.directory,
         test_directory,
@@ -172,15 +170,14 @@ def loaded_tests(begun: RunInputs[StateOptions], test_directory: str = "") -> Te
 
 
 def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
-    """The providers that test files configure. A provider that is only mocked must be required by the tested
-    configuration."""
+    """The providers that test files configure. One that is only mocked must be required by the tested configuration."""
     if tests is None:
         return set()
     return {config.root.provider_source(block.name) for file in tests.files for block in file.providers.values()}
 
 
 def beside_tests(of_configuration: Iterable[Diagnostic], of_tests: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The errors of a configuration and its test files that must be fixed before anything is installed."""
+    """The errors of a configuration and its test files that prevent an installation."""
     of_tests = list(of_tests)
     if has_errors(of_tests):
         of_configuration = [d for d in of_configuration if d.code != "config.module_not_installed"]

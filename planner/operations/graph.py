@@ -40,10 +40,10 @@ def graph(
     as_planned: bool = False,
     queried_address: str | None = None,
 ) -> Graph:
-    """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the operation
-    builds it, after moves and with import blocks; otherwise as it is drawn: from the unchanged configuration and state,
-    and only with the relations that a walk needs. `queried_address`: the vertex whose dependents are requested.
-    Problems are among the graph's diagnostics."""
+    """`kind`: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: as the operation builds the graph, after
+    moves and with import blocks; otherwise as drawn, from the unchanged configuration and state, with only the
+    relations of a walk. `queried_address`: the vertex whose dependents are needed. Problems are in the graph's
+    diagnostics."""
     if plan_file is not None or options.made is not None:
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
     diagnostics = Diagnostics()
@@ -78,7 +78,7 @@ def _of_plan(
         facts = graphs.apply_facts(made.plan, made.loaded, queried_address)
     elif as_planned and kind == "plan":
         facts = graphs.planning_facts(made.plan, made.loaded, queried_address)
-    else:  # a graph for another operation, or as drawn, contains the whole configuration and the state of the plan
+    else:  # the graph of another operation, or as drawn, has the whole configuration and the plan's state
         walk = walk_of("plan", "destroy" if kind == "plan-destroy" else "normal")
         state = made.plan.prior_state
         facts = graphs.graph_facts(walk, made.loaded, state, options.limits, (), queried_address, imports=as_planned)
@@ -87,7 +87,7 @@ def _of_plan(
 
 
 def with_vertices(graph: Graph) -> Graph:
-    """The graph. Raises Failure if it has no vertices because it could not be built."""
+    """The graph; raises Failure if it could not be built."""
     if not graph.nodes:
         raise Failure(graph.diagnostics)
     return graph
@@ -98,20 +98,20 @@ def _none(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> Graph:
 
 
 def _refreshed(start: Start) -> State | None:
-    """The prior state of a destroy plan; None if the objects cannot be read."""
+    """The prior state of a destroy plan; None if objects cannot be read."""
     variables, _ = load_values(start)
     refreshed = refreshed_to_destroy(start, variables)
     return None if refreshed is None else apply_moves(start.config, refreshed).state
 
 
-# `cut`: references whose removal breaks the cycles of a graph.
+# `cut`: references whose removal breaks the cycles of a graph
 
 
 def cut(
     options: OperationOptions, kind: str = "", plan_file: str | None = None
 ) -> tuple[list[Knot] | None, list[Diagnostic]]:
-    """The cycles of vertices that wait for each other, and which references to remove. `kind` is as for graphs; the
-    default is the plan graph or, if that has no cycles, the apply graph. None without a graph. Raises Failure."""
+    """The cycles, and which references to remove; None without a graph. `kind`: as for graphs; by default the plan
+    graph or, if that has no cycles, the apply graph. Raises Failure."""
     if plan_file is not None or kind in ("plan", "plan-destroy", ""):
         built = graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
         if not built.nodes:
@@ -127,37 +127,36 @@ def cut(
     return knots(built, graphs.edited_since_commit(options.directory)), []
 
 
-# `explore`: a plan with its graphs and the sources of their edges, for a page.
+# `explore`: a plan with its graphs and the sources of their edges, for a page
 
 
 @frozen(eq=False)
 class Explored:
-    """A plan, its apply graph (if there are changes) and its plan graph, each built on first use with the reasons of
-    its edges, and the cause of each change by name."""
+    """A plan with its apply graph (if there are changes) and plan graph, each built on first use, and the causes of
+    changes."""
 
     plan: Plan
     kinds: tuple[str, ...]
     graph: Callable[[str], Graph]
-    """the graph of a kind; if it has more than MOST_EDGES edges, only the edges of the reduced graph have sources"""
+    """returns the graph of a kind; beyond MOST_EDGES edges, only those of the reduced graph have sources"""
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]
-    """the planned actions, by the names of changes"""
+    """{change: action}"""
     workspace: str
     directory: str
     head: Head | None
-    """the branch and commit of the directory"""
+    """branch and commit of the directory"""
     verdict: Verdict | None
-    """the verdict of the policies, if the plan was checked now"""
+    """verdict of the policies, if the plan was checked now"""
 
 
 def explore(
     options: OperationOptions, plan_file: str | None, kinds: tuple[str, ...], hooks: Hooks
 ) -> tuple[Explored | None, list[Diagnostic]]:
-    """The data for exploring the plan in a file, or a new plan; `kinds` of graphs: plan, apply. The plan is checked
-    with the policies of the options and the policies recorded in the plan. None without a plan."""
-    # compiled expressions need more memory than a graph, so they are discarded; the few that are evaluated to find
-    # causes are compiled again
+    """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds` of graphs: plan, apply.
+    The policies of the options and of the plan check it."""
+    # compiled expressions need more memory than a graph; the few that causes need are compiled again
     keeping = evolve(options, shown_edges=MOST_EDGES if "plan" in kinds else 0, evaluates_once=True)
     answer = open_or_make_plan(keeping, plan_file, hooks)
     made = answer.complete
@@ -166,14 +165,14 @@ def explore(
     problems = list(answer.diagnostics)
     verdict = None
     if options.judges or made.plan.policy is not None:
-        made, verdict, more = judged(made)  # a denial is not a problem: the plan is only viewed
+        made, verdict, more = judged(made)  # a denied plan can still be viewed
         problems += more
         if has_errors(more):
             return None, problems
     shown = tuple(kind for kind in kinds if kind != "apply" or made.plan.can_apply) or kinds
     chains = causes(made)
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
-    is_last = options.made is None  # the plan is not read again for other questions, and the graphs need the memory
+    is_last = options.made is None  # no other question follows, and the graphs need the memory
     if is_last and made.context is not None:
         made.context.take_apart()
     explored = Explored(
@@ -192,7 +191,7 @@ def explore(
 
 
 def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:
-    """The graph of a kind; the graph that was built while planning is reused if it has everything that is shown."""
+    """The graph built while planning is reused if it has everything that is shown."""
     loaded, derived = made.loaded, made.loaded.derived
     known = derived.plan_graph
     if is_last:

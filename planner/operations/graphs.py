@@ -32,7 +32,7 @@ def graph_facts(
     queried_address: str | None = None,
     imports: bool = True,
 ) -> FactBase:
-    """The facts that the graph rules read for one walk. `imports`: whether import blocks are included."""
+    """The facts of one walk. `imports`: include import blocks."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_command
     from planner.logic.facts.from_state import from_changes
@@ -63,12 +63,12 @@ def _declarations(loaded: Loaded[Any], imports: bool) -> FactBase:
 
 
 def configuration_facts(loaded: Loaded[Any]) -> FactBase:
-    """The facts of the declarations and references of the configuration."""
+    """The facts of declarations and references."""
     return _declarations(loaded, True)
 
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
-    """These facts with the facts of a state added, cached for the next graph with the same state."""
+    """These facts with a state's, cached for the next graph with that state."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_state
 
@@ -81,8 +81,8 @@ def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: 
 
 
 def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED, shown_edges: int = 0) -> Graph:
-    """The graph of one walk. `shown_edges`: if not 0, the relations for a page are included, as in `shown_facts`.
-    Raises Failure if it cannot be walked."""
+    """The graph of one walk. `shown_edges`: include the relations for a page, as in `shown_facts` (0: no). Raises
+    Failure if it cannot be walked."""
     facts = graph_facts(walk, loaded, state, limits)
     if not shown_edges:
         return walkable(facts, loaded)
@@ -91,7 +91,7 @@ def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMI
 
 
 def shown_facts(facts: FactBase, most: int) -> FactBase:
-    """The facts of a graph for a page, which shows implied edges only if there are at most this number of edges."""
+    """The facts of a graph for a page, which shows implied edges only up to this number."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
 
     builder = FactBuilder(facts)
@@ -100,7 +100,7 @@ def shown_facts(facts: FactBase, most: int) -> FactBase:
 
 
 def relations_to_show(facts: FactBase, loaded: Loaded[Any]) -> tuple[str, ...]:
-    """The relations that a page reads from a graph of these facts."""
+    """The relations that a page reads."""
     from planner.logic.graph.build import graph_program
     from planner.logic.graph.edge_sources import relations_for_grounds
 
@@ -108,8 +108,7 @@ def relations_to_show(facts: FactBase, loaded: Loaded[Any]) -> tuple[str, ...]:
 
 
 def walkable(facts: FactBase, loaded: Loaded[Any], more: tuple[str, ...] = ()) -> Graph:
-    """The graph that the rules derive from facts, with the additional relations `more`. Raises Failure if it cannot be
-    walked."""
+    """The graph with the additional relations `more`. Raises Failure if it cannot be walked."""
     from planner.logic.graph.build import build_graph, graph_problems
 
     graph = build_graph(facts, own=loaded.rules, more=more)
@@ -120,14 +119,14 @@ def walkable(facts: FactBase, loaded: Loaded[Any], more: tuple[str, ...] = ()) -
 
 
 def apply_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
-    """The facts that the graph rules read for applying a plan; `loaded` is the source of the plan."""
+    """The facts for applying a plan, made from `loaded`."""
     return graph_facts(
         walk_of("apply", plan.mode), loaded, plan.prior_state, plan.limits, plan.changes, queried_address
     )
 
 
 def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
-    """The facts that the graph rules read for making an existing plan again; `loaded` is the source of the plan."""
+    """The facts for making an existing plan again from `loaded`."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_deferral
 
@@ -142,19 +141,18 @@ def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None 
 
 @as_step("order apply")
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
-    """The graph for applying a plan; if the graph was built while planning in order to check it, it is reused. Raises
-    Failure if it cannot be walked."""
+    """The graph for applying a plan; reused if it was built while planning. Raises Failure if it cannot be walked."""
     checked = loaded.derived.apply_graph
     if checked is None or checked[0] is not plan.changes:
         checked = loaded.derived.apply_graph = plan.changes, walkable(apply_facts(plan, loaded), loaded)
     return checked[1]
 
 
-# Schemas in the form that facts and validation read.
+# Schemas in the form of facts and validation
 
 
 class SchemaTable:
-    """The schemas of providers and provisioners. An unknown provider or type has no schema; validation reports that."""
+    """The schemas of providers and provisioners; None for unknown providers and types, which validation reports."""
 
     def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas
@@ -195,15 +193,15 @@ class SchemaTable:
         return validate_connection(type, connection)
 
 
-# The lines of files that differ from the last commit.
+# Lines of files that differ from the last commit
 
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", "HEAD", "--")
 _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
 def edited_since_commit(directory: str) -> Callable[[dict[str, Any]], bool]:
-    """Whether the line of a source (in the format of proofs) differs from the last commit; false without a repository.
-    Git runs once for each file."""
+    """A function that returns whether the line of a source (as in proofs) differs from the last commit; False outside
+    of a repository. Git runs once for each file."""
 
     @cache
     def lines(file: str) -> frozenset[int]:

@@ -1,4 +1,4 @@
-"""`import`: records an existing object as a resource instance in the state, without planning changes to it."""
+"""`import`: records an existing object as a resource instance in the state, without planning."""
 
 from __future__ import annotations
 
@@ -46,9 +46,8 @@ def import_object(
     begins: Callable[[], object] = bool,
     hooks: Hooks | None = None,
 ) -> list[Diagnostic]:
-    """Read the object with this id and record it as the instance of an address. The configuration must declare the
-    instance, and the state must not contain it yet; `begins` is called if both are true, and `hooks` while the object
-    is read."""
+    """Read an object and record it as the instance at an address, which the configuration must declare and the state
+    must not contain. `begins` is called once both are true."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -69,8 +68,8 @@ def import_object(
 
 
 def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics) -> RawVariables:
-    """The variables that a workspace has on a server, for an import that runs locally. Sensitive variables cannot be
-    read, so they are unknown. Raises Failure."""
+    """A server workspace's variables, for an import that runs locally. Sensitive ones cannot be read, so they are
+    unknown. Raises Failure."""
     if not isinstance(opened.store, TfeStore):
         return {}
     values: RawVariables = {}
@@ -96,12 +95,11 @@ def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics
 
 
 def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:
-    """An error if the state already has an object at the address, as far as that can be determined before prompting for
-    variables."""
+    """An error if the state already has an object there, as far as that is known before prompting for variables."""
     options, workspace = loaded.options, loaded.workspace
     backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given, loaded.encryption)
     if backend is None or has_errors(problems):
-        return []  # reported later, when the backend is opened with all values
+        return []  # opening the backend with all values reports this
     state, _ = store_of(options, backend, workspace).read()
     return _managed(target) if state is not None and _has(state, target) else []
 
@@ -138,7 +136,7 @@ def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
 
 
 class _ReadingHooks(Hooks):
-    """Passes on only the events of reading objects."""
+    """Forwards only the events of reading objects."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.refresh_start, self.refresh_complete = hooks.refresh_start, hooks.refresh_complete  # type: ignore[method-assign]
@@ -170,7 +168,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
 
 
 def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
-    """Compute the root outputs again with the new object; unknown parts become null."""
+    """Compute the root outputs with the new object; unknown parts become null."""
     state = builder.snapshot()
     graph = graphs.build("eval", start, state)
     context, _ = eval_walk(graph, start.config, state, variables, start.schemas, start.workspace)
@@ -191,7 +189,6 @@ def _has(state: State, target: ResourceAddress) -> bool:
 
 
 def _block(address: str, id: str) -> ImportDecl:
-    """The import block for this address and id."""
     source = Source("<import>", address)
     to, _ = parse_expression(source)
     assert to is not None

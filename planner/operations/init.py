@@ -1,4 +1,4 @@
-"""`init`: prepare a working directory."""
+"""`init`: prepares a working directory."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def init(
     read: ConfigurationReading[StateOptions] | None = None,
     test_directory: str = "",
 ) -> list[Diagnostic]:
-    """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
-    prompts about copying states (None: no prompts); `progress` is called during downloads (subject, bytes done, total
-    bytes); `read` is the configuration, if it has just been read."""
+    """Set up the backend, install modules, and select and install providers; idempotent. With `ask`, prompts about
+    copying states. `progress` receives (subject, bytes done, total bytes). `read`: the configuration, if it has just
+    been read."""
     from planner.foundation.clients.cli_config import cache_warnings
 
     say = hooks.log if hooks is not None else (lambda text: None)
@@ -115,7 +115,7 @@ def init(
 def _stored_state(
     reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, diagnostics: Diagnostics
 ) -> State | None:
-    """The existing state, whose providers are also needed."""
+    """The existing state, whose providers are needed, too."""
     begun = reading.begun
     backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given, encryption)
     diagnostics += problems
@@ -126,7 +126,7 @@ def _stored_state(
     if problems:
         from planner.world.state.remote.store import RemoteStore
 
-        if isinstance(store, RemoteStore) and store.read_failure:  # with the same title as in `init`
+        if isinstance(store, RemoteStore) and store.read_failure:  # with the title that `init` uses
             detail = f"{store.read_failure}\n\n"
             problems = [evolve(d, summary="Error refreshing state", detail=detail + d.detail) for d in problems]
     diagnostics += problems
@@ -154,8 +154,8 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether `init` has nothing to do for the configuration: no modules need to be installed, only built-in providers
-    are used, and the selected workspace is the default one, which exists in every backend."""
+    """Whether `init` has nothing to do: no module calls, only built-in providers, and the default workspace, which all
+    backends have."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False
@@ -163,25 +163,25 @@ def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
 
 
 def root_alone(options: StateOptions) -> ConfigurationReading[StateOptions]:
-    """The root module without its child modules, which suffices to find the backend."""
+    """The root module alone, which is enough to find the backend."""
     begun, problems = begin(options)
     config, more = load_root(options.directory, variables=begun.given, workspace=begun.workspace)
     return ConfigurationReading(begun, config, (), (*problems, *more))
 
 
-# `init -from-module`: a copy of a module as the beginning of a configuration.
+# `init -from-module`: a copy of a module as the start of a configuration
 
 
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 def has_configuration(directory: str) -> bool:
-    """Whether a directory holds configuration files. Raises OSError."""
+    """Raises OSError."""
     return any(name.endswith(_CONFIGURATION) and not name.startswith(".") for name in os.listdir(directory))
 
 
 def copy_module(source: str, directory: str) -> list[Diagnostic]:
-    """Copy a local module, without hidden files, into a directory without configuration."""
+    """Copy a local module, without hidden files, into an empty directory."""
     try:
         if any(name != ".terraform" for name in os.listdir(directory)):
             detail = "-from-module copies a module into an empty directory. Remove the option."

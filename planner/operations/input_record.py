@@ -1,4 +1,4 @@
-"""The record of the inputs of the last apply, written by applies and read by explanations."""
+"""Records the inputs of the last apply, for explanations."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ if TYPE_CHECKING:
 
 
 _LONGEST_VALUE = 1 << 16
-"""the maximum size, in bytes, of a recorded value"""
+"""maximum size of a recorded value in bytes"""
 
 KEY = "PLANNER_RECORD_KEY"
-"""the variable with the secret that encrypts records if states are not encrypted"""
+"""variable with the secret that encrypts records of unencrypted states"""
 _ENCRYPTION = """
 key_provider "pbkdf2" "record" { passphrase = SECRET }
 method "aes_gcm" "record" { keys = key_provider.pbkdf2.record }
@@ -72,11 +72,11 @@ state { method = method.aes_gcm.record }
 """
 
 _MOST_NAMES = 5000
-"""the maximum number of names in a recorded directory"""
+"""maximum number of names in a recorded directory"""
 
 
 def record_of(store: Store, state: State) -> InputRecord | None:
-    """The record of a state; None if there is none."""
+    """None if there is no record."""
     data = store.beside(APPLIED)
     record = read_record(data) if data is not None else None
     if data is not None and record is None and os.environ.get(KEY):
@@ -86,7 +86,7 @@ def record_of(store: Store, state: State) -> InputRecord | None:
 
 
 def is_encrypted(store: Store) -> bool:
-    """Whether the record of a state is encrypted separately from the state."""
+    """Whether the record is encrypted separately from the state."""
     data = store.beside(APPLIED)
     return data is not None and b'"encrypted_data"' in data
 
@@ -94,9 +94,8 @@ def is_encrypted(store: Store) -> bool:
 def keep_record(
     made: MadePlan[Start], before: State, after: State, whole: bool, approval: Mapping[str, str]
 ) -> list[Diagnostic]:
-    """Record the inputs of an apply. `whole`: whether the plan was made without -target and -exclude, and was applied
-    without errors; `approval`: the digest of the signed plan and the time of each signature, if signatures were
-    required."""
+    """Record the inputs of an apply. `whole`: planned without -target and -exclude, and applied without errors.
+    `approval`: the digest of the signed plan and the times of required signatures."""
     from planner.answers.documents.recorded_sources import recorded_sources
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
@@ -131,7 +130,7 @@ def keep_record(
 
 
 def _key_seal(secret: str) -> Seal:
-    """The encryption of a record with a team's shared secret. Raises Failure if the secret is too short."""
+    """The encryption of a record with a team's secret. Raises Failure if the secret is too short."""
     from planner.operations.encryption_seals import Encrypted
 
     passphrase = orjson.dumps(secret).decode().replace("${", "$${").replace("%{", "%%{")
@@ -139,7 +138,7 @@ def _key_seal(secret: str) -> Seal:
 
 
 def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Diagnostic]:
-    """Record that objects were moved in a state that was just written, and change nothing else in the record."""
+    """Record moves of objects, and nothing else, for a state just written."""
     record, taints = record_of(store, state), taints_of(store, state)
     if not moves:
         return []
@@ -148,7 +147,7 @@ def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Dia
 
 
 def moves_of(plan: Plan) -> dict[str, str]:
-    """The former addresses of the objects that a plan moves, by current address."""
+    """{current address: former address} of moved objects."""
     return {
         change.address: change.previous_address
         for change in plan.changes
@@ -157,7 +156,7 @@ def moves_of(plan: Plan) -> dict[str, str]:
 
 
 def _objects(state: State) -> dict[str, ObjectState]:
-    """The current objects of a state, by the addresses of their instances."""
+    """{address: current object}."""
     objects = {}
     for resource, instance in state.instances():
         if instance.current is not None:
@@ -178,11 +177,10 @@ class StateEntries:
         }
 
     def digests(self) -> dict[str, str]:
-        """The digests of all objects."""
         return {address: self.digest(address) for address in self._entries}
 
     def digest(self, address: str) -> str:
-        """The digest of the attributes of an object; empty if some attributes are sensitive."""
+        """The digest of an object's attributes; "" if some are sensitive."""
         resource, entry = self._entries.get(address, (None, None))
         if resource is None or entry is None or entry.sensitive_paths or entry.attributes_flat is not None:
             return ""
@@ -194,8 +192,8 @@ class StateEntries:
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
-    """The addresses of the instances that an apply did not reach. All other instances match its inputs, because their
-    changes were applied or there were none."""
+    """The instances that an apply did not reach. All others match its inputs: their changes were applied, or there were
+    none."""
     earlier, now = _objects(before), _objects(after)
     left = set(now)
     for change in plan.changes:
@@ -208,13 +206,13 @@ def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
             left.discard(change.address)
     for address in [address for address in left if parse_resource_instance(address).mode == "data"]:
         if address not in earlier or earlier[address].attributes != now[address].attributes:
-            left.discard(address)  # the object was already read while planning
+            left.discard(address)  # the object was read while planning
     reached = {o.name for o in plan.outputs if o.action == "no-op" or not _is_kept(before, after, o.name)}
     return left | {f"output.{name}" for name in after.outputs if name not in reached}
 
 
 def _altered(before: State, after: State, moves: Mapping[str, str]) -> dict[str, list[str]]:
-    """The attributes of instances that an apply changed."""
+    """{address: attributes that an apply changed}."""
     earlier, now = _objects(before), _objects(after)
     altered = {of: [DESTROYED] for of in earlier.keys() - now.keys() - set(moves.values())}
     for address, entry in now.items():
@@ -234,8 +232,8 @@ def _is_kept(before: State, after: State, name: str) -> bool:
 
 
 def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The values of root variables that differ from their recorded defaults. Of values that are long or must not be
-    recorded, only their existence is recorded."""
+    """The root variables that differ from recorded defaults. Of long values and of those that must not be recorded,
+    only the existence is."""
     return {
         name: _variable_entry(variable.value) if name in shown else {}
         for name, variable in variables.items()
@@ -258,9 +256,9 @@ def _variable_entry(value: Value) -> dict[str, Any]:
 def _files_read(
     made: MadePlan[Start], readers: list[FileReader], salt: str, encrypted: bool
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The files that functions read, by name relative to the root module: the digest of each, and the key of its
-    content ("" if not recorded); and the contents by key. Files that are not read by any recorded expression are
-    omitted, unless the record is encrypted. The content of a small text is recorded if an expression displays it."""
+    """{name relative to the root module: (digest, key of the content or "")} of files that functions read, and {key:
+    content}. Files that no recorded expression reads are left out, unless the record is encrypted. The content of a
+    small text is recorded if an expression shows it."""
     directory = made.loaded.options.directory
     used = _files_of(made, readers)
     shown = _files_of(made, readers, is_shown=True)
@@ -282,8 +280,8 @@ def _files_read(
 
 
 def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool = False) -> set[str]:
-    """The absolute paths of the files that expressions read directly, in all instances; with `is_shown`, only files
-    whose contents appear in the results."""
+    """Absolute paths of the files that expressions read directly, in all instances; if `is_shown`, only those whose
+    contents are in results."""
     if not readers:
         return set()
     loaded = made.loaded
@@ -298,7 +296,7 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool =
                     scopes = [module.with_repetition(repetition) for repetition in known]
             for scope in scopes:
                 for mention in mentions(reader.expression):
-                    try_evaluate(mention, scope)  # these expressions may also read files
+                    try_evaluate(mention, scope)  # these expressions may read files, too
                 for node in reader.shown if is_shown else (reader.expression,):
                     if isinstance(node, Call) and is_shown and node is not reader.expression:
                         named, _ = try_evaluate(node.arguments[0], scope)
@@ -311,7 +309,7 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool =
 
 
 def _names_listed(directory: str) -> dict[str, list[str]]:
-    """The names in the directories that functions listed; directories among them end with a slash."""
+    """{directory that functions listed: names}; subdirectories end with a slash."""
     listed = {}
     for path in looked_at():
         with suppress(OSError, ValueError):
@@ -322,13 +320,13 @@ def _names_listed(directory: str) -> dict[str, list[str]]:
 
 
 def relative_name(path: str, directory: str) -> str:
-    """The name of a file relative to the root module."""
+    """A file's name relative to the root module."""
     return os.path.relpath(os.path.realpath(on_disk(path)), os.path.realpath(directory))
 
 
 def locked_versions(directory: str) -> dict[str, str]:
-    """The versions that the lock file selects."""
-    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # so that no code for locking is loaded
+    """The versions in the lock file."""
+    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # avoids loading the code for locks
         return {}
     from planner.world.provider.lock_file import read_locks
 
@@ -338,17 +336,17 @@ def locked_versions(directory: str) -> dict[str, str]:
         return {}
 
 
-# The record of the origins of taints: written when an object is tainted, read by explanations.
+# Origins of taints: recorded when an object is tainted, read by explanations
 
 
 def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:
-    """The recorded origins of the taints of a state, by address; the objects may have been repaired or moved since."""
+    """{address: recorded origin of its taint}; the objects may have been repaired or moved since."""
     data = store.beside(TAINTS)
     return read_taints(data, state.lineage) if data is not None else {}
 
 
 def keep_taints(store: Store, state: State, taints: Mapping[str, TaintOrigin]) -> list[Diagnostic]:
-    """Record the origins of taints in a state that was just written."""
+    """Record origins of taints for a state just written."""
     if not taints:
         return []
     known = {**taints_of(store, state), **taints}

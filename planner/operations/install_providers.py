@@ -60,7 +60,7 @@ class Choices:
 
 @frozen(eq=False)
 class InstalledConnections:
-    """The user's settings, and the client for other hosts that they configure."""
+    """The user's settings, and the clients that they configure."""
 
     config: CliConfig
     web: Web
@@ -68,7 +68,7 @@ class InstalledConnections:
 
 
 def connections() -> InstalledConnections:
-    """The user's settings and the clients that they configure. Raises Failure if the settings cannot be read."""
+    """Raises Failure if the settings cannot be read."""
     config = load_cli_config(os.environ)
     web = Web(config.retries, config.timeout)
     return InstalledConnections(config, web, Hosts(config, web, os.environ))
@@ -77,8 +77,8 @@ def connections() -> InstalledConnections:
 def requirements(
     config: Config, state: State | None = None, others: Iterable[Config] = (), names: Iterable[str] = ()
 ) -> dict[str, VersionSet]:
-    """The version constraints of every provider that is needed by the configuration, the state or `others` (the modules
-    of test runs). `names` are additional providers that are needed. Raises Failure."""
+    """{provider: version constraints} of all providers that the configuration, the state or `others` (modules of test
+    runs) need. `names`: further providers. Raises Failure."""
     texts = provider_constraints(config)
     needed = {*needed_providers(config, state).all, *names}
     for other in others:
@@ -101,7 +101,7 @@ def init_providers(
     others: Iterable[Config] = (),
     names: Iterable[str] = (),
 ) -> list[Diagnostic]:
-    """Select and install the providers of a working directory, and record the selected versions."""
+    """Select and install providers, and record their versions in the lock file."""
     if choices.lockfile not in ("", "readonly"):
         detail = f"-lockfile accepts only readonly, not {choices.lockfile!r}."
         return [error("install.lockfile_mode", "Invalid lock file mode", detail)]
@@ -168,7 +168,7 @@ def _installer(
 
 
 def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, ...]) -> PackageSource:
-    """The source of packages for a directory. Raises Failure."""
+    """Raises Failure."""
     cache = net.config.cache
     if cache and not os.path.isdir(cache):
         detail = f"The plugin cache directory {cache} does not exist. Create it, or remove the setting."
@@ -185,7 +185,7 @@ def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, .
 
 
 def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
-    """A warning about providers of one type in namespaces that are often confused."""
+    """Warnings for providers of one type in both `hashicorp` and `opentofu`, which users confuse."""
     names: dict[str, list[str]] = {}
     for address in wanted:
         _, namespace, name = address.split("/")
@@ -203,7 +203,7 @@ def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
 
 
 def _legacy(wanted: Iterable[str]) -> list[Diagnostic]:
-    """Errors for providers without a namespace, which only old states name."""
+    """Errors for providers without a namespace, which occur only in old states."""
     items = [address for address in wanted if address.split("/")[1] == "-"]
     return [
         error(
@@ -227,7 +227,7 @@ def _readonly(new: Locks, before: Locks) -> list[Diagnostic]:
 
 
 def module_installer(directory: str, data_dir: str, say: Say, progress: Progress | None = None) -> ModuleInstaller:
-    """The installer of external modules. Raises Failure if the settings cannot be read."""
+    """Raises Failure if the settings cannot be read."""
     net = connections()
     fetcher = Fetcher(net.web, progress, oci=net.config.oci)
     return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, fetcher, say, read_module_hashes(directory))
@@ -235,7 +235,7 @@ def module_installer(directory: str, data_dir: str, say: Say, progress: Progress
 
 @contextmanager
 def lock_modules(directory: str, data_dir: str, say: Say) -> Iterator[None]:
-    """Prevent other processes from installing modules into a directory at the same time. Raises Failure."""
+    """Keep other processes from installing modules into the directory. Raises Failure."""
     path = Path(directory, data_dir, "modules", ".lock")
     waiting = partial(say, "- Waiting for another process that installs modules here...")
     interruption = current_stop()
@@ -262,8 +262,8 @@ def lock_providers(
     others: Iterable[Config] = (),
     oci_mirror: str = "",
 ) -> list[Diagnostic]:
-    """Record checksums of the providers' packages for several platforms, from their registries or from a mirror.
-    `oci_mirror`: a template such as `example.com/{namespace}/{type}`."""
+    """Record checksums of the providers' packages for several platforms, from registries or a mirror. `oci_mirror`: a
+    template, for example `example.com/{namespace}/{type}`."""
     try:
         wanted = _select({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
         before, problems = read_locks(directory)
@@ -328,7 +328,7 @@ def _change(old: Lock | None, new: Lock) -> str:
 
 
 def _select(wanted: dict[str, VersionSet], names: tuple[str, ...]) -> dict[str, VersionSet]:
-    """The providers named by the words of a command; all providers if there are no words. Raises Failure."""
+    """The providers with these names; all without names. Raises Failure."""
     chosen, problems = {}, []
     for name in names:
         try:
@@ -357,7 +357,7 @@ def mirror_providers(
     say: Say,
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Copy the providers' packages into a mirror directory, with the index files that a network mirror needs."""
+    """Copy the providers' packages into a directory, with the index files of a network mirror."""
     try:
         wanted = requirements(config)
         locks, problems = read_locks(directory)

@@ -40,9 +40,9 @@ def judged_document(
     processes: int = 0,
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for the document in a file, or on standard input; `kind` is its required kind: a plan or a
-    state. With `processes`, a large plan is checked piece by piece, in at most this number of processes, if that has
-    the same result. `ahead`: the file, if it is already being read in the background."""
+    """The result of policies for a document in a file or on standard input. `kind`: the required kind, plan or state.
+    With `processes`, a large plan is checked in parts, by at most this number of processes, where the result is the
+    same. `ahead`: the file, if it is already being read."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
@@ -63,7 +63,7 @@ def judged_document(
 
 
 def read_document(path: str) -> Document:
-    """The document in a file, or on standard input. Raises Failure."""
+    """Raises Failure."""
     name, data = _read(path)
     return parse(data, name)
 
@@ -82,13 +82,12 @@ def _read(path: str, ahead: Ahead | None = None) -> tuple[str, bytes]:
 
 
 def _configuration(options: OperationOptions) -> Config | None:
-    """The configuration of the working directory; None if there is none, or if it cannot be read."""
+    """The directory's configuration; None without one, or if it cannot be read."""
     return _loaded(options) if _has_configuration(options) else None
 
 
 def _locked(directory: str) -> list[tuple[str, ...]]:
-    """The rows of locked_provider, from the lock file of the working directory. Raises Failure if the lock file is
-    damaged."""
+    """The rows of locked_provider. Raises Failure if the lock file is damaged."""
     return [(lock.address, str(lock.version), lock.constraints) for lock in read_locks(directory)[0].values()]
 
 
@@ -109,19 +108,18 @@ def _loaded(options: OperationOptions) -> Config | None:
     return None if has_errors(problems) else config
 
 
-# Policies for documents: which policies apply, and their findings about the output of `show -json`. Without the modules
-# for making plans.
+# Checks of documents by policies, without the modules for making plans.
 
 
 Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
-"""the policies that the options name, after they are loaded"""
+"""policies named in the options, once they are loaded"""
 
 
 def check_document(
     options: OperationOptions, path: str, kind: str, processes: int = 1, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for a plan in the format of `show -json`, or for a state, depending on `kind`. For several
-    documents, the policies are loaded once, into `known`."""
+    """The result of policies for a plan as in `show -json`, or for a state. `known`: shared by several documents, so
+    that policies are loaded once."""
     ahead = Ahead(path, MOST_BYTES) if path != STDIN else None
     return _judged(options, path, kind, processes, ahead, [] if known is None else known)
 
@@ -149,9 +147,8 @@ def _judged(
 def policies_of(
     options: OperationOptions, record: PolicyRecord | None, workspace: str = "", made: Any = None
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """The organisation's policies, the recorded policies and the policies that the options name, with their settings
-    for a workspace (by default the selected one); policies in Python are run for the plan `made` (MadePlan). Raises
-    Failure."""
+    """The organisation's policies, recorded policies and policies in the options, with their settings for a workspace
+    (default: the selected one). Policies in Python run for the plan `made`. Raises Failure."""
     from planner.answers.policy.sources import policy_files
 
     workspace = workspace or selected_workspace(options)[0]
@@ -161,8 +158,7 @@ def policies_of(
         raise Failure(error("policy.python", "Python policies not supported here", detail))
     standing = policy_files((word for word in options.standing_policies if word not in python), workspace)
     named = policy_files((word for word in options.policies if word not in python), workspace)
-    # Files in the directory have the names that a command run there uses, because rules and records are named after
-    # them.
+    # names of files as in a command that runs in the directory, because rules and records contain these names
     here = os.path.join(options.directory, "") if os.path.isabs(options.directory) else ""
     named = tuple((name.removeprefix(here), text) for name, text in named)
     if options.more_policies is not None and made is not None:
@@ -170,7 +166,7 @@ def policies_of(
     texts = {text for _, text in standing}
     recorded = superseded(dict(record.files if record is not None else ()), {**dict(named), **dict(standing)})
     recorded = {name: text for name, text in recorded.items() if text not in texts}
-    # The policy file of the organisation is read on this machine, if there is one; it is not taken from a plan file.
+    # the organisation's policy file is read from this machine, never from a plan file
     theirs = {name for name in recorded if name.endswith("policy.toml") and os.path.isabs(name)}
     recorded = {name: text for name, text in recorded.items() if not standing or name not in theirs}
     files = {**recorded, **dict(named), **dict(standing)}
@@ -181,11 +177,11 @@ def policies_of(
 
 
 LEAST = 1 << 20
-"""the minimum size, in bytes, of a file that is read in advance; a smaller file is read when it is needed"""
+"""minimum size in bytes of files that are read in the background"""
 
 
 class Ahead:
-    """The content of a file named by the user, up to a maximum size; a long file is read in the background."""
+    """The content of a file up to a maximum size; large files are read in a background thread."""
 
     def __init__(self, path: str, most: int) -> None:
         self._path, self._most = path, most
@@ -196,11 +192,11 @@ class Ahead:
             self._thread.start()
 
     def _read(self) -> None:
-        with suppress(OSError, ValueError, MemoryError):  # readers that come later get the error, too
+        with suppress(OSError, ValueError, MemoryError):  # data() raises the error
             self._data = read_given(self._path, self._most)
 
     def data(self) -> bytes:
-        """The content. Raises OSError, and ValueError for an invalid name."""
+        """Raises OSError, and ValueError for an invalid name."""
         if self._thread is not None:
             self._thread.join()
         return self._data if self._data is not None else read_given(self._path, self._most)

@@ -1,5 +1,5 @@
-"""Loading: from options to a configuration with everything that it needs. The loaded data grow in steps (Begun, Loaded,
-and in state_access.py Opened, Stored); the type of each step includes the data of all earlier steps."""
+"""Loading a configuration and everything that it needs, in steps: RunInputs, Loaded, and in state_access.py Opened,
+Stored. Each step's type includes the data of all earlier steps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ UserRules = tuple[tuple[str, str], ...]
 
 @frozen(eq=False)
 class RunInputs(Generic[O]):
-    """The inputs of a run before the configuration is read: the selected workspace, and the values of variables."""
+    """The inputs of a run before the configuration is read: selected workspace, and values of variables."""
 
     options: O
     workspace: str
@@ -50,15 +50,15 @@ class RunInputs(Generic[O]):
 
 @define(eq=False)
 class Derived:
-    """Derived facts, cached for the next graph built by the same command. Facts of the configuration are cached with
-    and without its import blocks (True, False)."""
+    """Derived facts, cached for the next graph of the same command. `declared`: facts of the configuration, by whether
+    its import blocks are included."""
 
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
     plan_graph: Graph | None = None
-    """the graph of the plan's configuration, without limits, for policies that read it"""
+    """graph of the plan's configuration, without limits, for policies that read it"""
     apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
-    """the apply graph that was built and checked while planning, with its changes"""
+    """apply graph that was built and checked while planning, with its changes"""
 
 
 @frozen(eq=False)
@@ -74,7 +74,7 @@ class Loaded(RunInputs[O]):
 
 @frozen(eq=False)
 class ConfigurationReading(Generic[O]):
-    """The result of reading a configuration, which may be wrong or missing."""
+    """A configuration, which may be wrong or missing, with its diagnostics."""
 
     begun: RunInputs[O]
     config: Config | None
@@ -82,7 +82,7 @@ class ConfigurationReading(Generic[O]):
     problems: tuple[Diagnostic, ...]
 
     def loaded(self) -> Loaded[O]:
-        """The loaded configuration. Raises Failure, with all diagnostics, if there are errors."""
+        """Raises Failure, with all diagnostics, if there are errors."""
         if self.config is None or has_errors(self.problems):
             raise Failure(self.problems)
         options, begun = self.begun.options, self.begun
@@ -101,26 +101,26 @@ class ConfigurationReading(Generic[O]):
 
 
 def grown(kind: type[Grown], step: RunInputs[Any], **more: Any) -> Grown:
-    """The record of the next step, with all fields of the previous record and further fields."""
+    """The next step's record: all fields of `step`, and further fields."""
     return kind(**{one.name: getattr(step, one.name) for one in fields(step.__class__)}, **more)
 
 
 def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
-    """The workspace and the supplied values, and their problems."""
+    """The workspace, the values of variables, and diagnostics."""
     workspace, problems = selected_workspace(options)
     given, more = load_variables(options)
     return RunInputs(options, workspace, given), [*problems, *more]
 
 
 def selected_workspace(options: Options) -> tuple[str, list[Diagnostic]]:
-    """The workspace from the options, or otherwise the workspace selected in the directory; and the diagnostics."""
+    """The workspace of the options, otherwise the one selected in the directory; and diagnostics."""
     environment = {**os.environ, "TF_WORKSPACE": options.workspace} if options.workspace else os.environ
     workspace, _, problems = current_workspace(options.directory, environment)
     return workspace, problems
 
 
 def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
-    """All values given for root variables."""
+    """All given values of root variables."""
     given, problems = collect_variables(options.directory, options.var_args)
     for name, value in options.surrounding.items():
         if name not in given:
@@ -131,7 +131,7 @@ def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
 
 @as_step("load")
 def read_configuration(options: A) -> ConfigurationReading[A]:
-    """The configuration of a working directory, even if it has errors."""
+    """Read the directory's configuration, even if it has errors."""
     begun, problems = begin(options)
     config, more = load_config(
         options.directory,
@@ -145,7 +145,7 @@ def read_configuration(options: A) -> ConfigurationReading[A]:
 
 
 def load(options: A, diagnostics: Diagnostics) -> Loaded[A]:
-    """The configuration of a working directory. Raises Failure."""
+    """Raises Failure."""
     reading = read_configuration(options)
     loaded = reading.loaded()
     diagnostics += reading.problems
@@ -153,7 +153,6 @@ def load(options: A, diagnostics: Diagnostics) -> Loaded[A]:
 
 
 def load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
-    """The user's own rule files, and their problems."""
     if not options.rules:
         return (), []
     return _load_rules(options)
@@ -171,7 +170,7 @@ def _load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
 
 
 def load_values(loaded: Loaded[Any]) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of the root variables. The user is prompted for missing values, if that is allowed."""
+    """The values of root variables; missing ones are prompted for, if prompts are possible."""
     given, declared = dict(loaded.given), loaded.config.root.variables
     ask = loaded.options.ask_variable
     for name in sorted(declared) if ask is not None else ():
@@ -192,10 +191,10 @@ def new_schemas(
     deferral_allowed: bool = False,
     reused: Callable[[], dict[str, bool]] | None = None,
 ) -> Schemas:
-    """Schemas by provider; plugins are searched for starting from a directory, in the versions that the configuration
-    allows. `offline`: only the schemas of providers are used; `mocked`: providers are replaced by mocks with made-up
-    objects. `encryption`: the encryption of the states that data sources read. `deferral_allowed`: providers may defer
-    objects. `reused`: the calls to plugins that may be answered with the results of an earlier command."""
+    """Schemas by provider. Plugins are searched for from a directory, in the versions that the configuration allows.
+    `offline`: providers only return schemas; `mocked`: providers are mocks with made-up objects. `encryption`: of
+    states that data sources read. `deferral_allowed`: providers may defer objects. `reused`: returns the plugin calls
+    that may be answered from an earlier command."""
     from planner.engine.evaluation.schemas import Schemas
     from planner.world.provider.registry import start_provider
 
@@ -205,7 +204,7 @@ def new_schemas(
 
     def start(address: str) -> Provider:
         seal_of = encryption.remote_state
-        with view(None):  # the currently installed plugins are also used for a former configuration
+        with view(None):  # a former configuration, too, uses the plugins that are installed now
             provider = start_provider(address, locate, seal_of, deferral_allowed, extensions, kept_answers)
         if provider.is_inline:
             return provider
@@ -228,7 +227,7 @@ def new_schemas(
 
 
 def _uses_store(config: Config) -> bool:
-    """Whether a `terraform_data` has the block `store`, which is supported only by planner and Terraform."""
+    """Whether a `terraform_data` has a block `store`, which OpenTofu does not support."""
     return any(
         decl.type == "terraform_data" and getattr(decl.body, "blocks", True) and _has_store(decl.body)
         for module in config.root.walk()

@@ -1,4 +1,4 @@
-"""Moved blocks for renamed objects: chooses the module and the file for each block, and writes its text there."""
+"""Moved blocks for renamed objects: choosing module and file of each block, and writing it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _INDENT = re.compile(r"\n([ \t]+)\Z")
 
 @frozen(eq=False)
 class MovedBlock:
-    """A moved block for the file of a module: `from_` and `to` are relative to the module, followed by the moves that
-    it causes."""
+    """A moved block for a module's file. `from_` and `to`: addresses relative to the module. `moves`: the moves that
+    the block causes."""
 
     file: str
-    """the name of the file, as in diagnostics"""
+    """as in diagnostics"""
     directory: str
     from_: str
     to: str
@@ -52,19 +52,19 @@ class MovedBlock:
 
     @property
     def text(self) -> str:
-        """The block in the syntax of the file."""
+        """The block in the file's syntax."""
         if self.file.endswith(".json"):
             return json.dumps({"moved": [self.json]}, indent=2, ensure_ascii=False)
         return format_text(f"moved {{\nfrom = {self.from_}\nto = {self.to}\n}}\n")
 
     @property
     def json(self) -> dict[str, str]:
-        """The block as an item of `moved` in a JSON file."""
+        """An item of `moved` in a JSON file."""
         return {"from": self.from_, "to": self.to}
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The objects that the block moves: (old, new)."""
+        """(old, new) addresses of the moved objects."""
         return [pair for move in self.moves for pair in move.carried]
 
 
@@ -72,7 +72,8 @@ class MovedBlock:
 
 
 def moved_blocks(moves: Sequence[ProposedMove], config: Config, state: State) -> list[MovedBlock]:
-    """The blocks for the moves, sorted: each in the innermost module where it is correct for all of its instances."""
+    """The blocks for the moves, sorted; each in the innermost module where it is right for all instances of the
+    module."""
     places = _Places(moves, config, state)
     placed: dict[tuple[str, str, str], tuple[ModuleConfig, list[ProposedMove]]] = {}
     for move in moves:
@@ -88,7 +89,7 @@ def moved_blocks(moves: Sequence[ProposedMove], config: Config, state: State) ->
 
 
 class _Places:
-    """The modules in which a move could be declared."""
+    """Chooses the module in which a move is declared."""
 
     def __init__(self, moves: Sequence[ProposedMove], config: Config, state: State) -> None:
         self.config = config
@@ -108,7 +109,7 @@ class _Places:
             self.alike.setdefault(one.directory, []).append(one)
 
     def of(self, move: ProposedMove) -> tuple[ModuleConfig, Address, Address]:
-        """The module, and the ends of the move, relative to that module."""
+        """The module, and the addresses relative to it."""
         from_, to = parse_address(move.from_), parse_address(move.to)
         ends = [end.parent if isinstance(end, ModuleAddress) else end.module for end in (from_, to)]
         pairs = enumerate(zip(*(end.steps for end in ends), strict=False))
@@ -121,7 +122,7 @@ class _Places:
         return self.config.root, from_, to
 
     def _is_right(self, module: ModuleConfig, from_: Address, to: Address) -> bool:
-        """Whether every object at `from_` in all instances of the module should move to `to`."""
+        """Whether all objects at `from_`, in all instances of the module, move to `to`."""
         return all(
             (str(old := from_.inside(instance)), str(to.inside(instance))) in self.moves or str(old) not in self.present
             for alike in self.alike[module.directory]
@@ -129,7 +130,7 @@ class _Places:
         )
 
     def _origin(self, from_: Address, to: Address) -> int:
-        """The depth of the module whose text contains the keys that differ."""
+        """The depth of the module whose source code determines the keys that differ."""
         depths = [len(to.path)]
         for path, declaration in _repeated_anew(self.config, from_, to):
             expressions = (declaration.count, declaration.for_each, declaration.enabled)
@@ -139,7 +140,6 @@ class _Places:
 
 
 def _seen_from(address: Address, depth: int) -> Address:
-    """The address relative to the module at this depth."""
     module = ModuleAddress(address.module.steps[depth:])
     return module if isinstance(address, ModuleAddress) else evolve(address, module=module)
 
@@ -147,8 +147,8 @@ def _seen_from(address: Address, depth: int) -> Address:
 def _repeated_anew(
     config: Config, from_: Address, to: Address
 ) -> Iterator[tuple[tuple[str, ...], ResourceDecl | ModuleCall]]:
-    """The module calls around the new address, and its block, whose keys differ from the former address; each with the
-    path of its module."""
+    """The module calls around `to`, and its resource, if their keys differ from those of `from_`; each with its
+    module's path."""
     path, steps, before = to.path, to.module.steps, from_.module.steps
     for depth, step in enumerate(steps):
         module = config.root.descendant(path[:depth])
@@ -162,7 +162,7 @@ def _repeated_anew(
 
 
 def _depth_of_origin(config: Config, path: tuple[str, ...], nodes: list[Mentioning]) -> int:
-    """The depth of the outermost module whose text determines the inputs of the expressions."""
+    """The depth of the outermost module whose source code determines the expressions' inputs."""
     while path:
         module, parent = config.root.descendant(path), config.root.descendant(path[:-1])
         if module is None or parent is None:
@@ -176,7 +176,7 @@ def _depth_of_origin(config: Config, path: tuple[str, ...], nodes: list[Mentioni
 
 
 def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
-    """The variables that expressions of the module mention, directly or through local values."""
+    """The variables in the expressions, also those used through local values."""
     names: set[str] = set()
     seen: set[str] = set()
     left = list(nodes)
@@ -194,8 +194,8 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
-    """The file of the module for the block: a file that already has moved blocks, otherwise the file of the moved
-    object; native syntax is preferred."""
+    """The module's file for the block: one that has moved blocks, otherwise the moved object's file, preferably in
+    native syntax."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps
@@ -216,8 +216,8 @@ def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
 
 
 def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, dict[Span, MovedBlock]]:
-    """The configuration with the blocks, which are parsed from their text; and the blocks by the spans of their
-    declarations. Raises Failure if a text is not valid."""
+    """The configuration with the blocks, parsed from their text; and {span: block}. Raises Failure if a text is
+    invalid."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)
@@ -236,7 +236,7 @@ def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, di
 
 
 def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]:
-    name = f"moved blocks for {file}"  # no other statement has this place, so it identifies the block
+    name = f"moved blocks for {file}"  # no other statement has this file name, so it identifies the block
     text = insert_blocks(b"{}" if file.endswith(".json") else b"", name, blocks)
     body, _, _ = load_text(text, name, keep=False)
     result = Problems()
@@ -252,8 +252,8 @@ def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]
 
 
 def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -> tuple[list[str], list[Diagnostic]]:
-    """Insert the blocks into their files, replacing each file atomically; if one file cannot be written, no file is
-    changed. Returns the names of the files."""
+    """Insert the blocks into their files, each replaced atomically; if one cannot be written, none is changed. Returns
+    the names of the files."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)
@@ -280,7 +280,7 @@ def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -
 
 
 def _read_writable(name: str, path: str, digest: str) -> bytes:
-    """The content of a file that may be written. Raises Failure."""
+    """Raises Failure if the file must not be written."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
@@ -303,7 +303,7 @@ def _unwritable(name: str, reason: str) -> Diagnostic:
 
 
 def insert_blocks(data: bytes, name: str, blocks: Sequence[MovedBlock]) -> bytes:
-    """The content of a file with the blocks. Raises Failure if the content would no longer be valid."""
+    """The file's content with the blocks. Raises Failure if it would not be valid."""
     text = data.decode("utf-8")
     after = _inserted_json(text, name, blocks) if name.endswith(".json") else _inserted_native(text, blocks)
     body, _, problems = load_text(after.encode("utf-8"), name, keep=False)
@@ -344,7 +344,6 @@ def _inserted_json(text: str, name: str, blocks: Sequence[MovedBlock]) -> str:
 
 
 def _with_items(text: str, known: JsonArray, items: list[str]) -> str:
-    """The text with items added at the end of an array."""
     if not known.items:
         return f"{text[: known.start]}[{', '.join(items)}]{text[known.end :]}"
     end = known.items[-1].end
@@ -353,6 +352,6 @@ def _with_items(text: str, known: JsonArray, items: list[str]) -> str:
 
 
 def _indent(text: str, start: int) -> str:
-    """The line break and the blanks before an offset; "" if other text precedes it on its line."""
+    """Line break and blanks before an offset; "" if other text precedes it on its line."""
     match = _INDENT.search(text[:start])
     return match[0] if match else ""

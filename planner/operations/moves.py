@@ -12,8 +12,6 @@ from planner.operations.plan import MadePlan
 
 @frozen
 class MovedObject:
-    """A moved object: its address, its former address, and the place of the moved block, if any."""
-
     address: str
     former: str
     source: Span | None = None
@@ -27,7 +25,7 @@ class MovedObject:
 
 
 def moves(made: MadePlan[Any]) -> list[MovedObject]:
-    """The objects whose addresses changed, by their new address."""
+    """The objects whose addresses change."""
     plan = made.plan
     origins = {c.address: c.previous_address for c in plan.changes if not c.deposed and c.address != c.previous_address}
     if not origins or plan.previous_state is None:

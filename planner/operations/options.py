@@ -1,6 +1,6 @@
-"""The options of commands, by purpose: read a configuration, work on a state, plan and apply.
+"""The options of commands, by purpose: reading a configuration, working on a state, planning and applying.
 
-An option with `eq=False` does not affect the plan: a cached plan may be reused regardless of its value
+An option with `eq=False` does not affect plans, so a cached plan is valid for all of its values
 (planner/workflows/batch/cache.py). All other options are compared with those of the cached plan."""
 
 from __future__ import annotations
@@ -23,29 +23,28 @@ if TYPE_CHECKING:
 
 @frozen
 class Options:
-    """Options of every command that reads a configuration. `var_args` are ("var", text) and ("var-file", path) in
-    order."""
+    """Options of all commands that read a configuration. `var_args`: ("var", text) and ("var-file", path), in order."""
 
     directory: str = "."
     var_args: tuple[tuple[str, str], ...] = ()
     rules: tuple[str, ...] = ()
     """directories with the user's own rules"""
     ask_variable: Callable[[str, str, bool], str | None] | None = field(default=None, eq=False)
-    """a function that prompts for the value of a variable (name, description, whether it is sensitive); None if no
-    prompt is possible, or if no value is entered"""
+    """prompts for a variable (name, description, whether sensitive); returns None if nothing is entered; None: no
+    prompts"""
     inputs: Mapping[str, Any] = field(factory=dict)
-    """values of root variables from other sources, which may be unknown and take precedence over all others"""
+    """values of root variables from other sources, which may be unknown; they override all others"""
     surrounding: Mapping[str, Any] = field(factory=dict)
-    """values that TF_VAR_ variables override; they may be unknown"""
+    """values of root variables, which may be unknown; TF_VAR_ variables override them"""
     offline: bool = False
-    """whether providers are not called"""
+    """providers are not called"""
     mocked: bool = False
-    """whether providers are mocked, except for those that are part of this program; the state is then the file
-    `state_path`, whatever backend is configured"""
+    """providers are mocks, except for those in this program; the state is the file `state_path`, whatever the
+    backend"""
     queries: bool = False
-    """whether the list blocks of query files are also read, as part of the root module"""
+    """list blocks in query files are read, too, as part of the root module"""
     workspace: str = ""
-    """the workspace; "" for the one that is selected in the directory"""
+    """"" for the workspace selected in the directory"""
 
 
 @frozen
@@ -54,12 +53,12 @@ class StateOptions(Options):
 
     lock: bool = field(default=True, eq=False)
     lock_timeout: float = field(default=0.0, eq=False)
-    """the maximum time to wait for a lock, in seconds"""
+    """maximum time to wait for a lock, in seconds"""
     state_path: str | None = None
     state_out: str | None = None
     backup: str | None = None
     ignore_remote_version: bool = field(default=False, eq=False)
-    """whether the state may be edited even though runs on its server use another version"""
+    """the state may be edited even if runs on its server use another version"""
 
 
 @frozen
@@ -69,62 +68,59 @@ class OperationOptions(StateOptions):
     command: str = ""
     """the command: `plan`, `apply`, `policy check`"""
     about: tuple[tuple[str, str], ...] = ()
-    """additional facts about the run for policies: (key, value)"""
+    """further facts about the run for policies: (key, value)"""
     mode: Mode = "normal"
     refresh: bool = True
     minimal_refresh: bool = False
-    """whether only objects that are about to change are read before planning"""
+    """before planning, only objects that are about to change are read"""
     limits: Limits = UNLIMITED
     allow_deferral: bool = False
-    """whether blocks with an unknown count or for_each are left for later, with all objects that depend on them"""
+    """blocks with unknown count or for_each are deferred, with all of their dependents"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """the blocks that have been left for later so far, as in Plan.deferred"""
+    """blocks deferred so far, as in Plan.deferred"""
     parallelism: int = field(default=10, eq=False)
     provider_parallelism: tuple[tuple[str, int], ...] = field(default=(), eq=False)
-    """limits for single providers, by name"""
+    """limits of concurrency for single providers, by name"""
     generate_config_out: str | None = None
     needs_configuration: bool = False
-    """whether a directory without configuration is refused, except when everything is to be destroyed"""
+    """a directory without configuration is an error, except to destroy everything"""
     policies: tuple[str, ...] = ()
-    """directories and files of policies, or builtin:NAME"""
+    """directories and files of policies, and builtin:NAME"""
     standing_policies: tuple[str, ...] = ()
-    """the permanent policies of the organisation; no other policies may extend the relations that they declare"""
+    """the organisation's permanent policies; other policies must not extend the relations declared in these"""
     more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
-    """a function that returns additional rule files of policies for a plan (MadePlan): the rules that Python functions
-    compute"""
+    """computes further rule files of policies for a plan (MadePlan), from policies in Python"""
     policy_overrides: tuple[str, ...] = ()
-    """the codes of denials that are overridden"""
+    """codes of overridden denials"""
     policy_reason: str = ""
-    """the reason for overriding them"""
+    """reason for overriding denials"""
     signatures: tuple[Requirement, ...] = field(default=(), eq=False)
-    """the signatures that a plan needs to be applied, in addition to those that the organisation requires"""
+    """signatures required to apply a plan, in addition to the organisation's"""
     approval: Approval = field(default=(), eq=False)
-    """the approval of the plan, if it has already been checked together with other plans"""
+    """the plan's approval, if it was already checked, together with other plans"""
     adopts_journal: bool = False
-    """whether the objects in a journal are added to the state, if a later state does not contain them"""
+    """objects in a journal are added to the state, unless a later state exists"""
     suppress_forget_errors: bool = False
-    """whether an apply may leave forgotten objects behind without an error"""
+    """an apply may leave forgotten objects behind without an error"""
     keeps_values: bool = field(default=False, eq=False)
-    """whether the input values of the plan will be queried"""
+    """the plan's input values will be queried"""
     shown_edges: int = field(default=0, eq=False)
-    """if not 0, the graph of the plan is kept for a page, and implied edges are shown only if there are at most this
-    many edges"""
+    """maximum number of edges up to which a page also shows implied edges; 0: no page, and the plan's graph is not
+    kept"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """states that are about to be written (`planner.world.state.backend`); whatever reads such a state receives its
-    planned content"""
+    """states that are about to be written (`planner.world.state.backend`): reading one returns its planned content"""
     evaluates_once: bool = field(default=False, eq=False)
-    """whether the expressions of the configuration are evaluated only once, while the plan is made"""
+    """expressions of the configuration are evaluated only once, while planning"""
     since: str = ""
-    """the git revision of the former configuration with which changes are explained; "" for none"""
+    """git revision of the former configuration that explains changes; "" for none"""
     made: Any = field(default=None, eq=False, repr=False)
-    """the plan that questions are about (planner.operations.plan.MadePlan); if None, a plan is made for each question,
-    or read from a file"""
+    """the plan in question (planner.operations.plan.MadePlan); None: read from a file, or made for each question"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """resources of the root module, by address, whose planned objects are known, so that they are not planned again"""
+    """root-module resources with known planned objects, which are not planned again"""
 
     @property
     def judges(self) -> bool:
-        """Whether policies check the plans."""
+        """Whether there are policies."""
         return bool(self.policies or self.standing_policies)
 
 
@@ -132,9 +128,9 @@ class OperationOptions(StateOptions):
 
 
 def provider_limits(options: OperationOptions, config: Config, state: State) -> dict[str, int]:
-    """The maximum number of concurrent operations by source address. A provider is named by its local name in the root
-    module, by its source address (a default host and namespace may be omitted) or by its type; if several limits apply,
-    the last one counts. Raises Failure for unknown or ambiguous names."""
+    """{source address: maximum number of concurrent operations}. A provider's name is its local name in the root
+    module, its source address (default host and namespace may be omitted) or its type; the last limit counts. Raises
+    Failure for unknown or ambiguous names."""
     if not options.provider_parallelism:
         return {}
     # The providers of the configuration and of the objects in the state.
@@ -185,7 +181,7 @@ def _ambiguous(name: str, names: list[str]) -> Diagnostic:
 
 
 class Requirement(NamedTuple):
-    """The plan must be signed by a number of these keys. `source`: where the requirement comes from."""
+    """At least `number` of these keys must have signed the plan. `source`: where the requirement comes from."""
 
     keys: tuple[str, ...]
     number: int = 1
@@ -193,13 +189,12 @@ class Requirement(NamedTuple):
 
 
 Approval = tuple[tuple[str, str], ...]
-"""A checked approval: the digest of the file (("plan", "sha256:...")), and the time at which each key signed it; () for
-none"""
+"""a checked approval: the file's digest ("plan", "sha256:..."), and when each key signed it; () for none"""
 
 
 def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tuple[Requirement, ...]:
-    """The requirements of the command line and of the organisation. Raises Failure if settings cannot be read."""
-    given = tuple(Requirement(*one) for one in given)  # plain tuples, if they were sent by another process
+    """Requirements of the command line and of the organisation. Raises Failure if settings cannot be read."""
+    given = tuple(Requirement(*one) for one in given)  # plain tuples, if another process sent the requirements
     if not setting_files(environ):
         return given
     from planner.foundation.clients.cli_config import load_cli_config
@@ -211,7 +206,7 @@ def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tu
 
 
 def refusal(required: Iterable[Requirement]) -> Failure:
-    """The error for an apply without a saved plan if approvals are required."""
+    """The error for an apply without a saved plan, where signatures are required."""
     sources = ", ".join(one.source for one in required)
     detail = (
         f"{sources} requires signed plans: save a plan (plan -out=FILE), have it signed (planner sign FILE -key=KEY), "

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 Start: TypeAlias = Stored[OperationOptions]
-"""the beginning of planning, without the values of variables"""
+"""the inputs of planning, without values of variables"""
 Variables: TypeAlias = "dict[str, RootVariable]"
 BuildGraph: TypeAlias = "Callable[[Start, Walk, State], Graph]"
 Remarks: TypeAlias = "Callable[[State], Iterable[Diagnostic]]"
@@ -55,17 +55,17 @@ class MadePlan(Generic[L]):
     loaded: L
     variables: Variables
     context: EvaluationContext | None = None
-    """the values with which the plan was made, if they were kept and cover everything that is declared"""
+    """values with which the plan was made, if they were kept and cover all declarations"""
 
 
 @frozen(eq=False)
 class Planned(Generic[L]):
-    """The result of planning: a plan, which may be incomplete, or none; and the diagnostics."""
+    """The result of planning: a plan, possibly incomplete, or None; and diagnostics."""
 
     made: MadePlan[L] | None
     diagnostics: tuple[Diagnostic, ...] = ()
     approval: Approval = ()
-    """the approval of a plan in a file, if it had to be signed"""
+    """approval of a plan file, if a signature was required"""
 
     @property
     def plan(self) -> Plan | None:
@@ -73,16 +73,16 @@ class Planned(Generic[L]):
 
     @property
     def complete(self) -> MadePlan[L] | None:
-        """The plan, if it has no errors."""
+        """None if there are errors."""
         return None if has_errors(self.diagnostics) else self.made
 
 
 def plan(
     options: OperationOptions, hooks: Hooks, to_apply: bool = False, remarks: Remarks = lambda state: ()
 ) -> Planned[Start]:
-    """Compare configuration, state and real objects, and decide what to do. The state is locked while planning; with
-    `to_apply`, the lock is held until `release`, so that the state cannot change before the apply. `remarks`: the first
-    diagnostics, about the prior state; they are returned with or without a plan."""
+    """Compare configuration, state and real objects, and decide what to do. The state is locked; with `to_apply` until
+    `release`, so that it cannot change before the apply. `remarks` returns the first diagnostics, about the prior
+    state."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -91,7 +91,6 @@ def plan(
 
 
 def release(planned: Planned[Start]) -> list[Diagnostic]:
-    """Release the lock that a plan to apply holds."""
     return planned.made.loaded.store.unlock() if planned.made is not None else []
 
 
@@ -100,8 +99,7 @@ def _plan(
 ) -> MadePlan[Start]:
     forget_files_read()
     if to_apply:
-        # Raises Failure if the interval for saving the state during an apply, which an environment variable sets, is
-        # not valid.
+        # raises Failure if the environment variable with the interval for saving the state is invalid
         from planner.world.state.snapshots import persist_interval
 
         persist_interval(os.environ)
@@ -117,7 +115,7 @@ def _plan(
             "write a .tf file here, or name the directory of the configuration with -chdir."
         )
         raise Failure(error("plan.no_configuration", "No configuration files", detail))
-    # readers of the JSON lines expect warnings of the root module twice: from finding the backend and from loading
+    # readers of the JSON lines expect the root module's warnings twice: from finding the backend, and from loading
     diagnostics += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
     diagnostics.check(selection_problems(loaded.config, options.directory))
     try:
@@ -139,7 +137,7 @@ def _plan_loaded(
         stored = read_state(opened, diagnostics)
         diagnostics[:0] = remarks(stored.state)
         variables, problems = load_values(loaded)
-        # the walk reports values of the wrong type and still plans everything else
+        # the walk reports values of wrong types, and still plans everything else
         diagnostics.check(d for d in problems if d.code not in UNFIT)
         return _make_valid_plan(stored, variables, hooks, diagnostics)
 
@@ -154,8 +152,7 @@ def _locked(
 def plan_opened(
     opened: Opened[OperationOptions], variables: Variables, hooks: Hooks, to_apply: bool = False
 ) -> Planned[Start]:
-    """Plan a loaded configuration, with the state store and the values that the caller provides. Its providers stay
-    open."""
+    """Plan a loaded configuration, with a state store and values from the caller. Its providers remain open."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -166,7 +163,7 @@ def plan_opened(
 
 
 def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Start]:
-    """Plan with a known state, which is not locked."""
+    """Plan with a known state, without a lock."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -176,13 +173,13 @@ def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Sta
 
 
 def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnostics: Diagnostics) -> MadePlan[Start]:
-    """The plan of a valid configuration. Validation uses the graph of a plan without limits; sharing it saves a third
-    of the time for large configurations. Raises Failure."""
+    """Validation shares the graph of a plan without limits, which saves a third of the time for large configurations.
+    Raises Failure."""
     options = start.options
     is_checked = False
     names = {parse_provider_configuration(name).source for name in {r.provider for r in start.state.resources.values()}}
     for source in sorted(names - needed_providers(start.config).all):
-        # also for objects that exist only in the state, so that a changed provider is noticed
+        # also for objects that are only in the state, so that a changed provider is noticed
         start.schemas.schema(source)
 
     def check(graph: Graph | None = None) -> None:
@@ -211,7 +208,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
         attempts += [made.plan] if made is not None else []
     if made is not None and options.deferred:
         made = evolve(made, plan=_with_deferred(attempts, start))
-    if not is_checked:  # no graph was built, because the configuration itself has errors
+    if not is_checked:  # no graph was built, because the configuration has errors
         check()
     diagnostics += problems
     if made is None:
@@ -220,7 +217,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
 
 
 def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
-    """The last of the plans, with the knowledge of the other plans about the objects that it defers."""
+    """The last plan, with what the earlier ones found out about objects that it defers."""
     from planner.logic.graph.build import build_graph
 
     plan = attempts[-1]
@@ -240,9 +237,8 @@ def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
 def _unknown_repetitions(
     config: Config, problems: list[Diagnostic], known: Iterable[tuple[str, str, str]]
 ) -> list[tuple[str, str, str]]:
-    """The blocks to leave for later, because their instances or imports are not known or because their provider
-    deferred them, if there are no other errors: address, argument or reason, and place; blocks that are already `known`
-    are omitted."""
+    """The blocks to defer, as (address, argument or reason, place), because instances or imports are unknown or a
+    provider deferred them; without the `known` ones. Empty if there are other errors."""
     errors = [d for d in problems if d.is_error]
     reasons = {code: reason for reason, code in DEFERRALS.items()}
     if not {d.code for d in errors} <= {"plan.unknown_count", "plan.unknown_for_each", "plan.unknown_import", *reasons}:
@@ -321,7 +317,7 @@ def _make_plan(
 
 
 def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
-    """The prior state of a destroy plan: the refreshed state of an ordinary plan. None if that fails."""
+    """The prior state of a destroy plan: an ordinary plan's refreshed state. None on failure."""
     from planner.engine.plan.make_plan import make_plan
     from planner.engine.walk.hooks import Hooks
 
@@ -339,14 +335,14 @@ def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
 
 
 def may_have_cycle(plan: Plan) -> bool:
-    """Whether the apply graph has edges without a counterpart in the plan graph."""
+    """Whether the apply graph has edges that the plan graph lacks."""
     return _reorders(frozenset((change.action, bool(change.deposed)) for change in plan.changes))
 
 
 @cache
 def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
-    """Whether these actions, on current or deposed objects, can cause edges without a counterpart in the plan
-    graph. (The result is cached, because the plans of thousands of units have only a few distinct sets of actions.)"""
+    """Whether these actions, on current or deposed objects, may cause edges that the plan graph lacks. Cached, because
+    thousands of units have few distinct sets of actions."""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.graph.build import graph_program
@@ -358,7 +354,7 @@ def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
 
 
 def plan_options(start: Start) -> PlanOptions:
-    """The options of the plan walk. Raises Failure."""
+    """Raises Failure."""
     from planner.engine.plan.options import PlanOptions
 
     options = start.options
@@ -380,11 +376,11 @@ def plan_options(start: Start) -> PlanOptions:
     )
 
 
-# The options of a plan, as arguments for another command about the same plan.
+# A plan's options, as arguments for another command about the plan.
 
 
 def plan_words(made: MadePlan[Any]) -> str:
-    """The options, each followed by a space. Values of sensitive variables are omitted."""
+    """Each option followed by a space, without values of sensitive variables."""
     from shlex import quote
 
     return "".join(f"{quote(word)} " for word in _words(made))

@@ -1,5 +1,5 @@
-"""The context of a plan for policies: the run, installed and locked providers, origins of values, and the values of
-data sources."""
+"""A plan's context for policies: the run, installed and locked providers, origins of values, and values of data
+sources."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def record_rows(made: MadePlan[Any]) -> Rows:
-    """The rows (relation, columns...) recorded in a plan or, without a record, the rows of this run. Raises Failure if
-    the lock file or the list of installed modules cannot be read."""
+    """Rows (relation, columns...) recorded in a plan, otherwise the rows of this run. Raises Failure if the lock file
+    or the list of installed modules cannot be read."""
     record = made.plan.policy
     return record.facts if record is not None and record.facts else tuple(sorted(_rows(made)))
 
@@ -77,7 +77,7 @@ def _place(name: str, variable: RootVariable) -> str:
 
 
 def _user() -> str:
-    """The user of this process: the name, or the numeric ID if it has no name."""
+    """The process's user: the name, or the numeric ID without a name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -85,8 +85,7 @@ def _user() -> str:
 
 
 def values_read(made: MadePlan[Any]) -> Iterator[tuple[str, Value]]:
-    """The address and the value of each data source that was read, typed by the schemas of the providers. Raises
-    Failure."""
+    """(address, value) of each data source that was read, typed by provider schemas. Raises Failure."""
     from planner.answers.documents.json_state import object_value, resource_schema
 
     schemas = made.loaded.schemas
@@ -106,12 +105,11 @@ def values_read(made: MadePlan[Any]) -> Iterator[tuple[str, Value]]:
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"refs/[A-Za-z0-9_./+@{}=,~#%-]{1,500}")
 _MOST = 1 << 24
-"""the maximum number of bytes read from a file; the packed refs of very large repositories take several megabytes"""
+"""maximum number of bytes read from a file; packed refs of very large repositories take several megabytes"""
 
 
 def head_commit(directory: str) -> str:
-    """The commit (hexadecimal) to which HEAD refers in the repository of a directory; "" if there is none or it is
-    unknown."""
+    """The commit (hexadecimal) of HEAD in a directory's repository; "" without one, or if it is unknown."""
     folder = _git_folder(os.path.realpath(directory))
     if folder is None:
         return ""
@@ -134,8 +132,7 @@ def head_commit(directory: str) -> str:
 
 
 def _git_folder(directory: str) -> str | None:
-    """The directory `.git` in the directory or in one above it; in a worktree, `.git` is a file that names the
-    directory."""
+    """The nearest `.git` in the directory or its parents; in a worktree, `.git` is a file with the path."""
     while True:
         path = os.path.join(directory, ".git")
         if os.path.isdir(path):

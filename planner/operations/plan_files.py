@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 Unstored = Loaded[OperationOptions]
-"""the source of a plan in a file, without the backend of its state"""
+"""the inputs of a plan in a file, without its state's backend"""
 
 
 def save_plan(
     made: MadePlan[Unstored], path: str, mode: int = 0o666, review: Mapping[str, Any] | None = None
 ) -> list[Diagnostic]:
-    """Write the plan file, with the files of the configuration. `mode`: the permissions of the file, before the umask
-    is applied; `review`: the parts of a review that reports of its apply need."""
+    """Write the plan file, with the configuration's files. `mode`: permissions before the umask. `review`: the parts of
+    a review for reports of the apply."""
     from planner.answers.documents.plan_file import ABSOLUTE, write_plan
 
     directory = made.loaded.options.directory
@@ -67,7 +67,7 @@ def save_plan(
 
 
 def _schemas_to_show(made: MadePlan[Unstored]) -> dict[str, ProviderSchema]:
-    """The plugin schemas of all types in the plan, its state and its configuration, without the builtin provider."""
+    """Schemas of all plugins' types in the plan, its state and its configuration."""
     types: dict[str, set[tuple[str, str]]] = {}
 
     def count(source: str, mode: str, type: str) -> None:
@@ -103,7 +103,7 @@ def _restricted(schema: ProviderSchema, types: set[tuple[str, str]]) -> Provider
 def open_or_make_plan(
     options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None
 ) -> Planned[Unstored]:
-    """The plan in the options or in a file, or a new plan that does not lock the state."""
+    """The plan in the options or in a file; otherwise a new plan, without a lock on the state."""
     from planner.engine.walk.hooks import Hooks
 
     if options.made is not None:
@@ -118,7 +118,7 @@ def open_or_make_plan(
 
 
 def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
-    """The plan in a file, with the same data as a new plan: its variables, and the currently stored state."""
+    """The plan in a file, with the data of a new plan: its variables, and the current state."""
     diagnostics = Diagnostics()
     made, approval = None, options.approval
     with diagnostics.until_an_error():
@@ -132,7 +132,7 @@ def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
         _, wrong = recorded_variables(loaded.config, loaded.given, plan)
         undeclared = undeclared_values(loaded.config.root.variables, loaded.given)
         diagnostics[:] = [*override_warnings(loaded.config), *diagnostics, *undeclared, *wrong]
-        # the backend of the plan, regardless of the backend that is set up now
+        # the plan's backend, whatever backend is set up now
         settings = {name: value for name, value in plan.backend.items() if name != "type"}
         backend, problems = open_backend(str(plan.backend.get("type", "local")), settings, loaded.encryption.state)
         diagnostics += problems
@@ -149,9 +149,8 @@ def open_plan(
     only_shown: bool = False,
     data: bytes | None = None,
 ) -> MadePlan[Unstored]:
-    """A saved plan, and its inputs: its configuration, the values of its variables, its targets and excludes, and the
-    user's rules. `only_shown`: no provider is needed, because the schemas in the file are used; `data`: the content of
-    the file, if it has already been read. Raises Failure."""
+    """A saved plan with its configuration, variables, limits and user rules. `only_shown`: schemas in the file replace
+    providers. `data`: the file's content, if already read. Raises Failure."""
     import tempfile
 
     from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
@@ -167,7 +166,7 @@ def open_plan(
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:
         root, more = unpack_sources(sources, folder)
         diagnostics.check(more)
-        # static expressions use the values that they had when the plan was made
+        # static expressions use the values of the time of the plan
         variables, absolute = planned_variables(plan, begun.given), os.path.join(root, ABSOLUTE)
         config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
     config = diagnostics.take((config, more))
@@ -182,8 +181,8 @@ def open_plan(
 def recorded_variables(
     config: Config, given: RawVariables, plan: Plan
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of a plan's variables, and the reasons why the plan cannot be applied with the current values: a value
-    that differs from the recorded one, or a missing ephemeral value."""
+    """The values of a plan's variables; and errors for current values that differ from recorded ones, and for missing
+    ephemeral values."""
     recorded = {name: value for name, value in plan.variables.items() if value is not None}
     values, problems = check_plan_variables(recorded, config.root.variables, given)
     for name, origin in plan.origins:
@@ -193,7 +192,7 @@ def recorded_variables(
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
-    """The values recorded in the plan; for variables without a recorded value (ephemeral ones), the current values."""
+    """The values recorded in the plan; without a record (ephemeral variables) the current values."""
     from planner.foundation.values.expression_text import expression_text
     from planner.language.syntax.parse import parse_expression
 
@@ -207,15 +206,15 @@ def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
     return {**given, **recorded}
 
 
-# Whether a plan equals an approved plan. Unknown values of the approved plan match any value.
+# Whether a plan equals an approved plan; an unknown value in the approved plan matches any value.
 
 
 Differences = tuple[tuple[str, str], ...]
 
 
 def compared(approved: Plan, now: Plan) -> Differences:
-    """The changes in a plan that the approved plan did not announce, as (address, action or value). Announced changes
-    that are no longer needed do not count."""
+    """(address, action or value) of all changes that the approved plan did not announce. Announced changes that are not
+    needed any more do not count."""
     # decided in Python: whether a repeated plan equals the approved one -- a comparison of plans, value by value
     items: set[tuple[str, str]] = set()
     known = {change_name(change): change for change in counted_changes(approved)}
@@ -239,7 +238,7 @@ def compared(approved: Plan, now: Plan) -> Differences:
 
 
 def counted_changes(plan: Plan) -> list[ResourceChange]:
-    """The changes of objects; reading data does not need approval."""
+    """Changes of objects; reading data needs no approval."""
     return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
 
 

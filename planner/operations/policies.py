@@ -1,4 +1,4 @@
-"""Policies for plans: checking a plan, and guarding its apply."""
+"""Checking plans by policies, and guarding their apply."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 def check(
     options: OperationOptions, plan_file: str | None, hooks: Hooks, processes: int = 1
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for the plan in a file (planner's own plan file, or the output of `show -json`), or for a
-    new plan. The policies recorded in a plan file apply, too. A large document is checked in at most this number of
-    processes; with 0 it is checked as a whole, which measures the cost of each rule."""
+    """The result of policies for a file (planner's plan file, or the output of `show -json`), or for a new plan.
+    Policies recorded in a plan file apply, too. A large document is checked by at most `processes`; 0 checks it as a
+    whole, and measures each rule's cost."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
     answer = open_or_make_plan(options, plan_file, hooks)
@@ -53,13 +53,13 @@ def check(
         return None, list(answer.diagnostics)
     _, verdict, problems = judged(answer.complete)
     wrong = [evolve(problem, severity="error") for problem in problems if problem.code in MISFITS]
-    if wrong:  # reported by `policy check`, but not while planning, because providers change, too
+    if wrong:  # `policy check` reports misfits; planning does not, because providers change, too
         return None, [*answer.diagnostics, *wrong]
     return verdict, [*answer.diagnostics, *problems]
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of policies for a plan, with proofs by the rules as written; no verdict if a policy is wrong or none
+    """The result of policies for a plan, and proofs by the rules as written; no verdict if a policy is wrong or none
     applies. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
@@ -72,7 +72,7 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 @as_step("judge")
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """A plan, in which its policies and their results are recorded; no verdict if a policy is wrong."""
+    """The plan, with policies and results recorded in it; no verdict if a policy is wrong."""
     from planner.operations.plan_context import record_rows
 
     try:
@@ -93,14 +93,14 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
 
 
 STATEFUL = "protect_stateful"
-"""the library policy whose rules know which objects hold data"""
+"""library policy whose rules decide which objects hold data"""
 DATA_HELD = "planner.changes.data_held"
 
 
 def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
-    """Whether destroying an object loses data (`holds` or `none`), with the list or parameter that contains its type,
-    by address; derived by the rules of the policy protect_stateful. Objects of unknown types have no entry. The result
-    is empty if nothing is destroyed or if settings are wrong, which the policy check reports."""
+    """{address: ("holds" or "none", list or parameter with the type)}: whether destroying an object loses data, by the
+    rules of protect_stateful. No entry for unknown types; {} if nothing is destroyed, or if settings are wrong, which
+    the policy check reports."""
     if not any(does(change.action, "destroys") for change in made.plan.changes):
         return {}
     options, record = made.loaded.options, made.plan.policy
@@ -120,7 +120,7 @@ def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
 
 
 def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
-    """The guard of an apply; None if policies deny the plan or are wrong."""
+    """None if policies deny the plan or are wrong."""
     from planner.answers.policy.apply_guard import PolicyGuard
 
     options, record = made.loaded.options, made.plan.policy
@@ -128,7 +128,7 @@ def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]
         policies, problems = policies_of(options, record, made.loaded.workspace, made)
         if policies is None:
             return None, problems
-        # A waiver must be valid when the change is applied, so waivers that have expired since planning do not count.
+        # a waiver must be valid when the change is applied, so waivers that expired since planning do not count
         clock = int(time.time())
         verdict, facts = _judge(policies, made, clock)
         if verdict.is_denied:
@@ -139,12 +139,11 @@ def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]
 
 
 def diagnostics(verdict: Verdict) -> list[Diagnostic]:
-    """The findings of policies as errors and warnings."""
     return [diagnostic(finding) for finding in verdict.findings]
 
 
 def facts_of(made: MadePlan[L], reads: PolicyInputs) -> PolicyFacts:
-    """The facts of a plan for policies."""
+    """The plan's facts for policies."""
     return plan_facts(made.plan, made.loaded.config, reads, lambda: plan_graph(made), surroundings(made))
 
 
@@ -157,7 +156,7 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
 
 
 def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
-    """`clock` is the time at which waivers must be valid; by default, the recorded time of the plan."""
+    """`clock`: the time at which waivers must be valid; None: the recorded time of the plan."""
     facts = facts_of(made, policies.reads)
     is_whole = not made.plan.limits.is_partial
     clock = _time_of(made) if clock is None else clock
@@ -165,7 +164,7 @@ def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> t
 
 
 def _time_of(made: MadePlan[L]) -> int | None:
-    """The recorded time of a plan, in seconds since 1970."""
+    """In seconds since 1970."""
     recorded = made.plan.policy.facts if made.plan.policy is not None else ()
     text = next((row[1] for row in recorded if row[0] == "plan_time" and len(row) == 2), made.plan.timestamp)
     try:
@@ -175,7 +174,7 @@ def _time_of(made: MadePlan[L]) -> int | None:
 
 
 def surroundings(made: MadePlan[L]) -> PlanSurroundings:
-    """The context of a plan: the recorded context, otherwise the current one."""
+    """The plan's recorded context, otherwise the current one."""
     from planner.operations.plan_context import record_rows, values_read
 
     rows = record_rows(made)
@@ -183,7 +182,6 @@ def surroundings(made: MadePlan[L]) -> PlanSurroundings:
 
 
 def plan_graph(made: MadePlan[L]) -> Graph:
-    """The plan graph, for policies that read it."""
     plan, loaded = made.plan, made.loaded
     known = loaded.derived.plan_graph
     if known is not None and not plan.limits.is_partial:

@@ -1,8 +1,8 @@
-"""Relations that policies read and derive, for `query` and `why`, which use them together with the relations of graphs.
+"""The relations that policies read and derive, for `query` and `why`, together with the relations of graphs.
 
-A relation of policies can be named as in policies, `planned(A, P, V)`, or with the prefix `policy.`, as in
-`policy.deny(C, A, M)`; the prefix always selects the relation of policies, even if users' rules for graphs define one
-with the same name. Its rows hold whatever the unknown values become; sensitive values are hidden."""
+A query names a policy relation as in policies, `planned(A, P, V)`, or with the prefix `policy.`, `policy.deny(C, A,
+M)`; with the prefix, users' rules for graphs cannot hide it. Rows hold whatever unknown values become; sensitive values
+are hidden."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from planner.operations.plan import MadePlan
 from planner.operations.plan_files import Unstored, open_or_make_plan
 
 SPACE = "policy."
-"""prefixes of the names of relations of policies"""
+"""prefix of names of policy relations"""
 
 
 @frozen(eq=False)
 class Mentioned:
-    """The relations of policies that a question mentions, as the predicate for each name as written. `shared` are
-    relations that graphs also have, such as actions."""
+    """The policy relations in a question: {name as written: predicate}. `shared`: relations that graphs also have, such
+    as actions."""
 
     policies: Policies
     own: dict[str, Predicate]
     shared: dict[str, Predicate]
 
     def rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """The rows for a plan of the relations that only policies have, by the names in the question."""
+        """{name in the question: rows} for a plan, of the relations that only policies have."""
         return self._rows(made, self.own)
 
     def shared_rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """The rows for a plan of the relations that graphs also have and that a plan defines."""
+        """{name in the question: rows} of the relations that graphs also have and that a plan defines."""
         return self._rows(made, {name: p for name, p in self.shared.items() if p.is_input})
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """A warning that no policies are named, so that an empty answer is not mistaken for a passed check."""
+        """A warning without policies, so that an empty answer is not mistaken for a passed check."""
         asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
         if not asked or self.policies.files:
             return []
@@ -66,15 +66,15 @@ class Mentioned:
 
 
 def needs_plan(options: OperationOptions, program: RuleProgram, text: str) -> bool:
-    """Whether the relations in `mentioned` need a plan, because policies in Python state them for one plan."""
+    """Whether relations in `text` need a plan, because policies in Python compute their rows."""
     return options.more_policies is not None and not _names(text) <= program.predicates.keys()
 
 
 def mentioned(
     options: OperationOptions, program: RuleProgram, text: str, made: MadePlan[Unstored] | None = None
 ) -> Mentioned | None:
-    """The relations of policies in a question that otherwise refers to `program`; None if it mentions none, or if it
-    cannot be parsed, which the parser reports. Raises Failure if policies are wrong."""
+    """The policy relations in a question about `program`; None without any, or if it cannot be parsed, which the parser
+    reports. Raises Failure if policies are wrong."""
     names = _names(text)
     if names <= program.predicates.keys():
         return None
@@ -97,8 +97,8 @@ def mentioned(
 def why_relation(
     options: OperationOptions, program: RuleProgram, text: str, plan_file: str | None, negated: bool
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
-    """Why a fact of policies holds for a plan or, with `negated`, why it does not; None if the text is not about
-    policies. Raises Failure."""
+    """Why a fact of policies holds for a plan, or does not (`negated`); None if the text is not about policies. Raises
+    Failure."""
     from planner.answers.policy.cases import Relation, needs
     from planner.logic.datalog.explain.why_not import obstacles_text
     from planner.logic.graph.why import only_fact, read_query
@@ -135,12 +135,12 @@ def why_relation(
 
 
 def _in_packs(name: str, known: Mapping[str, Predicate]) -> list[str]:
-    """The full names of relations of packs with this name."""
+    """Full names of relations in packs: `name` -> `pack.name`."""
     return sorted(whole for whole in known if whole.endswith(f".{name}"))
 
 
 def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:
-    """The error for a relation that is not a relation of policies, with the most similar one and its columns."""
+    """The error for an unknown policy relation, with the most similar one and its columns."""
     source = Source("<query>", text)
     start = text.index(name)
     whole = _in_packs(name.removeprefix(SPACE), known)
@@ -152,7 +152,7 @@ def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic
 
 
 def _names(text: str) -> set[str]:
-    """The names of relations in a question; empty if it cannot be parsed."""
+    """Relations in a question; empty if it cannot be parsed."""
     literals, source, problems = parse_query(text)
     if has_errors(problems):
         return set()

@@ -1,4 +1,4 @@
-"""Policies compared with the schemas of a plan's providers: conditions on attributes that objects never have."""
+"""Policies compared with provider schemas: conditions on attributes that no object has."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ MISFITS = (
     "policy.no_vertices",
     "policy.unknown_override",
 )
-"""the codes of mistakes because of which a policy, or an override of a policy, can never have an effect"""
+"""codes of mistakes with which a policy, or an override of one, never has an effect"""
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
-    """Errors about users' rules. (Rules of the library are not reported, because they support several versions of a
-    provider.)"""
+    """Errors in users' rules only: library rules support several versions of a provider."""
     from planner.answers.policy.shapes import misfits
 
     own = frozenset(own_files(policies.files))
@@ -44,7 +43,7 @@ def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
 
 
 def shapes_of(schemas: Schemas, config: Config) -> Shapes:
-    """The types of objects, by the schemas of the providers that a configuration uses."""
+    """Types of objects, by the schemas of the configuration's providers."""
     sources: set[str] = set()
     waiting = [config.root]
     while waiting:
@@ -55,8 +54,6 @@ def shapes_of(schemas: Schemas, config: Config) -> Shapes:
 
 
 class _Shapes:
-    """The types in the schemas of some providers."""
-
     def __init__(self, schemas: Schemas, sources: list[str]) -> None:
         self._schemas, self._sources = schemas, sources
         self._known: dict[tuple[str, str], Type | None] = {}

@@ -1,4 +1,4 @@
-"""The providers that a configuration needs, and the reasons why they cannot be installed."""
+"""The providers that a configuration needs, and why some cannot be installed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @frozen
 class Needed:
-    """Providers derived by rules/graph/needed_providers.dl: the providers to install and lock, the providers to start,
-    the providers with objects in the state, and for each module (by address) the providers named in it."""
+    """Providers by rules/graph/needed_providers.dl: `all`, to install and lock; `started`; `recorded`, with objects in
+    the state; `of_modules`, {module address: providers named in it}."""
 
     all: frozenset[str]
     started: frozenset[str]
@@ -31,11 +31,10 @@ class Needed:
 
 
 _KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
-"""the needed providers by configuration, without a state; cached because a command looks them up several times"""
+"""cache for configurations without a state, because a command needs them several times"""
 
 
 def needed_providers(config: Config, state: State | None = None) -> Needed:
-    """The providers needed by a configuration and by the records of a state."""
     if state is not None:
         return _derive(config, state)
     if config not in _KNOWN:
@@ -44,14 +43,14 @@ def needed_providers(config: Config, state: State | None = None) -> Needed:
 
 
 def asks_plugins(config: Config, state: State) -> bool:
-    """Whether a configuration, or the objects of a state, use a provider other than the builtin one."""
+    """Whether a configuration or a state uses a provider other than the builtin one."""
     used = needed_providers(config).started
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
 
 
 def reused_calls(options: object) -> dict[str, bool]:
-    """The calls to plugins that, by rules/renew/calls.dl, may be answered with results of an earlier command, given
-    these options (Options or a subclass); none if the user wants everything to be planned again."""
+    """{plugin call: whether it only computes} for calls that may be answered from an earlier command, by
+    rules/renew/calls.dl; {} if everything is to be planned again. `options`: Options or a subclass."""
     if os.environ.get("PLANNER_PLAN_ANEW"):
         return {}
     from planner.logic.datalog.engine.evaluate import evaluate
@@ -65,14 +64,14 @@ def reused_calls(options: object) -> dict[str, bool]:
 
 
 def running_command(facts: FactBuilder, options: object) -> None:
-    """State the facts about a command with these options that rules/renew/calls.dl declares."""
+    """Add the facts that rules/renew/calls.dl declares about a command with these options."""
     facts.add("running_command", getattr(options, "command", ""))
     if getattr(options, "refresh", False):
         facts.add("reads_objects")
 
 
 def wake_providers(config: Config, schemas: Schemas) -> None:
-    """Start the plugins for the provider blocks of a configuration concurrently, while everything else is loaded."""
+    """Start plugins for the provider blocks concurrently, while other things are loaded."""
     for source in sorted(needed_providers(config).started - {BUILTIN}):
         try:
             provider = schemas.provider(source)
@@ -104,8 +103,7 @@ def _derive(config: Config, state: State | None) -> Needed:
 
 
 def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple[str, ...]]:
-    """The version constraints of all modules by provider address; `blocks`: including the constraints in provider
-    blocks."""
+    """{provider: version constraints in all modules}. `blocks`: with those in provider blocks."""
     constraints: dict[str, set[str]] = {}
     for module in config.root.walk():
         for required in module.required_providers.values():
@@ -118,7 +116,7 @@ def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple
 
 
 def override_warnings(config: Config) -> list[Diagnostic]:
-    """A warning if the user's settings replace providers by development versions, whose behaviour is not known."""
+    """A warning if settings replace providers by development versions, whose behaviour is unknown."""
     if needed_providers(config).all <= {BUILTIN}:
         return []
     return _override_warnings()
@@ -142,15 +140,16 @@ def _override_warnings() -> list[Diagnostic]:
 
 
 def selection_problems(config: Config, directory: str) -> list[Diagnostic]:
-    """Problems of the dependency lock file: it must select every provider of the configuration."""
+    """Errors unless the lock file selects all providers of the configuration."""
     if (addresses := needed_providers(config).all) <= {BUILTIN}:
         return damaged_selections(directory)
     return _unselected(config, directory, set(addresses))
 
 
 def damaged_selections(directory: str) -> list[Diagnostic]:
-    """The error about a dependency lock file that cannot be read, even if no provider needs it."""
-    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # avoids loading the code for locking
+    """The error of an unreadable lock file, even if no provider needs it."""
+    # without the file, the code for locking is not loaded
+    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):
         return []
     from planner.world.provider.lock_file import read_locks
 
@@ -175,8 +174,7 @@ def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Dia
 
 
 def lacks_selected(config: Config, directory: str) -> bool:
-    """Whether a provider that the lock file selects is not installed, which happens if the lock file comes from another
-    machine."""
+    """Whether a selected provider is not installed, as with a lock file from another machine."""
     addresses = needed_providers(config).all - {BUILTIN}
     return bool(addresses) and _lacks_selected(config, directory, addresses)
 
@@ -196,7 +194,7 @@ def _lacks_selected(config: Config, directory: str, addresses: frozenset[str]) -
 
 
 def not_installed(configs: Iterable[Config], directory: str, init: str = "init") -> list[Diagnostic]:
-    """An error for each provider that the lock file does not select, because init was not run."""
+    """Errors for providers that the lock file does not select, because init was not run."""
     addresses = {address for config in configs for address in needed_providers(config).all} - {BUILTIN}
     return _not_installed(addresses, directory, init) if addresses else []
 
@@ -225,7 +223,7 @@ def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagn
 
 
 def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
-    """Errors for providers of the configuration that are not available."""
+    """Errors for unavailable providers."""
     from planner.world.provider.registry import versions_of_builtin
 
     problems = versions_of_builtin(provider_constraints(config, blocks=False))

@@ -1,6 +1,6 @@
-"""`query`: Datalog queries about derivations, and verbs about the graph. The subject is a directory, a saved plan or a
-single state. The input is loaded here (and planned, for queries about actions); derivation and answering run in a
-separate process with a time limit."""
+"""`query`: Datalog queries about derivations, and verbs about the graph, for a directory, a saved plan or a state.
+Input is loaded here (and planned, for queries about actions); a separate process with a time limit derives and
+answers."""
 
 from __future__ import annotations
 
@@ -39,18 +39,17 @@ from planner.operations.state_access import load_stored
 from planner.world.state.model import State
 
 SECONDS = 30.0
-"""the time limit of a query, in seconds"""
+"""time limit of a query, in seconds"""
 LIMIT = 100
-"""the maximum number of paths that are listed"""
+"""maximum number of listed paths"""
 CLOSURE = "waits_for"
-"""the relation that is not derived as a whole: only the pairs that a question names are searched for"""
+"""relation that is never derived as a whole, only for pairs in the question"""
 
 
 @frozen
 class QueryTarget:
-    """The subject of a query: an operation (`kind` as in `graph`), a plan file, or only a state file; its time limit in
-    seconds (0: none, and the query runs in this process), the maximum number of paths, and whether to draw a
-    picture."""
+    """The subject of a query. `kind`: an operation, as in `graph`. `seconds`: time limit; 0: none, and no separate
+    process. `limit`: maximum number of paths. `draw`: draw a picture."""
 
     kind: str = ""
     plan_file: str | None = None
@@ -62,7 +61,7 @@ class QueryTarget:
 
 @frozen(eq=False)
 class _Ground:
-    """The data of a query: the facts of an operation, and the planned actions if there is a plan."""
+    """A query's data: facts of an operation, and planned actions if there is a plan."""
 
     facts: FactBase
     actions: Actions = field(factory=dict)
@@ -71,8 +70,8 @@ class _Ground:
 def query(
     options: OperationOptions, words: tuple[str, ...], target: QueryTarget | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a query, and the diagnostics. `words` are a query in Datalog, an expression for a set of vertices,
-    or a verb and its arguments. Raises Failure for an invalid query or for one that takes too long."""
+    """`words`: a Datalog query, a set expression for vertices, or a verb with arguments. Raises Failure if the query is
+    invalid or takes too long."""
     target = target or QueryTarget()
     if target.state_file is not None:
         return _ask_state(options, words, target, target.state_file)
@@ -109,7 +108,7 @@ def query(
 
 
 def answers_about(made: MadePlan[Unstored], text: str) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a query about an existing plan. Raises Failure for an invalid query."""
+    """The answer about an existing plan. Raises Failure for an invalid query."""
     program = graph_program(made.loaded.rules)
     of_policies = mentioned(made.loaded.options, program, text, made)
     if of_policies is not None:
@@ -129,8 +128,8 @@ def _ask_policies(
     mentioned: Mentioned,
     text: str,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer a query about relations of policies and perhaps of a graph: of the plan graph, which policies read, unless
-    the query is about applying."""
+    """Answer a query about policy relations and perhaps a graph: the plan graph, which policies read, unless the query
+    is about an apply."""
     space = program.beside(mentioned.own)
     parsed, problems = _parsed(space, text)
     others = parsed.predicates - mentioned.own.keys() - mentioned.shared.keys()
@@ -144,7 +143,7 @@ def _ask_policies(
 
     def work() -> tuple[Answers, list[Diagnostic]]:
         facts = facts_of_plan(plan, kind, reads(program, others, is_about_instances))
-        if kind != "apply":  # a plan graph does not contain planned actions
+        if kind != "apply":  # the plan graph does not contain planned actions
             known = FactBuilder(facts)
             for name, rows in mentioned.shared_rows(plan).items():
                 known.extend(name, rows, None)
@@ -166,7 +165,7 @@ _NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\
 
 
 def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
-    """The set expression of the words; None for a Datalog query. Raises Failure."""
+    """The words' set expression; None for a Datalog query. Raises Failure."""
     text = words[0]
     if len(words) > 1 and text not in VERBS:
         detail = f"There is no verb {text}.{did_you_mean(text, VERBS)} The verbs are {', '.join(VERBS)};"
@@ -182,7 +181,7 @@ def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
 
 
 def _is_verb(name: str, program: RuleProgram) -> bool:
-    """Whether the word before a parenthesis is a verb, or more similar to a verb than to a predicate."""
+    """Whether the name before a parenthesis is a verb, or more similar to one than to a predicate."""
     known = (*program.predicates, *FUNCTIONS, *TESTS, *RELATIONS)
     if name in VERBS or name in known or "." in name:
         return name in VERBS
@@ -206,8 +205,7 @@ def _ground(
     needs_plan: bool,
     instances: bool = False,
 ) -> tuple[_Ground | None, list[Diagnostic]]:
-    """The facts of the operation in a query, from an existing plan or, if only a plan can answer the query, from a new
-    one."""
+    """The operation's facts, from an existing plan; from a new plan only if the query needs one."""
     kind = target.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         answer = plan_of_kind(options, kind)
@@ -234,7 +232,7 @@ def _actions(made: MadePlan[Unstored]) -> Actions:
     result: Actions = {}
     for instance, action in built.sorted("action"):
         for about in (objects[instance], instance):
-            # a resource without keys has the name of its only instance
+            # a resource without keys is named like its only instance
             if (instance, action) not in result.setdefault((about, ""), []):
                 result[about, ""].append((instance, action))
     for instance, key, action in built.sorted("deposed"):
@@ -248,8 +246,7 @@ def _actions(made: MadePlan[Unstored]) -> Actions:
 def _answer(
     program: RuleProgram, facts: FactBase, parsed: Query, draw: bool, given: Mapping[str, Iterable[Row]] | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Derive the relations that a query needs and answer it. `given`: the rows of relations that are derived by another
-    program."""
+    """Derive the needed relations, and answer the query. `given`: rows derived by another program."""
     want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE} - (given or {}).keys()
     if draw:
         want.update(DRAWN)
@@ -270,7 +267,6 @@ def _answer(
 
 
 def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
-    """The rows of waits_for that the query needs."""
     from planner.logic.graph.verbs import Waiting, waits_for
 
     ends = []
@@ -284,7 +280,7 @@ def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
 def _ask_state(
     options: OperationOptions, words: tuple[str, ...], target: QueryTarget, path: str
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer a query about a single state, without a configuration or a graph."""
+    """Answer a query about a state, without configuration or graph."""
     from planner.operations.show import ShownState, show
 
     relations = product_program("state")
@@ -314,7 +310,7 @@ def _ask_state(
 
 
 def _of_the_graph(problem: Diagnostic, program: RuleProgram) -> Diagnostic:
-    """A diagnostic for a relation that exists for graphs but not for a single state."""
+    """The diagnostic for a relation of graphs in a query about a state."""
     if problem.code == "rules.unknown_predicate" and problem.subject is not None:
         name = problem.subject.text.partition("(")[0].strip()
         if name in program.predicates:
@@ -335,8 +331,8 @@ def _ask_graph(
     target: QueryTarget,
     made: MadePlan[Unstored] | None,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer an expression for a set of vertices, or a query with a verb. The vertices that a change can affect come
-    from the plan graph, because unchanged objects have no vertex in the apply graph; their actions need a plan."""
+    """Answer a set expression or a verb. `blast` uses the plan graph, because unchanged objects have no vertex in the
+    apply graph; its actions need a plan."""
     is_blast = verb_of(expression) == "blast"
     if is_blast and not target.kind and made is None:
         target = evolve(target, kind=walk_of("plan", options.mode))
@@ -353,16 +349,16 @@ def _ask_graph(
     return answers, [*problems, *item]
 
 
-# The subject and the data of a query: which relations need a plan, and that plan.
+# Which relations need a plan, and the plan.
 
 
 def is_about_changes(predicate: Predicate) -> bool:
-    """Whether a relation of the product is about planned changes or about applying them, and so needs a plan."""
+    """Whether a relation of the product is about planned changes or their apply, and so needs a plan."""
     return predicate.span.filename.startswith(("apply/", "inputs/changes", "shared/action.", "shared/deposed."))
 
 
 def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[Predicate], bool]) -> bool:
-    """Whether a query reads a relation for which `is_wanted` returns True, directly or through users' rules."""
+    """Whether a query reads a relation with `is_wanted`, directly or through users' rules."""
     waiting, seen = list(predicates), set(predicates)
     while waiting:
         predicate = program.predicates[waiting.pop()]
@@ -379,20 +375,19 @@ def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[
 
 
 def known_elsewhere(problems: Iterable[Diagnostic], program: RuleProgram) -> list[Diagnostic]:
-    """The diagnostics of a query; a relation that belongs to another program than graphs is reported as such."""
+    """The diagnostics of a query; relations of other programs than graphs are reported as such."""
     from planner.answers.policy.rulebook import not_of_graphs
 
     return [not_of_graphs(problem, program.predicates) for problem in problems]
 
 
 def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
-    """A new plan, for a query about a kind of graph."""
     mode: Any = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
     return open_or_make_plan(evolve(options, mode=mode))
 
 
 def facts_of_plan(made: MadePlan[Unstored], kind: str, instances: bool) -> FactBase:
-    """The facts that the graph rules read for applying a plan or for making it again, with facts about instances."""
+    """The graph's facts for applying the plan, or for making it again. `instances`: with facts about instances."""
     facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
     facts = facts_of(made.plan, made.loaded)
     return facts_with_instances(facts, made) if instances else facts

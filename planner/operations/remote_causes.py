@@ -1,5 +1,5 @@
-"""The causes of a plan that was made on a server, found from its document without sensitive values, the uploaded
-configuration, and the state."""
+"""Causes of a plan made on a server, from its document without sensitive values, the uploaded configuration, and the
+state."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ _VARIABLE = re.compile(r"\bvar\.([\w-]+)")
 
 
 def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
-    """The plan with its inputs, and the causes of its changes that evaluation confirmed; None if there are none. If
-    there are changes made outside planner, no causes are derived, because the readable state does not contain these
-    changes."""
+    """The plan with its inputs, and the causes that evaluation confirmed; None without any. None with changes made
+    outside planner, because the readable state lacks them."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
         return None
     diagnostics = Diagnostics()
@@ -44,7 +43,7 @@ def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any],
             made = MadePlan(plan, start, variables)
             chains = causes(made)
         except (ServiceError, ValueError, KeyError, TypeError, AttributeError):
-            return None  # the form of the document is unknown
+            return None  # unknown format of the document
         unknown = {name for name, raw in given.items() if raw.given is UNKNOWN}
         certain = Chains(
             (name, one)
@@ -58,7 +57,7 @@ def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any],
 
 
 def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
-    """The value of a variable on the server; unknown if it is sensitive, or missing in the document."""
+    """The variable's value on the server; unknown if sensitive or missing."""
     value = UNKNOWN
     if isinstance(document, dict) and not declared.sensitive:
         try:
@@ -69,9 +68,8 @@ def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
 
 
 def _facts(change: ResourceChange) -> tuple[tuple[str, ...], ...]:
-    """The facts that decide the action, if the values show all of them: for an update, and for a replacement because of
-    arguments that cannot be changed in place. None if a value is sensitive, because the document does not contain
-    it."""
+    """The facts that decide the action, for updates and for replacements because of arguments that cannot be changed in
+    place; () for other actions, or if a value is sensitive and so not in the document."""
     address, before, after = change.address, change.before, change.after
     reasons = {"update": "", "delete-then-create": _REPLACED, "create-then-delete": _REPLACED}
     if change.deposed or change.mode != "managed" or reasons.get(change.action) != change.reason:

@@ -1,4 +1,4 @@
-"""Plans and applies of a workspace that run on its server."""
+"""Plans and applies of workspaces whose runs are on a server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 PARALLELISM = OperationOptions().parallelism
 _GIVEN = frozenset(("command line", "named file", "environment"))
-"""the origins of values that the server cannot know; it reads the other files itself"""
+"""origins of values that the server cannot know; it reads other files itself"""
 _ENDED_WELL = frozenset(("confirmed", "apply_queued", "applying", "applied"))
 _QUIET = frozenset(("pending", "plan_queued", "planning", "planned", "applying", "apply_queued", "confirmed", SAVED))
 _UNFIT = {
@@ -63,14 +63,14 @@ _UNFIT = {
 
 
 Explain: TypeAlias = "Callable[[], tuple[MadePlan[Any], Chains] | None]"
-"""a function that returns a plan with the causes that are certain; None if there are none"""
+"""returns a plan with its certain causes, or None"""
 
 
 @frozen(eq=False)
 class RemoteView:
-    """The user's side of a run: `line` receives the lines of logs; `plan` receives the plan, if the server has it as a
-    document, with a function that finds its causes. `approve` is called with the name of the workspace before anything
-    is changed, `override` with a prompt about failed policies."""
+    """The user's side of a run. `line` receives the lines of logs. `plan` receives the plan's document, if the server
+    has it, and a function that finds its causes. `approve` receives the workspace's name before any change, `override`
+    a prompt about failed policies."""
 
     line: Callable[[str], None]
     plan: Callable[[JsonPlan, Explain], None]
@@ -80,7 +80,7 @@ class RemoteView:
 
 @frozen
 class RemoteResult:
-    """The outcome of a run on a server."""
+    """The outcome of a server's run."""
 
     has_changes: bool = False
     applied: bool = False
@@ -90,7 +90,7 @@ class RemoteResult:
 
 @frozen(eq=False)
 class FollowedRun:
-    """A run, and everything needed to follow it."""
+    """A run, and what is needed to follow it."""
 
     run: ServerRun
     opened: Opened[OperationOptions]
@@ -105,7 +105,7 @@ class FollowedRun:
 
 
 def remote_run(options: OperationOptions, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
-    """Plan, or plan and apply, on the server. `save_to`: a file that will name the run, for a later apply."""
+    """Plan, or plan and apply, on the server. `save_to`: a file for the run's name, for a later apply."""
     diagnostics = Diagnostics()
     result = RemoteResult()
     with diagnostics.until_an_error():
@@ -121,7 +121,6 @@ def remote_run(options: OperationOptions, to_apply: bool, view: RemoteView, save
 
 
 def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView) -> RemoteResult:
-    """Apply a saved run without a prompt."""
     diagnostics = Diagnostics()
     result = RemoteResult()
     with diagnostics.until_an_error():
@@ -140,8 +139,7 @@ def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView
 
 @frozen(eq=False)
 class SavedRunShown:
-    """A saved run: its plan, its description, and the plan as the server's document with all values (None: not
-    requested)."""
+    """`document`: the server's plan document with all values; None: not requested."""
 
     plan: JsonPlan | None
     page: str
@@ -152,7 +150,6 @@ class SavedRunShown:
 def show_saved_run(
     options: OperationOptions, saved: SavedRun, as_json: bool
 ) -> tuple[SavedRunShown | None, list[Diagnostic]]:
-    """The plan of a saved run."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         _, store = _store(load(options, diagnostics), diagnostics)
@@ -171,7 +168,7 @@ def show_saved_run(
 
 @contextmanager
 def _service() -> Iterator[None]:
-    """Raise problems of the server as a Failure."""
+    """Raises Failure for problems of the server."""
     try:
         yield
     except ServiceError as problem:
@@ -188,7 +185,7 @@ def _store(loaded: Loaded[OperationOptions], diagnostics: Diagnostics) -> tuple[
 
 
 def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> list[Diagnostic]:
-    """Errors for options that runs on a server do not support."""
+    """Errors for options that server runs do not support."""
     wrong = []
     if store.client.organization.kind == "remote":
         if options.var_args:
@@ -214,7 +211,7 @@ def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> li
 def _attributes(
     loaded: Loaded[OperationOptions], to_apply: bool, saves: bool, diagnostics: Diagnostics
 ) -> dict[str, Any]:
-    """The attributes of the run to make."""
+    """The attributes of the new run."""
     options, declared = loaded.options, loaded.config.root.variables
     named = {name: declared[name] for name in loaded.given if name in declared}
     values = diagnostics.take(root_variables(named, loaded.given))
@@ -258,8 +255,8 @@ def _page(store: TfeStore) -> str:
 
 
 def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
-    """A function that ends the waiting for a run: on request, or if the run has not begun within -lock-timeout; in the
-    latter case it cancels the run."""
+    """A check to call while waiting: raises ServiceError on interruption, and cancels runs that have not begun within
+    -lock-timeout."""
     started, looks = time.monotonic(), options.lock_timeout > 0
 
     def check(run: ServerRun) -> None:
@@ -276,7 +273,7 @@ def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
 
 
 def _saved_run(store: TfeStore, saved: SavedRun, options: OperationOptions) -> ServerRun:
-    """The run that a file names. Raises Failure if the run belongs to another workspace."""
+    """Raises Failure if the run belongs to another workspace."""
     client = store.client
     if saved.hostname != client.organization.host:
         detail = f"The file names a run on {saved.hostname}, but the configuration uses {client.organization.host}."
@@ -301,7 +298,7 @@ def _save(result: RemoteResult, store: TfeStore, path: str) -> None:
 
 
 def _followed(work: FollowedRun, follow: Callable[[FollowedRun], RemoteResult]) -> RemoteResult:
-    """The result of a run; an interrupt cancels the run."""
+    """Follow the run; an interrupt cancels it."""
     try:
         result = follow(work)
     except (KeyboardInterrupt, ServiceError) as problem:
@@ -326,7 +323,7 @@ def _plan_and_apply(work: FollowedRun) -> RemoteResult:
 
 
 def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
-    """The plan of the run, and whether it can be applied."""
+    """The run's plan, and whether it can be applied."""
     run, reports, client = work.run, work.reports, work.store.client
     work.told.extend([warning("remote.warning", "Warning of the server", text) for text in reports.warnings()])
     if problem := reports.stage("pre_plan", "Tasks before the plan"):
@@ -361,7 +358,7 @@ def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
 
 
 def _show(work: FollowedRun, state: Mapping[str, Any], shows: bool) -> None:
-    """Show the plan if the log does not contain it, and write the configuration that it generated."""
+    """Show the plan unless its log contains it, and write generated configuration."""
     path = work.options.generate_config_out
     writes = path and work.run.part("plans", work.run.related("plan")[0]).get("generated-configuration")
     if not shows and not writes:
@@ -394,7 +391,7 @@ def _apply(work: FollowedRun) -> RemoteResult:
 
 
 def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
-    """Approve or discard a run, unless another user has already done so."""
+    """Approve or discard a run, unless another user already did."""
     try:
         run.act(action)
     except ServiceError:
@@ -403,8 +400,8 @@ def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
 
 
 def _print_log(work: FollowedRun, part: str, skip: tuple[str, ...]) -> None:
-    """Print the log of one phase of the run. Of a structured log, print the messages, except for the types in `skip`;
-    diagnostics in it become diagnostics of this run."""
+    """Print the log of a phase. From structured logs, print messages, without the types in `skip`; diagnostics become
+    diagnostics of this run."""
     for text in work.run.log(part):
         entry = log_line(text)
         if entry is None:

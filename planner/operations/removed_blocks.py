@@ -1,4 +1,4 @@
-"""The former places of blocks that are no longer declared and whose objects a plan destroys."""
+"""Former places of blocks that are not declared any more and whose objects a plan destroys."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from planner.world.git.revisions import GitError, implied_base
 from planner.world.git.tree import GitTree, git_tree
 
 REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module": True}
-"""the kinds of changes whose only cause is that a block is no longer declared -> whether it is the block of a module"""
+"""{reason of a change, caused only by a missing block: whether it is a module's block}"""
 
 
 @frozen
 class RemovedBlock:
-    """The former place of a block, and a commit that contains it there ("" if none is known; then without a line)."""
+    """`commit`: one that contains the block there; "" if unknown, then without a line."""
 
     file: str
     line: int
@@ -32,8 +32,8 @@ class RemovedBlock:
 
 
 def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, RemovedBlock]:
-    """The former place of the removed block of each object, by address: in the version with which the plan is compared,
-    or at the base of a pull request; otherwise only the file at the last apply."""
+    """{address: former place}: in the version with which the plan is compared, or at a pull request's base; otherwise
+    only the file at the last apply."""
     result: dict[str, RemovedBlock] = {}
     bodies: dict[str, FileBody | None] = {}
     base: GitTree | None = None
@@ -45,7 +45,7 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
         name = block.source.filename
         if not bodies:
             base = world.tree if isinstance(world.tree, GitTree) else _base(made.loaded.options.directory)
-        if name not in bodies:  # a record contains no comments, so its line numbers differ
+        if name not in bodies:  # a record has no comments, so its line numbers differ
             bodies[name] = _body(base, made.loaded.options.directory, name) if base is not None else None
         former = _same(bodies[name], block)
         result[change.address] = (
@@ -57,7 +57,7 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
 
 
 def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> Block | None:
-    """The former block of an object, or the outermost removed module call that contained it."""
+    """The object's former block, or the outermost removed module call around it."""
     address = parse_resource_instance(change.previous_address or change.address)
     module, present = world.context.config.root, made.loaded.config.root
     for name in address.module.path:
@@ -71,7 +71,7 @@ def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> B
 
 
 def _base(directory: str) -> GitTree | None:
-    """The files at the commit with which a pull request is compared."""
+    """The files at a pull request's base."""
     try:
         base = implied_base(os.environ, directory)
         return git_tree(directory, base.commit) if base is not None and base.commit else None
@@ -80,7 +80,7 @@ def _base(directory: str) -> GitTree | None:
 
 
 def _body(tree: GitTree, directory: str, name: str) -> FileBody | None:
-    """A file at a commit; None if the commit does not contain the file, and for JSON."""
+    """None if the commit does not contain the file, and for JSON."""
     path = os.path.relpath(os.path.realpath(os.path.join(directory, name)), os.path.realpath(tree.root))
     if name.endswith(".json"):
         return None
@@ -91,7 +91,7 @@ def _body(tree: GitTree, directory: str, name: str) -> FileBody | None:
 
 
 def _same(body: FileBody | None, block: Block) -> Block | None:
-    """The block in a file that has the type and labels of another block."""
+    """The block with the same type and labels."""
 
     def header(one: Block) -> tuple[str, ...]:
         return one.type, *(label.value for label in one.labels)

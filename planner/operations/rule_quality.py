@@ -1,4 +1,4 @@
-"""The quality of cases of rules: their coverage, and which possible mistakes they detect."""
+"""The quality of test cases of rules: their coverage, and the mistakes that they detect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.operations.rule_tests import CaseFile, RuleGroup, cases_of, given_f
 
 @frozen
 class Noticed:
-    """A mutant, and the case that detected it; None if it survived."""
+    """`case`: the case that detected the mutant; None if the mutant survived."""
 
     mutant: Mutant
     case: str | None
@@ -27,24 +27,24 @@ class Noticed:
 
 @frozen
 class Quality:
-    """The `coverage` of each rule, and the tested mutants (mutants that are not valid rules are left out)."""
+    """`mutants`: without mutants that are not valid rules."""
 
     coverage: tuple[RuleCoverage, ...] = ()
     mutants: tuple[Noticed, ...] = ()
 
     @property
     def covered(self) -> tuple[int, int]:
-        """The number of outcomes of literals that occurred in a case, and of all possible outcomes."""
+        """Numbers of outcomes of literals: those that occurred in a case, and all possible ones."""
         return sum(rule.covered for rule in self.coverage), sum(rule.ways for rule in self.coverage)
 
     @property
     def score(self) -> tuple[int, int]:
-        """The number of detected mutants, and the number of all mutants."""
+        """Numbers of mutants: detected, and all."""
         return sum(one.case is not None for one in self.mutants), len(self.mutants)
 
 
 def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) -> tuple[Quality, list[Diagnostic]]:
-    """The quality of the cases in files and directories (see rule_tests.groups); all cases have to pass."""
+    """The quality of the cases in files and directories (see rule_tests.groups); all cases must pass."""
     item, problems = groups(words, name)
     covered: list[RuleCoverage] = []
     tried: list[Noticed] = []
@@ -59,7 +59,7 @@ def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) 
 
 
 def _coverage(group: RuleGroup) -> Iterator[RuleCoverage]:
-    """The coverage of each rule, from the file of cases that exercises it most."""
+    """The coverage of each rule, from the case file that exercises the rule most."""
     best: dict[str, RuleCoverage] = {}
     for file in group.files:
         own = {rule.name for rule in group.whole}
@@ -77,7 +77,7 @@ def _together(one: RuleCoverage, other: RuleCoverage) -> RuleCoverage:
 
 
 def _known_cases(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
-    """The cases of a file, with their plans as facts; unknown values are left out."""
+    """The cases of a file, with their plans as facts, and without unknown values."""
     cases = file.load()[0]
     return _with_plans(file, cases, rules) if any(case.given for case in cases) else list(cases)
 
@@ -105,7 +105,7 @@ def _mutants(group: RuleGroup) -> Iterator[Noticed]:
 
 
 def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
-    """Whether a mutant is a valid program, and the case in the file that detects it."""
+    """Whether a mutant is a valid program, and the case that detects it."""
     rules = [(name, mutant.of(text) if name == mutant.file else text) for name, text in file.rules]
     program = _program(rules, file)
     if program is None:
@@ -123,7 +123,7 @@ def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
             database = derive(program, case) if derive is not None else {}
             if any(database[name] != wanted for name, wanted in case.wanted.items()):
                 return True, case.name
-    except (Failure, ValueError):  # the rule does not terminate, or the facts no longer match: the mutant is detected
+    except (Failure, ValueError):  # the mutant does not terminate, or the facts no longer fit: it is detected
         return True, file.path
     return True, None
 
@@ -134,5 +134,4 @@ def _program(rules: list[tuple[str, str]], file: CaseFile) -> RuleProgram | None
 
 
 def _is_plain(case: Case) -> bool:
-    """Whether a case has no unknown values."""
     return not case.given and "unsettled" not in case.wanted and not case.facts.relation("unknown_after")

@@ -1,5 +1,4 @@
-"""Runs cases of rule files: users' rules, three-valued policies, and the product's own rules. It also measures their
-coverage, and the mistakes that they detect."""
+"""Runs test cases of rules: users' rules, policies with unknown values, and the product's own rules."""
 
 from __future__ import annotations
 
@@ -45,13 +44,13 @@ from planner.operations.providers_needed import needed_providers
 from planner.world.state.workspace import data_directory
 
 CASE_SECONDS = 10.0
-"""the time limit for evaluating one case, in seconds"""
+"""time limit of a case, in seconds"""
 
 
 @frozen
 class Tested:
-    """The outcomes of the cases of each file; and the problems of the input: broken rules, broken cases, and rules for
-    denials without a test."""
+    """{file: outcomes of its cases}, and the problems of the input: broken rules or cases, rules for denials without a
+    test."""
 
     outcomes: dict[str, list[CaseResult]] = field(factory=dict)
     diagnostics: list[Diagnostic] = field(factory=list)
@@ -63,8 +62,8 @@ class Tested:
 
 @frozen(eq=False)
 class CaseFile:
-    """A file of cases, the rule files that it tests, the program made of these and the product's rules, and the
-    function that derives the rows of a case."""
+    """A file of test cases. `rules`: the rule files that it tests. `program`: these and the product's rules. `derive`:
+    returns the rows of a case."""
 
     path: str
     text: str
@@ -94,7 +93,7 @@ class CaseFile:
 
 
 def cases_of(program: RuleProgram, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, by default with the content of packs."""
+    """The cases, with the content of packs as default."""
     cases, problems = load_cases(program, path, text, packs.space_of(path))
     return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
 
@@ -106,8 +105,8 @@ def _not_of_policies(span: Span) -> Diagnostic:
 
 @frozen(eq=False)
 class RuleGroup:
-    """Rule files that belong together, their program, and their files of cases; `whole` are the rules that the cases
-    must exercise."""
+    """Rule files that belong together, with their program and case files. `whole`: the rules that the cases must
+    exercise."""
 
     files: list[CaseFile]
     whole: list[Rule]
@@ -115,9 +114,9 @@ class RuleGroup:
 
 
 def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[Diagnostic]]:
-    """The cases in the named files and directories with the rules next to them. All `.dl` files of a directory are
-    checked together; a file of cases tests the rule file of the same name and the rules that it reads. If single files
-    are named, only the rules in these files, and in the rule files that belong to named case files, must be tested."""
+    """The cases in files and directories, with the rules next to them. All `.dl` files of a directory form a group; a
+    case file tests the rule file of the same name and the rules that it reads. With single files, only rules in these
+    and in rule files of the same name need a test."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     items: list[RuleGroup] = []
@@ -129,7 +128,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
         beside, more = _beside(folder, files) if root is None else pack_files(root)
         problems = [*problems, *more]
         here = [file for file in cases if os.path.dirname(file[0]) == folder]
-        # Files of cases without rules next to them test the product's rules; each file may test a different program.
+        # case files without rules next to them test the product's rules, each perhaps another program
         for group in [here] if beside else [[file] for file in here]:
             named_files = None if is_whole else {path for path, _text in files}
             if root is not None and is_whole:
@@ -142,8 +141,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
 
 
 def named_cases(policy: str) -> list[str]:
-    """The files and directories with the cases of a policy, which is named as for `policy check -policy`. Raises
-    Failure."""
+    """Files and directories with a policy's cases. `policy`: as in `policy check -policy`. Raises Failure."""
     if policy.startswith(BUILTIN):
         return case_files(policy.removeprefix(BUILTIN))
     beside = f"{policy.removesuffix('.dl')}.case"
@@ -151,7 +149,7 @@ def named_cases(policy: str) -> list[str]:
 
 
 def run_tests(words: Sequence[str], name: str = "") -> Tested:
-    """Run the cases in the named files and directories (see groups)."""
+    """`words`: files and directories (see groups)."""
     item, problems = groups(words, name)
     tested = Tested({}, problems)
     for group in item:
@@ -177,7 +175,7 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """The rule files in a directory, including files that were already read."""
+    """All rule files of a directory, including those already read."""
     known = dict(files)
     paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
     others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))
@@ -207,8 +205,8 @@ def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Rul
 
 
 def _loaded(rules: Files, name: str) -> RuleProgram:
-    """Load rules that `check` found valid earlier in this process, which made sure that loading them is fast. Raises
-    Failure if they are only valid together with others."""
+    """Load rules that `check` found valid in this process, so that this is fast. Raises Failure if they are valid only
+    with others."""
     program, diagnostics = load(rules, name)
     if program is None:
         raise Failure(diagnostics)
@@ -223,18 +221,18 @@ def _own(program: RuleProgram, names: set[str]) -> list[Rule]:
 
 
 def in_three_values(rules: Files) -> Derive:
-    """The derivations in a case of policies, which may have unknown values. Raises Failure."""
+    """Derives the rows of a policy case, which may have unknown values. Raises Failure."""
     policies, problems = load_policies(tuple(rules))
     if policies is None:
         raise Failure(problems)
     return lambda _, case: what_holds(policies, case, given_facts)
 
 
-# `.given "PATH"` in a case of policies: a plan or state in JSON, or a configuration that is planned.
+# `.given "PATH"` in a policy case: a plan or state in JSON, or a configuration to be planned.
 
 
 def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:
-    """The facts of a case for policies; None if it has no `.given`. Raises Failure."""
+    """A case's facts for policies; None without `.given`. Raises Failure."""
     if len(case.given) > 1:
         detail = "A case can have only one plan: write the rest as facts."
         raise Failure(error("rules.case", "Two plans in a case", detail, case.given[1][1]))
@@ -263,7 +261,7 @@ def _plan_facts(path: str, span: Span, reads: PolicyInputs) -> PolicyFacts:
 
 
 def _pack_of(file: str) -> str | None:
-    """The directory of the pack that a file of cases belongs to."""
+    """The directory of the case file's pack; None without a pack."""
     folder = os.path.dirname(os.path.realpath(file))
     while not os.path.isfile(os.path.join(folder, MANIFEST)):
         above = os.path.dirname(folder)
@@ -274,7 +272,7 @@ def _pack_of(file: str) -> str | None:
 
 
 def _not_in_a_pack(path: str, pack: str) -> str:
-    """Why a case of a pack must not plan a configuration: the problem with the directory; "" if there is none."""
+    """Why a pack's case must not plan this configuration; "" if it may."""
     if os.path.commonpath((os.path.realpath(path), pack)) != pack:
         return "lies outside of the pack"
     if os.path.lexists(os.path.join(path, data_directory(os.environ))):
@@ -282,7 +280,7 @@ def _not_in_a_pack(path: str, pack: str) -> str:
     given, _ = load_variables(OperationOptions(path))
     config, _ = load_config(path, variables=given)
     if config is None:
-        return ""  # reported when it is planned
+        return ""  # planning reports the error
     if config.root.backend is not None or config.root.encryption is not None:
         return "configures where states are stored, or how they are encrypted"
     if any("data.terraform_remote_state." in f"{key}." for module in config.root.walk() for key in module.resources):

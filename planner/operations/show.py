@@ -1,4 +1,4 @@
-"""`show` and `output`: states, outputs and saved plans, as values and as JSON."""
+"""`show` and `output`: states, outputs and saved plans, as values and in JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ S = TypeVar("S", bound=StateOptions)
 
 @frozen(eq=False)
 class StateLocation(Generic[S]):
-    """The store of the selected workspace's state; only its location is read from the configuration."""
+    """The store of the selected workspace's state, found in the configuration."""
 
     options: S
     schemas: Schemas
@@ -46,18 +46,18 @@ class StateLocation(Generic[S]):
 
 @frozen(eq=False)
 class ShownState:
-    """A state (None: none yet), and the schemas for displaying it."""
+    """A state, None if there is none yet, and the schemas to show it."""
 
     state: State | None
     schemas: Schemas
 
 
 Shown = MadePlan[Unstored] | ShownState
-"""the input of `show`: a plan or a state"""
+"""what `show` shows: a plan or a state"""
 
 
 def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
-    """The location of the selected workspace's state, without reading it. Raises Failure."""
+    """The selected workspace's state, without reading it. Raises Failure."""
     from planner.operations.backends import current_backend
 
     workspace, problems = selected_workspace(options)
@@ -68,7 +68,7 @@ def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
         reading = read_configuration(options)
         config, given = reading.config, reading.begun.given
         schemas = new_schemas(options.directory, config, options.offline)
-        if config is None:  # missing modules do not matter here
+        if config is None:  # missing modules are no problem here
             config, problems = load_root(options.directory, variables=given, workspace=workspace)
             if config is None:
                 raise Failure(problems)
@@ -85,7 +85,7 @@ def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
 
 
 def stored_state(options: StateOptions) -> tuple[ShownState | None, list[Diagnostic]]:
-    """The state of the selected workspace; None if it cannot be read."""
+    """The selected workspace's state; None if it cannot be read."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         kept = kept_state(options, diagnostics)
@@ -106,13 +106,13 @@ def _has_configuration(directory: str) -> bool:
 
 
 def outputs(options: StateOptions) -> tuple[dict[str, OutputState], list[Diagnostic]]:
-    """The root output values in the state."""
+    """Root outputs in the state."""
     shown, problems = stored_state(options)
     return ({} if shown is None or shown.state is None else dict(shown.state.outputs)), problems
 
 
 def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, list[Diagnostic]]:
-    """The state of the workspace, or the plan or state in a file."""
+    """The plan or state in a file; without `path` the workspace's state."""
     if path is None:
         return stored_state(options)
     return _show_file(options, path)
@@ -138,7 +138,7 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
 
 
 def _opened_state(options: OperationOptions, data: bytes, diagnostics: Diagnostics) -> bytes:
-    """The decrypted content of a named state file. Raises Failure."""
+    """A state file's decrypted content. Raises Failure."""
     begun, _ = begin(options)
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
     diagnostics.check(encryption.check())
@@ -146,7 +146,7 @@ def _opened_state(options: OperationOptions, data: bytes, diagnostics: Diagnosti
 
 
 def shown_json(shown: Shown) -> dict[str, Any]:
-    """The output of `show -json`. Raises Failure."""
+    """The document of `show -json`. Raises Failure."""
     if isinstance(shown, ShownState):
         return state_json(shown.state, shown.schemas.schema)
     from planner.answers.documents.json_plan import plan_json
@@ -154,14 +154,14 @@ def shown_json(shown: Shown) -> dict[str, Any]:
     return plan_json(shown.plan, shown.loaded.config, shown.loaded.schemas.schema)
 
 
-# The output of `show` for configurations: the whole tree, or one module without its callers, as JSON.
+# JSON of `show` for configurations: the whole tree, or one module without its callers.
 
 
 Document = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 
 def configuration_json(options: Options) -> Document:
-    """The configuration of the working directory, in the form of `configuration` in plan JSON."""
+    """The directory's configuration, as `configuration` in plan JSON."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -170,7 +170,7 @@ def configuration_json(options: Options) -> Document:
 
 
 def module_json(directory: str) -> Document:
-    """The interface of one module; neither its providers nor its child modules need to be installed."""
+    """The interface of one module; its providers and child modules need not be installed."""
 
     if not os.path.isdir(directory):
         detail = f"There is no directory {directory}."

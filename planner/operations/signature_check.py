@@ -1,4 +1,4 @@
-"""Checks of signatures: whether the required keys approve a plan."""
+"""Checks signatures: whether the required keys approve a plan."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from planner.operations.options import Approval, OperationOptions, Requirement
 ENDING = ".intoto.jsonl"
 PREDICATE = "urn:planner:approval:1"
 _SECONDS_AHEAD = 300
-"""the maximum difference, in seconds, between the clocks of two machines"""
+"""maximum difference of two machines' clocks, in seconds"""
 
 
 def approved_file(options: OperationOptions, required: Iterable[Requirement], path: str) -> tuple[bytes, Approval]:
-    """The content of a plan file, and its approval for the selected workspace. Raises Failure."""
+    """A plan file's content, and its approval for the selected workspace. Raises Failure."""
     data = read_plan_file(path)
     workspace = "" if fleet_content(data) is not None else selected_workspace(options)[0]
     return data, check(required, path, os.path.basename(path), data, workspace)
 
 
 def check(required: Iterable[Requirement], path: str, name: str, data: bytes, workspace: str = "") -> Approval:
-    """The approval of a file with this content. Raises Failure with the reasons, unless every requirement is met."""
+    """The approval of a file. `data`: its content. Raises Failure unless all requirements are met."""
     digest = sha256(data).hexdigest()
     signers: dict[str, str] = {}
     for requirement in required:
@@ -46,7 +46,7 @@ def check(required: Iterable[Requirement], path: str, name: str, data: bytes, wo
 def _valid(
     data: bytes, verifiers: tuple[Verifier, ...], name: str, digest: str, workspace: str
 ) -> tuple[dict[str, str], list[str]]:
-    """The keys with a valid signature, each with its time; and the reasons why other signatures do not count."""
+    """{key: time of its valid signature}, and why other signatures do not count."""
     valid: dict[str, str] = {}
     reasons: list[str] = []
     for signed in verified(data, verifiers):
@@ -67,7 +67,7 @@ def _valid(
 
 
 def _wrong(statement: Mapping[str, Any], name: str, digest: str, workspace: str) -> str:
-    """The reason why a statement does not approve a file; "" if it does."""
+    """Why a statement does not approve a file; "" if it does."""
     if statement["predicateType"] != PREDICATE:
         return "its statement is not an approval of planner"
     (subject,) = statement["subject"]
@@ -121,8 +121,7 @@ def read_plan_file(path: str) -> bytes:
 
 
 def fleet_content(data: bytes) -> dict[str, Any] | None:
-    """The content of an approval of a fleet's plans; None for any other file. The digest of the manifest covers all
-    plans of the fleet."""
+    """The approval of a fleet's plans in this file; None for other files. Its digest covers all plans of the fleet."""
     if not data.startswith(b"{"):
         return None
     try:

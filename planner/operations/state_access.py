@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Opened(Loaded[O]):
-    """A configuration with the backend that stores its state, and the store of the workspace in that backend."""
+    """A configuration, its backend, and the workspace's store."""
 
     backend: Backend
     store: Store
@@ -31,14 +31,14 @@ class Opened(Loaded[O]):
 
 @frozen(eq=False)
 class Stored(Opened[O]):
-    """A loaded configuration with the state in the store."""
+    """An opened configuration with the state read from its store."""
 
     state: State
 
 
 @as_step("open backend")
 def open_backend(loaded: Loaded[O], diagnostics: Diagnostics) -> Opened[O]:
-    """Open the backend of the configuration. Raises Failure."""
+    """Raises Failure."""
     from planner.operations.backends import current_backend
 
     options, given = loaded.options, loaded.given
@@ -55,12 +55,11 @@ def _local_backend(loaded: Loaded[Any]) -> Backend:
 
 
 def with_backend(loaded: Loaded[O], backend: Backend) -> Opened[O]:
-    """The configuration with an already opened backend."""
     return grown(Opened, loaded, backend=backend, store=store_of(loaded.options, backend, loaded.workspace))
 
 
 def store_of(options: Any, backend: Backend, workspace: str) -> Store:
-    """The store of a workspace, or the files that -state, -state-out and -backup name. Raises Failure."""
+    """A workspace's store, or the files of -state, -state-out and -backup. Raises Failure."""
     try:
         if not isinstance(options, StateOptions):
             return backend.store(workspace)
@@ -71,7 +70,7 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
 
 @as_step("read state")
 def read_state(opened: Opened[O], diagnostics: Diagnostics) -> Stored[O]:
-    """Read the state in the store. Raises Failure."""
+    """Raises Failure."""
     with only_reading():
         state, problems = opened.store.read()
     diagnostics.check(problems)
@@ -81,12 +80,12 @@ def read_state(opened: Opened[O], diagnostics: Diagnostics) -> Stored[O]:
 
 
 def load_stored(options: A, diagnostics: Diagnostics) -> Stored[A]:
-    """The configuration, backend and state of a working directory, from which graphs are built. Raises Failure."""
+    """The directory's configuration, backend and state, as needed for graphs. Raises Failure."""
     return read_state(open_backend(load(options, diagnostics), diagnostics), diagnostics)
 
 
 def load_with_values(options: A, diagnostics: Diagnostics) -> tuple[Stored[A], dict[str, RootVariable]]:
-    """The loaded configuration with its state, and the values of the root variables. Raises Failure."""
+    """The configuration with its state, and the root variables' values. Raises Failure."""
     loaded = load(options, diagnostics)
     variables = diagnostics.take(load_values(loaded))
     return read_state(open_backend(loaded, diagnostics), diagnostics), variables
@@ -101,8 +100,8 @@ def locked(
     keep: bool = False,
     hooks: Hooks | None = None,
 ) -> Iterator[None]:
-    """Hold the state's lock during a block. `keep`: the lock is kept afterwards, unless the block fails. A lock that is
-    already held is unchanged. Raises Failure if the lock is not available."""
+    """Lock the state, unless it is already locked. `keep`: unlock only on failure. Raises Failure if the lock is not
+    available."""
     if not options.lock or store.is_locked:
         yield
         return

@@ -1,4 +1,4 @@
-"""Changing a state by hand, without touching the real objects: it is read, changed and written while locked."""
+"""Editing a state without changing real objects: it is read, edited and written under one lock."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 Change: TypeAlias = Callable[[State], tuple[State, list[str], list[Diagnostic]]]
-"""a function that makes the new state, and describes its changes"""
+"""returns the new state, and describes its changes"""
 Entry: TypeAlias = tuple[ResourceAddress, ResourceState, InstanceState]
 
 
@@ -45,10 +45,9 @@ def edit(
     usual_backup: bool = False,
     moves: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Lock and read the state, change it, and write it if there is no error. Returns the result of `change`. The former
-    state is kept in a separate file or, with `usual_backup`, in the file where plans keep it. `exactly`: the state
-    keeps the serial and lineage that `change` sets. `moves`: `change` adds the former addresses of moved objects to it,
-    by current address."""
+    """Lock and read the state, change it, and write it if there is no error. Returns the descriptions of `change`. The
+    old state is kept in a file of its own; with `usual_backup` in the backup file of plans. `exactly`: keep the serial
+    and lineage from `change`. `moves`: {new address: old address}, filled by `change`."""
     diagnostics = Diagnostics()
     done: list[str] = []
     with diagnostics.until_an_error():
@@ -69,7 +68,7 @@ def edit_in(
     usual_backup: bool = False,
     moves: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Edit a state whose store is known. Raises Failure."""
+    """Edit the state in a store. Raises Failure."""
     from planner.operations.input_record import keep_moves
 
     diagnostics.check(version_problems(store, options))
@@ -97,7 +96,7 @@ def no_state() -> Diagnostic:
 
 
 def entries(state: State) -> list[Entry]:
-    """Every instance with its address and resource."""
+    """(address, resource, instance) of all instances."""
     result = []
     for resource, instance in state.instances():
         address = parse_resource_instance(resource.address + format_key(instance.key))
@@ -118,7 +117,7 @@ def rebuilt(state: State, entries: list[Entry]) -> State:
     for key, resource in resources.items():
         before = state.resources.get(key)
         if before == resource:
-            # an identical object is then recognized without a comparison when the state is written
+            # writing the state then recognizes an equal object without a comparison
             resources[key] = before
     return evolve(state, resources=resources)
 
@@ -136,18 +135,18 @@ def unknown(address: str, state: State) -> Diagnostic:
     return error("state.unknown_address", "Not in the state", f"The state does not contain {address}.{hint}")
 
 
-# `state rm`: forget objects without touching the real ones.
+# `state rm`: forget objects, without changing the real ones.
 
 
 def state_rm(
     options: StateOptions, addresses: Iterable[str], dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Forget the instances that the addresses cover, and return their addresses. At least one must be in the state."""
+    """Forget the instances at or inside the addresses, at least one; returns their addresses."""
     return edit(options, "state-rm", removal(addresses), dry_run)
 
 
 def removal(addresses: Iterable[str]) -> Change:
-    """The change that forgets the instances that the addresses cover."""
+    """The change that forgets instances at or inside the addresses."""
     wanted = [(text, parse(text)) for text in addresses]
 
     def remove(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -171,7 +170,7 @@ def taint(options: StateOptions, address: str, allow_missing: bool = False) -> l
 
 
 def untaint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Remove the taint mark of an instance."""
+    """Remove an instance's mark."""
     return _mark(options, address, False, allow_missing)
 
 
@@ -200,13 +199,13 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
     return problems
 
 
-# `state replace-provider`: assign objects to another provider.
+# `state replace-provider`: assign resources to another provider.
 
 
 def state_replace_provider(
     options: StateOptions, old: str, new: str, dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Assign all resources of one provider to another, and return their addresses."""
+    """Assign all of a provider's resources to another provider; returns their addresses."""
     before, after = _provider(old), _provider(new)
 
     def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -229,11 +228,11 @@ def _provider(text: str) -> str:
         raise Failure(error("state.provider", f'"{text}" is not a provider', detail)) from None
 
 
-# `state pull` and `state push`: export the state as a file, and import it from one.
+# `state pull` and `state push`: write the state to a file, and read it from a file.
 
 
 def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
-    """The state as a state file; empty if there is none."""
+    """A state file; empty without a state."""
     shown, problems = stored_state(options)
     if shown is None or shown.state is None:
         return b"", problems
@@ -241,8 +240,7 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
 
 
 def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
-    """The pushed state, decrypted: it may be encrypted in the same way as the state, for example if an apply could not
-    save it."""
+    """The pushed state, decrypted: `errored.tfstate`, which an apply saves, is encrypted like the state."""
     diagnostics = Diagnostics()
     if b'"encryption_version"' not in data:
         return data, diagnostics
@@ -252,8 +250,7 @@ def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnost
 
 
 def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
-    """Replace the state with the one in a state file. Without `force`, an older state or one of another lineage is
-    refused."""
+    """Replace the state. Without `force`, an older state or another lineage is an error."""
     if not data.strip():
         return [error("state.push_nothing", "No state", "The input of push is empty: it contains no state.")]
     data, diagnostics = _decrypted(options, data)
@@ -282,14 +279,14 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
     return problems + more
 
 
-# `force-unlock`: remove a lock of the state that its holder left behind.
+# `force-unlock`: remove a lock that another process left.
 
 
 def force_unlock(
     options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
 ) -> tuple[bool, list[Diagnostic]]:
-    """Remove the lock of the state with this id, and return whether it was removed; `confirm` is called if the lock
-    exists and its process no longer holds it."""
+    """Remove the lock with this ID; returns whether it was removed. `confirm` is called if the lock exists and its
+    process does not hold it any more."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

@@ -1,4 +1,4 @@
-"""`state journal`: the journals of interrupted operations, which are adopted or discarded."""
+"""`state journal`: adopting or discarding the journals of interrupted operations."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from planner.world.state.model import State
 
 @frozen
 class JournalSummary:
-    """A journal: its place, its operation ("" if it cannot be read), the addresses changed since the last snapshot of
-    the state, and the actions and addresses of unfinished operations."""
+    """A journal. `operation`: "" if it cannot be read. `changed`: addresses that changed since the last snapshot of the
+    state. `under_way`: (action, address) of unfinished operations."""
 
     place: str
     operation: str = ""
@@ -30,7 +30,7 @@ class JournalSummary:
 
 
 def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSummary], list[Diagnostic]]:
-    """The existing journals; `discard` also discards them."""
+    """`discard`: also discard the journals."""
     diagnostics = Diagnostics()
     shown: list[JournalSummary] = []
     with diagnostics.until_an_error():
@@ -56,8 +56,7 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
 
 @frozen
 class Adopted:
-    """Objects in a journal, by the addresses of their instances: those added to the state, and those that no longer
-    exist. `saved`: whether the state was written."""
+    """Instances in a journal: added to the state, and not existing any more. `saved`: the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -65,8 +64,8 @@ class Adopted:
 
 
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
-    """Save the state with the changes in the journals. If a state has changed since its journal was written, the
-    objects of the journal are read first, and only objects that still exist are added."""
+    """Save the state with the changes in journals. If a state changed since its journal, the journal's objects are read
+    first, and only existing ones are added."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store
@@ -90,7 +89,7 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
 
 
 def _save(store: Store, diagnostics: Diagnostics) -> Adopted:
-    """Write the changes in journals to the state; until then, only planner knows of these changes. Raises Failure."""
+    """Write the changes in journals to the state; before, only planner knows them. Raises Failure."""
     state, problems = store.read()
     diagnostics.check(problems)
     if state is None or store.missing:

@@ -1,4 +1,4 @@
-"""`state mv`: give objects another address, in this state or another; and move objects to another root module."""
+"""`state mv`: changing objects' addresses, in this state or to another one; and moves to another root module."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Moved: TypeAlias = tuple[str, str]
 
 
 def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Change the addresses of objects (into another state file with `state_out`). Returns the former and the new
-    address of each moved object, resource or module."""
+    """Returns the (old, new) addresses of moved objects, resources or modules. With `state_out`, they move to that
+    state file."""
     source, target = parse(old), parse(new)
     if options.state_out:
         return _move_across(options, source, target, dry_run)
@@ -35,8 +35,8 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
 
 
 def movement(source: Address, target: Address, moved: list[Moved], moves: dict[str, str]) -> Change:
-    """The change that moves objects within their state; it adds the moved objects, resources or modules to `moved`, and
-    their instances to `moves` (as in `edit`)."""
+    """The change that moves objects within a state. It adds (old, new) addresses of objects, resources or modules to
+    `moved`, and instances to `moves` (see `edit`)."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _covered_instances(state, source)
@@ -51,14 +51,14 @@ def movement(source: Address, target: Address, moved: list[Moved], moves: dict[s
 def _move_across(
     options: StateOptions, source: Address, target: Address, dry_run: bool
 ) -> tuple[list[Moved], list[Diagnostic]]:
-    """Move objects into another state file: it is written first, so that nothing is lost in between."""
+    """Move objects to another state file, which is written first, so that nothing can be lost."""
     assert options.state_out is not None
     diagnostics, moved = Diagnostics(), list[Moved]()
     with diagnostics.until_an_error():
         seal = kept_state(evolve(options, state_out=None), diagnostics).encryption.state
     if has_errors(diagnostics):
         return [], diagnostics
-    store = StateStore(options.state_out, seal=seal)  # encrypted in the same way as the state itself
+    store = StateStore(options.state_out, seal=seal)  # encrypted like the state itself
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         there, problems = store.read()
@@ -87,7 +87,7 @@ def _locked_write(store: Store, options: StateOptions, state: State) -> tuple[St
 
 
 def _covered_instances(state: State, source: Address) -> tuple[list[Entry], list[Entry]]:
-    """The instances that an address covers, and all other instances."""
+    """The instances at or inside the address, and all others."""
     taken: list[Entry] = []
     rest: list[Entry] = []
     for entry in entries(state):
@@ -115,7 +115,7 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """The objects, without recorded dependencies on moved addresses; the next apply records these again."""
+    """Without recorded dependencies on moved addresses; the next apply records them anew."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
         if instance.current is not None and _names(instance.current.dependencies, source)
@@ -125,14 +125,14 @@ def _freed(moved: list[Entry], source: Address) -> list[Entry]:
 
 
 def _names(dependencies: Sequence[str], source: Address) -> bool:
-    """Whether one of these resources is at the address, has an instance at the address, or is in the module at the
-    address. For a module with a key, only that instance counts, because its siblings are not moved."""
+    """Whether one of these resources is at or inside the address. For a module with a key only this instance counts,
+    because its siblings do not move."""
     within = source.config if isinstance(source, ResourceAddress) else source
     return any(within.contains(parse(text)) for text in dependencies)
 
 
 def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
-    """The reason why objects cannot be moved to the target; "" if they can."""
+    """Why the objects cannot be moved to the target; "" if they can."""
     if isinstance(source, ModuleAddress):
         return "" if isinstance(target, ModuleAddress) else "a module can only become a module."
     if not isinstance(target, ResourceAddress):
@@ -145,7 +145,7 @@ def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
 
 
 def _new_address(address: ResourceAddress, source: Address, target: Address, whole: bool) -> ResourceAddress:
-    """The new address of an instance. If a resource is named without a key, its instances keep their keys."""
+    """An instance's new address. If its resource is named without a key, it keeps its key."""
     if isinstance(source, ModuleAddress):
         assert isinstance(target, ModuleAddress)
         inner = ModuleAddress(address.module.steps[len(source.steps) :])
@@ -156,28 +156,28 @@ def _new_address(address: ResourceAddress, source: Address, target: Address, who
     return target
 
 
-# Objects that move to the state of another root module together with their blocks (`planner refactor`).
+# Objects that move to another root module's state together with their blocks (`planner refactor`).
 
 
 @frozen(eq=False)
 class StateMove:
-    """Objects that move from the state of one directory to the state of another, with outputs of the root module."""
+    """Objects that move from one directory's state to another's, with root outputs."""
 
     source: str
     target: str
     objects: tuple[str, ...]
     outputs: tuple[str, ...]
     is_new: bool
-    """whether the target had no state before"""
+    """the target had no state before"""
     producer: str = ""
-    """the directory of the root module to which outputs are added, which the other root module reads"""
+    """root module that gets outputs, which the other one reads"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
-    """the outputs by name; None if read from a record"""
+    """{output: value}; None if read from a record"""
     timestamp: int = 0
-    """the time that the names of the backups contain"""
+    """time in the names of the backups"""
 
     def record(self, directory: str) -> dict[str, Any]:
-        """The move as JSON, with paths relative to a directory."""
+        """As JSON, with paths relative to a directory."""
         source, target = (os.path.relpath(one, directory) for one in (self.source, self.target))
         own = {"objects": [*self.objects], "outputs": [*self.outputs], "is_new": self.is_new}
         producer = os.path.relpath(self.producer, directory) if self.producer else ""
@@ -185,11 +185,10 @@ class StateMove:
         return {"source": source, "target": target, **own, **more}
 
     def backwards(self) -> StateMove:
-        """The reverse move."""
         return StateMove(self.target, self.source, self.objects, self.outputs, False)
 
     def parts(self, source: State, target: State) -> tuple[State, State]:
-        """The two states after the move. Objects that are in both states after an interruption remain in the target."""
+        """Both states after the move. An object that is in both, after an interruption, remains in the target."""
         wanted = [parse_address(text) for text in self.objects]
         taken: list[Entry] = []
         rest: list[Entry] = []
@@ -206,7 +205,7 @@ class StateMove:
         return evolve(rebuilt(source, rest), outputs=left), evolve(changed, outputs={**target.outputs, **outputs})
 
     def carry_out(self, options: StateOptions) -> None:
-        """Move the objects; both states are locked, and the target is written first. Raises Failure."""
+        """Move the objects, with both states locked; the target is written first. Raises Failure."""
         with state_of(options, self.source) as (store, source), state_of(options, self.target) as (other, target):
             left, given = self.parts(source or State(), target or State())
             _write(other, given, self._backup(other) if target is not None else "")
@@ -216,11 +215,10 @@ class StateMove:
         return f"{store.place}.{self.timestamp}.backup"
 
     def take_back(self, options: StateOptions) -> None:
-        """Move the objects back, and remove the backups; the target state is also removed if it was new. Raises
-        Failure."""
+        """Move the objects back, and remove the backups and a new target state. Raises Failure."""
         back = self.backwards()
         if not os.path.isdir(back.source):
-            return  # already removed by an earlier call that was interrupted
+            return  # removed by an earlier call, which was interrupted
         with state_of(options, back.source) as (store, source), state_of(options, back.target) as (other, target):
             if source is None:
                 return
@@ -245,7 +243,7 @@ class StateMove:
 
 @contextmanager
 def state_of(options: StateOptions, directory: str) -> Iterator[tuple[Store, State | None]]:
-    """The state of the root module in a directory, locked, and its store. Raises Failure."""
+    """The root module's store, locked, and its state. Raises Failure."""
     diagnostics = Diagnostics()
     with working_in(directory):
         own = evolve(options, directory=".", var_args=(), state_path=None, state_out=None)

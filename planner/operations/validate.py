@@ -1,4 +1,4 @@
-"""`validate`: checks the configuration without a state or real objects."""
+"""`validate`: checks a configuration without its state and real objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def validate(options: Options) -> list[Diagnostic]:
-    """All problems of the configuration itself."""
+    """All problems of the configuration."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -31,8 +31,8 @@ def validate(options: Options) -> list[Diagnostic]:
 
 
 def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None, settled: Collection[str] = ()) -> list[Diagnostic]:
-    """Validate a loaded configuration, without the diagnostics of loading. `graph`: the graph of a plan without limits,
-    which has every vertex for validation; by default it is built. `settled`: the resources that are planned already."""
+    """Validate a configuration, without diagnostics of loading. `graph`: the graph of a plan without limits, which has
+    all vertices for validation; None: build it. `settled`: resources that are already planned."""
     from planner.engine.validate.walk import validate_walk
 
     config, schemas = loaded.config, loaded.schemas

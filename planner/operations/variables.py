@@ -1,4 +1,4 @@
-"""The input variables of the root module: their values, where the values come from, and which objects read them."""
+"""The root module's variables: their values, where values come from, and which objects use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _READERS = ("reference", "validation_reference", "destroy_reference", "import_re
 
 @frozen(eq=False)
 class GivenValue:
-    """A value, marked if it is sensitive, and its source in words. `value` is None if the value cannot be read."""
+    """A value, marked if sensitive; None if it cannot be read. `source`: a description."""
 
     value: Value | None
     source: str
@@ -35,8 +35,8 @@ class GivenValue:
 
 @frozen(eq=False)
 class VariableReport:
-    """One variable. `given` is None if the variable has no value; `overridden` are the values over which it takes
-    precedence, the nearest first; `readers` are the objects of the root module that read it, with their lines."""
+    """`given`: None without a value. `overridden`: values that it overrides, highest precedence first. `readers`:
+    (object, place) in the root module."""
 
     name: str
     type: str
@@ -48,7 +48,7 @@ class VariableReport:
 
 
 def report_variables(options: Options) -> tuple[list[VariableReport], list[Diagnostic]]:
-    """All variables by name, and the problems of their values. Raises Failure if the configuration cannot be read."""
+    """All variables by name, and diagnostics. Raises Failure if the configuration cannot be read."""
     reading = read_configuration(options)
     if reading.config is None:
         raise Failure(reading.problems)
@@ -94,7 +94,7 @@ def _converted(raw: RawValue, decl: VariableDecl) -> Value | None:
 
 
 def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
-    """For each variable, the objects that mention it, each once, with their places."""
+    """{variable: [(object, place)]}, each object once."""
     facts = configuration_facts(loaded)
     readers: dict[str, dict[str, str]] = {}
     for predicate in _READERS:
@@ -108,12 +108,12 @@ def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
     return {name: sorted(objects.items()) for name, objects in readers.items()}
 
 
-# `console`: the current or planned values of names in the root module.
+# `console`: current or planned values of names in the root module.
 
 
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-    """The scope of the root module, from configuration and state; with `planning`, as in a plan: objects that do not
-    exist yet have their planned values."""
+    """The root module's scope, from configuration and state; with `planning`, objects that do not exist yet have their
+    planned values."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         start, variables = load_with_values(options, diagnostics)

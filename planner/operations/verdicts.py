@@ -1,4 +1,4 @@
-"""`why deny`, `why warn`, `why undecided`: the proof of a policy's finding about a plan."""
+"""`why deny`, `why warn`, `why undecided`: the proof of a policy's finding."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from planner.answers.policy.two_valued import PlainProofs
 
 WORDS = ("deny", "warn", "undecided", "broken")
-"""the words of `why` that are about policies"""
+"""words of `why` that are about policies"""
 
 
 def why_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Proofs of findings: `words` are a code and an address, or only one of them. Raises Failure."""
+    """Proofs of findings. `words`: code and address, or one of them. Raises Failure."""
     from planner.answers.explain.verdicts import explain_finding
 
     answer = open_or_make_plan(options, plan_file)
@@ -40,8 +40,7 @@ def why_verdict(
 def why_no_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Why a policy (the first word, its code) does not deny, or does not warn of, an address (the second word). Raises
-    Failure."""
+    """Why a policy does not deny, or does not warn of, an address. `words`: code and address. Raises Failure."""
     if kind not in ("deny", "warn") or len(words) != 2:
         detail = "Name deny or warn, a code and an address: planner why -not deny CODE ADDRESS."
         raise Failure(error("why.words", "Nothing to explain", detail))
@@ -65,7 +64,7 @@ def why_no_verdict(
 
 
 def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Verdict, PlainProofs]:
-    """The verdict of policies on a plan, and its proofs. Raises Failure if policies are missing or wrong."""
+    """The plan's verdict and proofs. Raises Failure if policies are missing or wrong."""
     recorded = made.plan.policy is not None and made.plan.policy.files
     if not options.judges and not recorded:
         raise Failure(error("why.no_policies", "No policies", NAME_POLICIES))
@@ -76,7 +75,7 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
-    """The requested findings. Raises Failure if no finding matches."""
+    """The findings with these words. Raises Failure without any."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     result = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:

@@ -1,4 +1,4 @@
-"""`what-if`: how a plan would differ with other options."""
+"""`what-if`: how a plan differs with other options."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from planner.operations.plan_files import open_or_make_plan
 
 @frozen(eq=False)
 class Difference:
-    """One object or output: its action without the options and with them, "no-op" if nothing is planned. `because`: the
-    cause of the action with the options; if that is no-op, the cause of the action without them; if both actions are
-    equal, the cause of the `values` that differ."""
+    """An object or output. `without`, `within`: its action without and with the options; "no-op" if nothing is
+    planned."""
 
     name: str
     without: str
     within: str
     because: Because | None = None
-    """the cause of the action planned with the options or, if there is none, of the action planned without them"""
+    """the cause of the action with the options; if it is no-op, of the action without them; if both are equal, of the
+    differing values"""
     values: tuple[ValueDifference, ...] = ()
-    """the parts that differ, if the object exists after both plans"""
+    """parts that differ, if the object exists after both plans"""
     was_planned: bool = True
-    """whether the plan without the options contains the object"""
+    """the plan without the options contains the object"""
     is_planned: bool = True
-    """whether the plan with the options contains the object"""
+    """the plan with the options contains the object"""
 
 
 @frozen(eq=False)
@@ -54,7 +54,7 @@ class PlanComparison:
 
 
 def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComparison | None, list[Diagnostic]]:
-    """Compare the plan for `options` with the plan for `base`. None if one of them cannot be made."""
+    """Compare the plans for `options` and `base`. None if one cannot be made."""
     without = open_or_make_plan(base)
     if without.complete is None:
         return None, list(without.diagnostics)
@@ -66,7 +66,7 @@ def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComp
 
 
 class CausesOf(Protocol):
-    """The causes of changes, by name."""
+    """Causes of changes, by name."""
 
     def get(self, name: str, /) -> Because | None: ...
 
@@ -74,12 +74,11 @@ class CausesOf(Protocol):
 def compared(
     without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], CausesOf] = causes
 ) -> PlanComparison:
-    """The comparison of two plans."""
     return PlanComparison(without, within, _differences(without, within, causes_of))
 
 
 def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> OperationOptions:
-    """The options without -var, -replace, -target and -exclude, but with the variables of -base-var."""
+    """Without -var, -replace, -target and -exclude, but with the variables of -base-var."""
     given = tuple((kind, text) for kind, text in options.var_args if kind == "var-file")
     given += tuple(("var", text) for text in base_variables)
     return evolve(options, var_args=given, limits=UNLIMITED)
@@ -111,7 +110,7 @@ def _differences(
             because = new_causes.get(name)
             if because is not None:
                 because = only_between(roots_between(because, *explainers, roots, False), roots, variables)
-            if because is None:  # this traces each value of the object
+            if because is None:  # traces each value of the object
                 because = cause_between([value.what for value in values], *explainers)
             differences.append(Difference(name, old_action, new_action, because, values))
             continue

@@ -52,7 +52,7 @@ from planner.operations.plan_files import open_or_make_plan
 from planner.operations.verdicts import WORDS, why_no_verdict, why_verdict
 
 Proved: TypeAlias = tuple["dict[str, Any] | None", list[Diagnostic]]
-"""a proof in the documented format, and the diagnostics"""
+"""a proof in the documented format, and diagnostics"""
 
 _FACT = re.compile(r"\s*[a-z][\w.]*\(")
 
@@ -64,14 +64,14 @@ def why(
     kind: str = "",
     plan_file: str | None = None,
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of the fact named by the words, in the documented format: two vertices (why the first waits for the
-    second), a fact, or an address (why its action is planned)."""
+    """The proof, in the documented format, for two vertices (why the first waits for the second), a fact, or an address
+    (why its action is planned)."""
     if len(words) > 1 and words[0] in WORDS:
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] == DEFERRED:
         return _why_deferred(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
-        kind = kind or "plan"  # it was already decided in the plan, even if the plan comes from a file
+        kind = kind or "plan"  # the plan, also one in a file, decided this
         target_graph = with_vertices(graph(options, kind, plan_file, True))
         text = vertex_fact(target_graph, *words)
         if words[0] == FORCED and not negated:
@@ -103,7 +103,7 @@ def _why_wait(
     if dependent == dependency and all(is_single_instance(target_graph, word) for word in words):
         fact = f"instance_waits({quote(words[0])}, {quote(words[1])})"
         return _why_fact(options, fact, kind, plan_file, negated)
-    if dependency != words[1] and notes:  # the relation is derived only for the pairs with this second argument
+    if dependency != words[1] and notes:  # the relation is derived only for pairs with this second argument
         target_graph = with_vertices(graph(options, kind, plan_file, True, dependency))
     if negated and (dependent, dependency) in target_graph.database["edge"]:
         detail = f"{dependent} waits for {dependency} directly; omit -not to see why."
@@ -116,9 +116,9 @@ def _why_wait(
 def _why_forced(
     options: OperationOptions, target_graph: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
-    """The proof that an object is created before it is destroyed, with the whole chain of objects that require this. An
-    apply graph is derived from a plan, so the chain is taken from the plan graph. Raises Failure if the object's own
-    configuration requires it."""
+    """The proof that an object is created before it is destroyed, with the chain of objects that require this. It comes
+    from the plan graph, because apply graphs are derived from plans. Raises Failure if the object's own configuration
+    requires it."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
     node = find_node(target_graph, what, pruned=True)
@@ -163,7 +163,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     if plan_file is None and name in rules.predicates and reads(rules, (name,), is_about_changes):
         return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
     target_graph = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
-    if name == DEPENDENCY:  # a native operator has no proof, but the equivalent rules have one
+    if name == DEPENDENCY:  # a native operator has no proof, but its equivalent rules have one
         return _proved(*with_dependency(target_graph, text), negated)
     if name in target_graph.program.predicates and reads(target_graph.program, (name,), is_about_instances):
         answer = open_or_make_plan(options, plan_file)
@@ -178,7 +178,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
 
 
 def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, kind: str) -> Graph:
-    """The graph together with a relation that only a plan derives. Raises Failure."""
+    """The graph with a relation that only plans derive. Raises Failure."""
     from planner.answers.explain.instances import is_about_instances
     from planner.operations.query import facts_of_plan, plan_of_kind, reads
 
@@ -189,7 +189,7 @@ def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, k
 
 
 def _why_moved(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why the object that is now, or was formerly, at an address has moved."""
+    """Why an object moved. `what`: its new or old address."""
     ground, diagnostics = moves_ground(options, plan_file)
     if ground is None:
         return None, diagnostics
@@ -203,7 +203,7 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why a resource or module is left for a later plan, and which others are left with it."""
+    """Why a resource or module is deferred, and which others with it."""
     from planner.logic.graph.decision_chains import deferral_chain
 
     ground, diagnostics = deferral_ground(options, plan_file)
@@ -227,7 +227,7 @@ def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, n
 
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The changes of an object made outside planner."""
+    """The object's changes made outside planner."""
     ground, action, diagnostics = decision_ground(options, what, plan_file)
     if ground is None:
         return None, diagnostics
@@ -237,8 +237,7 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why the plan invokes an action, or why an object invokes its actions, with the effects of failures; or why
-    not."""
+    """Why the plan invokes an action, or an object's actions, with the effects of a failure; or why not."""
     from planner.logic.graph.decision_chains import invocation_failure
 
     answers, diagnostics = explainer(options, plan_file)
@@ -270,7 +269,7 @@ def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, neg
 
 
 def _first_argument(program: RuleProgram, text: str) -> str:
-    """The first argument of a fact. Raises Failure."""
+    """Raises Failure."""
     for atom in read_query(program, text)[0].literals:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
             return str(atom.arguments[0].value)
@@ -278,7 +277,7 @@ def _first_argument(program: RuleProgram, text: str) -> str:
 
 
 def _proved(graph: Graph, text: str, negated: bool) -> Proved:
-    """The proof of a fact, or an explanation of why it does not hold."""
+    """The proof of a fact, or why it does not hold."""
     from planner.operations.query import known_elsewhere
 
     try:

@@ -1,4 +1,4 @@
-"""Workspaces: several states of one configuration, one of them selected."""
+"""Workspaces: several states of one configuration; one is selected."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ Selected = Literal["as before", "switched", "created"]
 
 
 def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
-    """The selected workspace."""
     name, _, problems = current_workspace(options.directory, os.environ)
     return name, problems
 
 
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
-    """All workspaces, and the selected one. `creates`: another workspace will be created."""
+    """All workspaces, and the selected one. `creates`: a further one will be created."""
     current, problems = workspace_name(options)
     backend, item = _backend(options)
     problems = [*problems, *item]
@@ -44,7 +43,7 @@ def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str],
 
 
 def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
-    """Create a workspace and select it; with `state_path` it begins with a copy of that state."""
+    """Create and select a workspace; with `state_path` it starts with a copy of that state."""
     names, _, problems = _changeable(options, name, creates=True)
     if has_errors(problems):
         return problems
@@ -54,7 +53,7 @@ def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def workspace_select(options: StateOptions, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-    """Select a workspace, and return what was done; with `create`, it is created if it does not exist."""
+    """Select a workspace; returns what was done. `create`: create a missing one."""
     names, current, problems = _changeable(options, name)
     if has_errors(problems):
         return "as before", problems
@@ -70,8 +69,8 @@ def workspace_select(options: StateOptions, name: str, create: bool = False) -> 
 
 
 def workspace_delete(options: StateOptions, name: str, force: bool = False) -> list[Diagnostic]:
-    """Delete a workspace and its state. Without `force`, a workspace that still manages objects is not deleted, and an
-    error names the objects; with it, a warning names them."""
+    """Delete a workspace and its state. If it still manages objects: an error that names them, or with `force` a
+    warning."""
     names, current, problems = _changeable(options, name, selects=False)
     backend, _ = _backend(options)
     if has_errors(problems) or backend is None:
@@ -120,7 +119,7 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
 
 
 def managed_objects(state: State) -> list[str]:
-    """The addresses of the managed objects in a state, including deposed ones, without data sources."""
+    """Addresses of managed objects, with deposed ones, without data sources."""
     result = []
     for resource, instance in state.instances():
         if resource.mode == "managed":
@@ -133,7 +132,7 @@ def managed_objects(state: State) -> list[str]:
 def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
-    """The workspaces and the selected one; errors if the name is not valid or the selection may not be changed here."""
+    """The workspaces and the selected one; errors for an invalid name, and if the selection cannot be changed here."""
     current, forced, problems = current_workspace(options.directory, os.environ)
     if forced and selects and not (creates and name == current):
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."
@@ -171,7 +170,7 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def _state_in(options: StateOptions) -> tuple[State | None, list[Diagnostic]]:
-    """The state in the file named by the option."""
+    """The state in the file `state_path`."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return kept_state(options, diagnostics).store.read()
@@ -183,7 +182,7 @@ def _select(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of the directory, regardless of the option `state_path`."""
+    """The directory's backend, whatever `state_path` is."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return kept_state(evolve(options, state_path=None), diagnostics).backend, []
