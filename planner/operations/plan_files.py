@@ -45,10 +45,14 @@ Unstored = Loaded[OperationOptions]
 
 
 def save_plan(
-    made: MadePlan[Unstored], path: str, mode: int = 0o666, review: Mapping[str, Any] | None = None
+    made: MadePlan[Unstored],
+    path: str,
+    mode: int = 0o666,
+    review: Mapping[str, Any] | None = None,
+    durable: bool = True,
 ) -> list[Diagnostic]:
     """Write the plan file, with the configuration's files. `mode`: permissions before the umask. `review`: the parts of
-    a review for reports of the apply."""
+    a review for reports of the apply. `durable`: as in replace_file."""
     from planner.answers.documents.plan_file import ABSOLUTE, write_plan
 
     directory = made.loaded.options.directory
@@ -60,7 +64,9 @@ def save_plan(
     for name, file_path in names.items():
         sources[f"{ABSOLUTE}{name}" if name.startswith("/") else name] = read_whole(file_path)
     try:
-        return write_plan(path, made.plan, sources, made.loaded.encryption.plan, mode, _schemas_to_show(made), review)
+        return write_plan(
+            path, made.plan, sources, made.loaded.encryption.plan, mode, _schemas_to_show(made), review, durable
+        )
     except CodecError as bad:
         detail = f"The plan cannot be saved in {path}: {bad}."
         return [error("plan.unwritable", "Failed to write plan file", detail)]

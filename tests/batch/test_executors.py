@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +188,62 @@ def test_who_always_kills_is_reported_and_nobody_else(tmp_path: Path) -> None:
     write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=ender(1))})
     resumed = batch(tmp_path, "resume", "-json").outcomes
     assert {resumed[name] for name in (*others, "c")} == {"applied"}
+
+
+FORKS = """
+import os, signal, time
+from subprocess import check_output
+from planner.workflows.batch import executors
+
+def busy(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+def workers(pool):
+    works = [pool.submit(check_output, ["sh", "-c", "sleep 0.5; echo $PPID"]) for _ in range(2)]
+    return {int(one.result()) for one in works}
+
+many = executors.open_executor("", 2, jobs=100)
+many.submit(busy, 0.0)
+many.submit(busy, 0.01)
+assert many.pool is not None and not many.ready
+forks = workers(many)
+assert len(forks) == 2 and os.getpid() not in forks
+"""
+REPLACED = """
+os.kill(min(forks), signal.SIGKILL)
+os.waitid(os.P_PID, min(forks), os.WEXITED | os.WNOWAIT)
+others = workers(many)
+assert len(others) == 2 and len(others - forks) == 1
+many.shutdown()
+print("done")
+"""
+ORPHANED = """
+print(*forks, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux")
+def test_a_fork_that_was_killed_is_replaced_and_all_end_with_their_pool() -> None:
+    ran = subprocess.run([sys.executable, "-c", FORKS + REPLACED], capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("done\n", "", 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux")
+def test_forks_end_when_their_parent_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", FORKS + ORPHANED], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        forks = parent.stdout.readline().split()
+        parent.kill()
+    assert len(forks) == 2
+    while any(os.path.exists(f"/proc/{fork}") and not _is_zombie(fork) for fork in forks):
+        time.sleep(0.05)
+
+
+def _is_zombie(process: str) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

@@ -76,9 +76,11 @@ def write_plan(
     mode: int = 0o666,
     schemas: Mapping[str, ProviderSchema] | None = None,
     review: Mapping[str, Any] | None = None,
+    durable: bool = True,
 ) -> list[Diagnostic]:
     """Save a plan. `sources`: {path as the loader requested it: content}. `mode`: permissions of a new file, before the
-    umask. `schemas`: {provider: schema} to show the plan with. `review`: data for the report of the apply."""
+    umask. `schemas`: {provider: schema} to show the plan with. `review`: data for the report of the apply. `durable`:
+    as in replace_file."""
     with collector_paused():
         data = plan_bytes(plan, sources, schemas, review)
     try:
@@ -87,7 +89,7 @@ def write_plan(
         return failure.diagnostics
     try:
         remove_leftovers(path)
-        replace_file(path, data, mode)
+        replace_file(path, data, mode, durable=durable)
     except OSError as e:
         return [error("plan_file.write", "Cannot write the plan file", f"{path}: {e.strerror or e}.")]
     return []

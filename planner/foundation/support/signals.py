@@ -131,6 +131,7 @@ def current_stop() -> StopSignal:
 _at_once = False  # whether the first interrupt already raises KeyboardInterrupt
 
 NUDGE = signal.SIGURG  # a signal that processes ignore by default
+LISTENER = "interrupts"  # the name of the thread that waits for signals
 PATIENCE = 0.02  # seconds between two signals to the main thread
 
 
@@ -184,7 +185,7 @@ def install() -> None:
         after_in_child=lambda: signal.set_wakeup_fd(-1)
     )  # signals of the fork must not be written to the pipe of this process
     sys.unraisablehook = interrupts.dropped
-    Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
+    Thread(target=interrupts.read, args=(reading, get_ident()), name=LISTENER, daemon=True).start()
 
 
 @contextmanager

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.support.signals import LISTENER
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import field, frozen
 from planner.workflows.batch.executor import Workplace, busy
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 FEW = 3
 """up to this number of units with plugins, planning stays in this process"""
+FORKING = 0.1
+"""this process is forked if the remaining work is estimated to take this many CPU seconds"""
 LOADING = 0.4
 """about the seconds that other processes need to load their modules"""
 WORTH = 0.7
@@ -68,10 +73,16 @@ def open_executor(text: str, workers: int, jobs: int = 0, ships: Ships | None = 
     raise Failure(error("batch.executor", "Unknown executor", detail))
 
 
-def _processes(workers: int) -> Workplace:
+def _processes(workers: int, are_forked: bool = False) -> Workplace:
     from planner.workflows.batch.processes import Processes
 
-    return Processes(workers)
+    return Processes(workers, are_forked)
+
+
+def _may_be_forked() -> bool:
+    """Whether this process has no thread that may hold a lock, which a fork would never see released."""
+    others = {thread.name for thread in threading.enumerate() if thread is not threading.current_thread()}
+    return sys.platform.startswith("linux") and others <= {LISTENER}
 
 
 def _shipping(carrier: Carrier, ships: Ships) -> Workplace:
@@ -94,7 +105,8 @@ class Inline(Workplace):
 
 class Nearby(Workplace):
     """Runs the first jobs in this process, and the rest in other processes if that is worth their start. Small fleets
-    need no other process; in large fleets this process works while the others load."""
+    need no other process. In large fleets the others are forks of this process or, if it cannot be forked, new
+    processes, which load while this one works."""
 
     def __init__(self, workers: int, jobs: int) -> None:
         self.workers, self.jobs, self.left = workers, jobs, jobs
@@ -114,7 +126,11 @@ class Nearby(Workplace):
         # the time of the first job includes loading modules
         used, is_first = time.process_time() - used, self.left == self.jobs
         self.left -= 1
-        if not (self.ready or is_first) and used * self.left > WORTH:
+        if self.ready or is_first:
+            return done
+        if used * self.left > FORKING and self.workers > 1 and _may_be_forked():
+            self.pool = _processes(min(self.workers, self.left), are_forked=True)
+        elif used * self.left > WORTH:
             warm_up("")
             self.ready = time.monotonic() + LOADING
         return done

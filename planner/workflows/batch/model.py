@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import attrs
-
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import field, fields, frozen
@@ -60,7 +58,7 @@ class FileLocation:
         return cls.of(span, os.path.normpath(os.path.join(folder, span.filename)))
 
     def to_json(self) -> dict[str, Any]:
-        return attrs.asdict(self)
+        return to_json(self)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -412,16 +410,16 @@ def to_json(record: Any) -> dict[str, Any]:
         return record.to_json()
     if isinstance(record, OperationOptions):
         return _options_to_json(record)
-    return {field.name: _plain(getattr(record, field.name)) for field in attrs.fields(type(record))}
+    return {field.name: _plain(getattr(record, field.name)) for field in fields(type(record))}
 
 
 def _plain(value: Any) -> Any:
     kind = type(value)
     if kind is Counts:
         return tuple(value)
-    if kind is tuple and value and hasattr(value[0], "__attrs_attrs__"):
+    if kind is tuple and value and hasattr(value[0], "__record__"):
         return [to_json(item) for item in value]
-    return to_json(value) if hasattr(kind, "__attrs_attrs__") else value
+    return to_json(value) if hasattr(kind, "__record__") else value
 
 
 def from_json(kind: Any, data: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from planner.operations.load import read_configuration
 from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import asks_plugins
 from planner.render.terminal import Terminal
+from planner.workflows.batch.files_read import RECORDS
 from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
 from planner.workflows.batch.passed_outputs import with_outputs
 from planner.workflows.batch.unit_setup import is_new, set_up
@@ -80,7 +81,8 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
 
         result = evolve(result, differs=differences(request.approved_file, made))
     if request.plan_file and _is_kept(request, result):
-        problems = save_plan(made, request.plan_file, 0o600)
+        durable = RECORDS not in request.plan_file  # plans in records are for this run and for questions
+        problems = save_plan(made, request.plan_file, 0o600, durable=durable)
         if has_errors(problems):
             return failed(request, problems)
         result = evolve(result, plan_file=request.plan_file)

@@ -2,8 +2,9 @@
 
 They are forked from a server that has loaded only planner (`forkserver`), so no thread or lock of this process is
 copied, and all modules are imported already. The server lives as long as this process and may have been started with
-another environment; each worker receives the environment of its pool. Workers end with this process. For each worker a
-thread here sends it work, waits for the result, and replaces it if it has ended."""
+another environment; each worker receives the environment of its pool. The first workers of a pool can be forked from
+this process instead, if none of its threads can hold a lock. Workers end with this process. For each worker a thread
+here sends it work, waits for the result, and replaces it if it has ended."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from multiprocessing import forkserver, get_context, parent_process, resource_tracker
@@ -47,9 +49,10 @@ class Died(BrokenExecutor):
 class Processes(Workplace):
     """A pool of workers. Two more pipes carry commands to all of them: start nothing new, and exit."""
 
-    def __init__(self, workers: int) -> None:
-        start_server()
-        self._context = get_context("forkserver")
+    def __init__(self, workers: int, are_forked: bool = False) -> None:
+        if not are_forked:
+            start_server()
+        self._context = get_context("fork" if are_forked else "forkserver")
         self._stop_heard, self._stop = self._context.Pipe(duplex=False)
         self._end_heard, self._end = self._context.Pipe(duplex=False)
         self._workers = workers
@@ -58,6 +61,12 @@ class Processes(Workplace):
         self._slots: list[threading.Thread] = []
         self._open = 0
         self._lock = threading.Lock()
+        self._forked = [self._slot() for _ in range(workers)] if are_forked else []
+        for number, slot in enumerate(self._forked):
+            slot.begin(self._forked[:number])
+
+    def _slot(self) -> _Slot:
+        return _Slot(self._context, (self._stop_heard, self._end_heard, self._environment))
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -93,7 +102,8 @@ class Processes(Workplace):
 
     def _attend(self) -> None:
         """Send jobs to one worker, one at a time, and replace the worker if it has ended."""
-        slot = _Slot(self._context, (self._stop_heard, self._end_heard, self._environment))
+        with self._lock:
+            slot = self._forked.pop() if self._forked else self._slot()
         while (task := self._tasks.get()) is not None:
             future, what = task
             if future.set_running_or_notify_cancel():
@@ -122,7 +132,9 @@ class _Slot:
                 self._exit_status()  # the worker ended while idle
             is_new = self.process is None
             if is_new:
-                self._begin()
+                start_server()  # this process has threads now, so it cannot be forked
+                self.context = get_context("forkserver")
+                self.begin()
             try:
                 self.pipe.send(what)
                 wait([self.pipe, self.process.sentinel])
@@ -140,9 +152,11 @@ class _Slot:
         if self.process is not None:
             self._exit_status()
 
-    def _begin(self) -> None:
+    def begin(self, forked: Sequence[_Slot] | None = None) -> None:
+        """Start the process. `forked`: the workers forked before, if this worker is forked from this process."""
         self.pipe, theirs = self.context.Pipe()
-        self.process = self.context.Process(target=_serve, args=(theirs, *self.common))
+        inherited = [] if forked is None else [self.pipe, *[slot.pipe for slot in forked]]
+        self.process = self.context.Process(target=_serve, args=(theirs, *self.common, inherited))
         with _BEGINNING:
             self.process.start()
         theirs.close()
@@ -173,8 +187,11 @@ def start_server() -> None:
 # ---------------------------------------------------------------- in the worker process
 
 
-def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str]) -> None:
-    """Run the jobs from the pipe until the pipe is closed or this worker uses too much memory."""
+def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str], inherited: Sequence[Any]) -> None:
+    """Run the jobs from the pipe until the pipe is closed or this worker uses too much memory. `inherited`: ends of
+    pipes that belong to the parent; they are closed here, so that the end of the parent closes the pipes."""
+    for other in inherited:
+        other.close()
     os.environ.clear()
     os.environ.update(environment)
     _begin(stop, end)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from planner.foundation.clients.aws_settings import aws_of
 from planner.foundation.support.disk import read_whole
 from planner.foundation.support.fast_json import orjson
 from planner.foundation.support.signals import STOP
@@ -305,6 +304,8 @@ REGION = "us-east-1"
 
 def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:
     """The credentials of the unit's role as environment variables. Raises Failure."""
+    from planner.foundation.clients.aws_settings import aws_of
+
     settings: dict[str, Any] = {"role_arn": role.arn, "session_name": role.session or "planner"}
     if role.seconds:
         settings["duration"] = f"{role.seconds}s"

@@ -24,8 +24,6 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from attrs import asdict
-
 from planner.foundation.support.disk import replace_file, repository_of
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.support.fast_json import orjson
@@ -179,7 +177,7 @@ def write(folder: str, manifest: SavedManifest) -> None:
         "key": manifest.key,
         "words": list(manifest.words),
         "units": {name: _plain(saved) for name, saved in sorted(manifest.units.items())},
-        "shard": asdict(manifest.shard) if manifest.shard is not None else None,
+        "shard": to_json(manifest.shard) if manifest.shard is not None else None,
     }
     document["sum"] = _sum(document)
     try:

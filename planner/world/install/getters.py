@@ -16,7 +16,6 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from html.parser import HTMLParser
 from pathlib import Path
 from shlex import quote
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
@@ -321,6 +320,8 @@ def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
 
 def _meta(body: bytes) -> str:
     """The content of <meta name="terraform-get" content="..."> in a page."""
+    from html.parser import HTMLParser
+
     contents: list[str] = []
 
     class MetaTagReader(HTMLParser):

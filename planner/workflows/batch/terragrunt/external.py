@@ -8,8 +8,6 @@ import shutil
 import subprocess
 from typing import Any
 
-from planner.foundation.clients.aws import element
-from planner.foundation.clients.aws_settings import aws_of
 from planner.foundation.values.types import STRING
 from planner.foundation.values.value import SENSITIVE, Unknown, Value, mark
 from planner.foundation.vocabulary.diagnostic import ServiceError
@@ -101,6 +99,9 @@ def aws(session: UnitSession, name: str) -> Value:
 
 
 def _request(name: str, environment: Any) -> str:
+    from planner.foundation.clients.aws import element
+    from planner.foundation.clients.aws_settings import aws_of
+
     wrong: list[str] = []
     service = aws_of(
         {"region": environment.get("AWS_REGION") or "us-east-1"}, environment, lambda a, b: wrong.append(b)

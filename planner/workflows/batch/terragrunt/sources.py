@@ -13,7 +13,6 @@ from planner.language.config.model import ModuleCall
 from planner.language.config.reading import Problems
 from planner.language.config.sources import SourceError, parse_module_source, split_subdirectory, without_secrets
 from planner.language.syntax.body import Block, NativeBody
-from planner.operations.install_providers import lock_modules, module_installer
 from planner.workflows.batch.record import make_unversioned
 from planner.workflows.batch.terragrunt import FOLDER
 from planner.workflows.batch.terragrunt.session import Library
@@ -66,6 +65,8 @@ def _installed(source: str, version: str, library: Library, span: Span) -> Sourc
     place = os.path.join(root, FOLDER, "packages", name)
     inside = os.path.join(place, ".terraform", "modules", "unit")
     if not os.path.isdir(inside):
+        from planner.operations.install_providers import lock_modules, module_installer
+
         make_unversioned(os.path.join(root, FOLDER))
         os.makedirs(place, exist_ok=True)
         problems = Problems()
