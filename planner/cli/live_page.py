@@ -24,11 +24,10 @@ from planner.foundation.values.value import Unknown, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.node_sets import VERBS
-from planner.logic.programs.actions import NO_OP, Counts, verb_of, verbs
+from planner.logic.programs.actions import NO_OP, verb_of, verbs
 from planner.render.page.document import page_json
-from planner.render.page.of_plan import page_of_plan
+from planner.render.page.of_plan import object_counts, page_of_plan
 from planner.render.page.page import hiding
-from planner.render.plan import pending
 from planner.render.terminal import Terminal
 from planner.render.what_if import cause_lines, difference_head
 
@@ -171,7 +170,7 @@ class LivePage(LiveDocument):
         if self._made is None:
             raise UsageError("There is no plan yet")
         number, plan = max(self._snapshots, default=0) + 1, self._made.plan
-        name = str(body.get("name", "")).strip()[:80] or f"{plan.timestamp[11:19]} UTC: {pending(Counts.of_plan(plan))}"
+        name = str(body.get("name", "")).strip()[:80] or f"{plan.timestamp[11:19]} UTC: {object_counts(plan)}"
         self._snapshots[number] = name, self._made
         removed = [self._snapshots.pop(old)[0] for old in sorted(self._snapshots)[:-MOST_SNAPSHOTS]]
         return {**self.snapshots(), "removed": removed}
@@ -231,7 +230,7 @@ def _rows(comparison: PlanComparison) -> Body:
         cause = (next(iter(heads[head])) if len(heads[head]) == 1 else head).removeprefix("because ")
         cause = cause.replace("no longer because ", "no longer: ", 1)
         rows.append([one.name, *shown, cause, [[v.what, v.without, v.within] for v in one.values]])
-    counts = [pending(Counts.of_plan(made.plan)) for made in (without, within)]
+    counts = [object_counts(made.plan) for made in (without, within)]
     return {"rows": rows, "counts": counts, "more": len(comparison.differences) - len(rows)}
 
 

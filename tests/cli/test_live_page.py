@@ -165,7 +165,7 @@ def test_questions(served: Served) -> None:
     assert shown == {"secret": "", "size": "1", "zones": '["a", "b"]'}  # as they can be typed
     tried = served.ask("what-if", variables={"size": "3"})
     assert "terraform_data.first" in [row[0] for row in tried["rows"]]
-    assert tried["counts"][0] == "2 to add, 0 to change, 0 to destroy"
+    assert tried["counts"][0] == "2 to create"
     assert "number is required" in served.ask("what-if", variables={"size": "many"})["problems"]
     hidden = served.ask("what-if", variables={"secret": "hunter3"})
     assert "hunter" not in json.dumps(hidden) and "hunter2" not in json.dumps(served.get("plan"))
@@ -186,7 +186,7 @@ def test_slow_clients_and_streams_do_not_block_others(served: Served) -> None:
 
 def test_the_page_follows_the_files(served: Served) -> None:
     kept = served.ask("keep")["snapshots"]
-    assert len(kept) == 1 and "2 to add" in kept[0][1]
+    assert len(kept) == 1 and "2 to create" in kept[0][1]
     main = served.folder / "main.tf"
     main.write_text(MAIN + 'resource "terraform_data" "third" {}\n')
     state = served.until(lambda state: state["version"] == 2)

@@ -63,7 +63,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
-        tuple(_summary(plan, changes)),
+        tuple(_summary(plan)),
         (_view(name, explored.graph(name), plan, number, places) for name in reversed(explored.kinds)),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
@@ -143,22 +143,28 @@ def colour(action: str) -> str:
 _BY_RISK = ("delete", "replace", "forget", "update", "create", "read")
 
 
-def _summary(plan: Plan, changes: Sequence[PageChange]) -> list[str]:
-    """The number of objects by what is done with them, as in the lists of the page: `Plan for 3 objects: 1 to destroy,
-    2 to create.` A replaced object is counted once."""
+def object_counts(plan: Plan) -> str:
+    """The numbers of objects by what is done with them, as in the lists of the page: `1 to destroy, 2 to create`. A
+    replaced object is counted once."""
     numbers: dict[tuple[int, str], int] = defaultdict(int)
-    outputs = sum(change.address.startswith(OUTPUT) for change in changes)
-    for change in changes:
-        if change.action != NO_OP and not change.address.startswith(OUTPUT):
+    for change in plan.changes:
+        if change.action != NO_OP:
             verb = colour(change.action)
             rank = _BY_RISK.index(verb) if verb in _BY_RISK else len(_BY_RISK)
             numbers[rank, _name(change.action).partition(" (")[0]] += 1
-    every, counts = sum(numbers.values()), Counts.of_plan(plan)
-    parts = ", ".join(f"{number} to {name}" for (_, name), number in sorted(numbers.items()))
-    line = f"Plan for {every} object{'' if every == 1 else 's'}: {parts}." if every else "No objects change."
-    line += f" {counts.imports} imported." if counts.imports else ""
+    return ", ".join(f"{number} to {name}" for (_, name), number in sorted(numbers.items())) or "no objects change"
+
+
+def _summary(plan: Plan) -> list[str]:
+    """`Plan for 3 objects: 1 to destroy, 2 to create. 1 output changes.`"""
+    objects = sum(change.action != NO_OP for change in plan.changes)
+    outputs = sum(one.action != NO_OP for one in plan.outputs)
+    imports = Counts.of_plan(plan).imports
+    line = f"Plan for {objects} object{'' if objects == 1 else 's'}: {object_counts(plan)}."
+    line = line if objects else "No objects change."
+    line += f" {imports} imported." if imports else ""
     line += f" {outputs} output{' changes' if outputs == 1 else 's change'}." if outputs else ""
-    line += pending_actions(counts)
+    line += pending_actions(Counts.of_plan(plan))
     return [line] if plan.mode == "normal" else [line, f"Mode: {plan.mode}."]
 
 

@@ -521,3 +521,54 @@ def test_a_search_names_the_hits_of_the_other_graph(tmp_path: Path) -> None:
         assert tab.evaluate("scene.where.size") == 1
         search.fill("nowhere")
         assert "No name has \u201cnowhere\u201d." in listed.inner_text()
+
+
+@needs_browser
+def test_a_reason_has_a_line_for_each_hop(tmp_path: Path) -> None:
+    lines = ("because:", "  module.m.thing.x.size 1 -> 2 (m/main.tf:3)", "  module.m.var.size (m/main.tf:1)")
+    lines = (*lines, *(f"  local.step{n} (main.tf:{n})" for n in range(9)), "  var.size 1 -> 2 (default, main.tf:2)")
+    cause = "var.size 1 -> 2 (default, main.tf:2)"
+    text = "  # module.m.thing.x will be created\n  -/+ thing x {\n      ~ size = 1 -> 2 # forces replacement\n    }"
+    change = PageChange("module.m.thing.x", "create", "", (cause,), lines, text)
+    view = PageView("plan", "All", (item("module.m.thing.x", "module.m", (0,)),), (), {"module.m": ("", "module.m")})
+    with opened(written(tmp_path, Page("Hops", (), (view,), LAYERS, ACTIONS, (change,)))) as tab:
+        tab.get_by_role("region", name="What will be done").get_by_role("button", name="module.m.thing.x").click()
+        hops = tab.locator(".hops > li")
+        assert hops.all_inner_texts()[:3] == [
+            "module.m\nthing.x.size 1 \u2192 2 (m/main.tf:3)",  # the module once
+            "var.size (m/main.tf:1)",
+            "local.step0 (main.tf:0)",
+        ]
+        assert hops.count() == 7
+        hops.get_by_role("button", name="Show 6 more steps").click()
+        assert hops.count() == 12 and hops.last.inner_text() == "var.size 1 \u2192 2 (default, main.tf:2)"
+        assert tab.locator(".diff > div").all_inner_texts() == [
+            "-/+ thing x {", "    ~ size = 1 -> 2 # forces replacement", "  }",
+        ]  # fmt: skip
+        hops.last.get_by_role("button").click()
+        assert tab.get_by_role("status").inner_text() == f"{cause}: 1 object."
+
+
+@needs_browser
+def test_vertices_of_an_object_have_one_name_and_one_count(tmp_path: Path) -> None:
+    kinds = (("a.x", "instance_apply"), ("a.x (destroy)", "instance_destroy"), ("a.x (expand)", "resource"))
+    items = tuple(
+        PageNode(name, kind, name, "", "a.x", None, () if kind == "resource" else (0,)) for name, kind in kinds
+    )
+    arrows = (arrow("a.x", "a.x (destroy)", "order"), arrow("a.x (destroy)", "a.x (expand)"))
+    actions = (*ACTIONS, ("delete-then-create", "replace", "-/+", "replace"))
+    change = PageChange("a.x", "delete-then-create", "", ("new",))
+    page = Page("Old", (), (PageView("apply", "Done", items, arrows),), LAYERS, actions, (change,))
+    labels = "Array.from(scene.where.keys(), thing => scene.labelLines(thing))"
+    with opened(written(tmp_path, page)) as tab:
+        assert sorted(tab.evaluate(labels)) == [["a", "-/+ x"], ["a, old object", "- x"]]
+        legend = tab.get_by_label("Colours")
+        assert "- old object" in legend.inner_text() and "no change" not in legend.inner_text()
+        assert tab.locator("#list summary").all_inner_texts() == ["-/+ replace (1)"]
+        assert "1 object" in tab.get_by_role("region", name="Causes").inner_text()
+        tab.get_by_label("only changes").uncheck()
+        assert "no change" in legend.inner_text() and ["a, declaration", "x"] in tab.evaluate(labels)
+        tab.evaluate("choose(scene.find('a.x'))")
+        assert "(destroy)" not in tab.locator("#page").inner_text()
+        tab.locator("#graph").click(position={"x": 3, "y": 3})  # beside everything
+        assert tab.get_by_role("status").inner_text() == "Nothing is marked."

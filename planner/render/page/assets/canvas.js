@@ -61,9 +61,9 @@ class Drawing {
     const { scene } = this, first = (scene.order[0]?.length ? scene.order[0] : [-1]).map(thing => scene.area(thing));
     const x = Math.min(...first.map(area => area[0])), y = Math.min(...first.map(area => area[1]));
     const w = Math.max(...first.map(area => area[0] + area[2])) - x, h = Math.max(...first.map(area => area[1] + area[3])) - y;
-    const k = LEGIBLE, width = this.width / k, height = this.height / k, { isDown } = scene.boxes[0];
-    const from = (at, whole, seen) => whole > seen ? at - PAD : at + whole / 2 - seen / 2; // the middle, or the beginning of what has no room
-    this.eye = this.within({ k, x: isDown ? from(x, w, width) : x - PAD, y: isDown ? y - PAD : from(y, h, height) });
+    const k = LEGIBLE, width = this.width / k, height = this.height / k, { isDown } = scene.boxes[0], all = scene.rect[0];
+    const begin = (at, size, seen, whole, isAlong) => whole <= seen ? (whole - seen) / 2 : isAlong || size > seen ? at - PAD : at + size / 2 - seen / 2; // across, the middle of the first row
+    this.eye = this.within({ k, x: begin(x, w, width, all.w, !isDown), y: begin(y, h, height, all.h, isDown) });
     this.redraw(true);
   }
   /** A view without more free space beside the drawing than is needed. */
@@ -283,29 +283,23 @@ class Drawing {
   }
   /** The title of a box: its name, then the numbers of its changes, each on its colour. */
   title(context, b, sign, x, y, room, k) {
-    const counts = this.scene.counts(b), size = sizeOf(k), found = this.marked?.isCounted && this.scene.folded[b] ? this.marked.boxes.get(b) : 0;
+    const size = sizeOf(k), marked = this.marked?.isCounted && this.scene.folded[b] ? this.marked.boxes.get(b) : 0;
+    const counts = marked ? [["paper", `\u25c9 ${marked}`]] : this.scene.counts(b); // of a cause or a search: how many are in it
     if (size * k < READABLE) return;
-    const wide = text => text.length * size * LETTER_OF + 12;
-    if (!this.scene.folded[b]) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(`${sign} ${this.scene.boxName(b)}`))); // beside the name
-    if (!this.scene.folded[b]) for (const colour of ["paper", "box"]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
+    const wide = text => text.length * size * LETTER_OF + 12, named = `${sign} ${counts.length ? this.scene.boxName(b) : this.scene.boxTitle(b)}`;
+    if (!this.scene.folded[b]) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
+    if (!this.scene.folded[b]) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
     let right = x + room;
     for (const [colour, text] of [...counts].reverse()) {
       const width = wide(text) - 4;
       right -= width;
       context.fillStyle = this.colours[colour] || this.colours.none;
       context.fillRect(right, y - size * 0.75, width, size * 1.5);
+      if (marked) { context.strokeStyle = this.colours.mark; context.lineWidth = 1.5 / k; context.strokeRect(right, y - size * 0.75, width, size * 1.5); }
       this.letters(context, text, right + 4, y, width, this.colours.ink, k, "600 ");
       right -= 4;
     }
-    if (found) { // how many of its nodes are marked
-      const text = `\u25c9 ${found}`, width = wide(text) - 4;
-      right -= width;
-      context.strokeStyle = this.colours.mark; context.lineWidth = 1.5 / k;
-      context.strokeRect(right, y - size * 0.75, width - 4, size * 1.5);
-      this.letters(context, text, right + 3, y, width, this.colours.ink, k);
-      right -= 4;
-    }
-    this.letters(context, `${sign} ${counts.length ? this.scene.boxName(b) : this.scene.boxTitle(b)}`, x, y, right - x - 4, this.colours.ink, k, "600 ");
+    this.letters(context, named, x, y, right - x - 4, this.colours.ink, k, "600 ");
   }
   /** Text around the middle of a line, larger than usual where the scale is small; condensed, or with its end, if it is too long. */
   letters(context, text, x, y, room, colour, k, weight = "") {

@@ -51,15 +51,15 @@ function around(node) {
   for (const e of scene.ways.keys()) if (scene.from[e] === node || scene.to[e] === node) edges.add(e);
   return marks([node, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
 }
-/** Marked nodes and edges, with the number of objects that each box has of them. */
-function marks(nodes, edges, isCounted = false) {
+/** Marked nodes and edges, with the number of objects that each box has of them. `names`: of the objects, to be shown at folded boxes. */
+function marks(nodes, edges, names = null) {
   const set = new Set(nodes), boxes = new Map(), known = new Set();
   for (const node of set) {
-    const changed = group === null ? [] : scene.changes(node).filter(isOfGroup).map(([address]) => address), fresh = (changed.length ? changed : [scene.shown(node)]).filter(name => !known.has(name));
-    for (const name of fresh) known.add(name);
-    for (let b = scene.view.nodes.box[node]; b > 0; b = scene.boxes[b].parent) boxes.set(b, (boxes.get(b) || 0) + fresh.length);
+    const own = names ? new Set([scene.shown(node), ...scene.changes(node).map(([address]) => address)].filter(name => names.has(name) && !known.has(name))) : [];
+    for (const name of own) known.add(name);
+    for (let b = scene.view.nodes.box[node]; b > 0; b = scene.boxes[b].parent) boxes.set(b, (boxes.get(b) || 0) + (names ? own.size : 1));
   }
-  return { nodes: set, boxes, edges, isCounted };
+  return { nodes: set, boxes, edges, isCounted: names !== null };
 }
 function chooseEdge(edge) {
   if (scene.ways.has(edge)) { showPath(scene.from[edge], scene.to[edge]); return; }
@@ -99,7 +99,7 @@ function chooseGroup(name) {
   const changes = data.changes.filter(isOfGroup), nodes = [];
   for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfGroup)) nodes.push(n);
   if (nodes.length && nodes.length <= OPENED) { still(nodes[0], () => scene.reveal(...nodes)); syncControls(); } // few are shown, not only counted at their boxes
-  drawing.marked = marks(nodes, new Set(), true);
+  drawing.marked = marks(nodes, new Set(), new Set(changes.map(([address]) => address)));
   const area = scene.around(nodes);
   if (area) drawing.bring(area, COARSE); else drawing.redraw();
   say(`${group}: ${countOf(changes)}.`);
@@ -191,9 +191,15 @@ document.addEventListener("keydown", event => {
 const closeMenus = but => { for (const menu of document.querySelectorAll(".menu[open]")) if (menu !== but) menu.open = false; };
 document.addEventListener("click", event => closeMenus(event.target.closest(".menu")));
 let held = null;
+/** Name the thing below the pointer, whose label may be cut. */
+function point(event) {
+  const thing = scene.at(...drawing.point(event));
+  canvas.style.cursor = thing === null ? "" : "pointer";
+  canvas.title = thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), wordsOf.get(scene.action[thing])].filter(text => text).join(", ") : nameOfBox(scene.boxes[-1 - thing]);
+}
 canvas.addEventListener("pointerdown", event => { held = { x: event.clientX, y: event.clientY, moved: false }; canvas.setPointerCapture(event.pointerId); });
 canvas.addEventListener("pointermove", event => {
-  if (!held) return;
+  if (!held) { point(event); return; }
   const dx = event.clientX - held.x, dy = event.clientY - held.y;
   if (!held.moved && Math.hypot(dx, dy) < 4) return;
   Object.assign(held, { x: event.clientX, y: event.clientY, moved: true });
@@ -206,7 +212,7 @@ canvas.addEventListener("pointerup", event => {
   const [x, y] = drawing.point(event), thing = scene.at(x, y);
   if (thing !== null) { if (thing < 0) toggle(-1 - thing); else choose(thing, { look: false }); return; }
   const edge = drawing.edgeAt(x, y);
-  if (edge !== null) chooseEdge(edge);
+  if (edge !== null) chooseEdge(edge); else if (drawing.marked || drawing.chosen !== null) clearMarks();
 });
 canvas.addEventListener("wheel", event => {
   event.preventDefault();

@@ -42,7 +42,7 @@ function causeItem([kind, { causes, changes, title }]) {
   const text = place ? title.slice(0, -place.length) : title, list = el("ul", { class: "plain", hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
   open.append(...breakable(arrows(text)), " ", el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`}`));
-  list.ofCause = () => some(list, [...changes].sort((a, b) => rank(a[1]) - rank(b[1]) || NUMERIC.compare(a[0], b[0])), changeItem, 12, change => change[0]);
+  list.ofCause = () => some(list, [...changes].sort((a, b) => rank(a[1]) - rank(b[1]) || NUMERIC.compare(a[0], b[0])), changeItem, 12, change => change[0], true);
   return el("li", {}, open, list);
 }
 const changeItem = (change, short = change[0]) => el("li", {}, signOfAction(change[1]), changeButton(change[0], short));
@@ -107,16 +107,17 @@ function changeParts(node) {
       el("p", {}, chip(action), meant ? ` ${meant}` : ""),
       causes.length || lines.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
-      ...causes.slice(0, 8).map(cause => el("p", {}, "Cause: ", button(arrows(cause), () => { group = null; chooseGroup(cause); }, { class: "name" }))),
-      hopList(lines),
+      ...(causes.length === 1 && lines.length > 1 ? [] : causes.slice(0, 8)).map(cause => el("p", {}, "Cause: ", causeButton(cause, cause))),
+      hopList(lines, causes.length === 1 ? causes[0] : null),
       textOf(n, address),
       ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
     ];
   });
 }
+const causeButton = (text, cause) => button(arrows(text), () => { group = null; chooseGroup(cause); }, { class: "name", title: "Show all that this cause changes" });
 const HOP_PLACE = / (\([^()]*:\d+[^()]*\))$/;
-/** A chain of causes: a hop a line, from the change back to its root, a module once above its hops. */
-function hopList(lines) {
+/** A chain of causes: a hop a line, from the change back to its root, a module once above its hops. The root leads to its cause. */
+function hopList(lines, cause) {
   const hops = lines.filter(line => line.trim() && line.trim() !== "because:");
   if (!hops.length) return null;
   let last = "";
@@ -125,7 +126,7 @@ function hopList(lines) {
     const own = (place ? text.slice(0, -place[0].length) : text).slice(module.length), isNew = module !== last;
     last = module;
     return el("li", { class: isRoot ? "root" : "" }, isNew && module ? el("div", { class: "module" }, module.slice(0, -1)) : null,
-      el("div", { class: "hop" }, ...breakable(arrows(own)), place ? el("span", { class: "place" }, ` ${place[1]}`) : ""));
+      el("div", { class: "hop" }, el("span", {}, ...(isRoot && cause !== null ? [causeButton(own, cause)] : breakable(arrows(own))), place ? el("span", { class: "place" }, ` ${place[1]}`) : "")));
   };
   const list = el("ol", { class: "hops" }), items = hops.map(item);
   if (hops.length <= HOPS) { list.append(...items); return list; }
@@ -146,12 +147,12 @@ function textOf(change, address) {
   if (typeof data.texts === "string") unpack(data.texts).then(show); else show(data.texts);
   return shown;
 }
-const DIFF_SIGNS = { "+": "create", "-": "delete", "~": "update" };
+const DIFF_SIGNS = { "+": "create", "-": "delete", "~": "update", "-/+": "replace", "+/-": "replace" };
 /** A line of a difference, whose continuation is indented as the line is. */
 function diffLine(line) {
   const text = line.replace(/^ {2}/, "").replace(/ +(=|->) /g, " $1 "), indent = text.length - text.trimStart().length;
   const [before, after] = text.includes(FORCES) ? text.split(FORCES) : [text];
-  const made = el("div", { class: DIFF_SIGNS[text.trimStart()[0]] || "" }, before, after === undefined ? "" : el("strong", { class: "deny" }, FORCES), after || "");
+  const made = el("div", { class: DIFF_SIGNS[text.trimStart().split(" ")[0]] || "" }, before, after === undefined ? "" : el("strong", { class: "deny" }, FORCES), after || "");
   made.style.paddingLeft = `${indent + 2}ch`;
   made.style.textIndent = `-${indent + 2}ch`;
   return made;
@@ -195,7 +196,7 @@ function reasonLines(edge) {
 function edgeList(title, pairs) {
   if (!pairs.length) return [];
   const item = ([edge, other], short) => el("li", {}, scene.action[other] ? signOfAction(scene.action[other]) : "", nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, " ",
-    button("why", () => chooseEdge(edge), { "aria-label": `why the edge to ${scene.shown(other)}` }));
+    button("why", () => chooseEdge(edge), { class: "small", "aria-label": `why the edge to ${scene.shown(other)}` }));
   return [el("h3", {}, `${title} (${pairs.length})`), some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other))];
 }
 function showEdge(edge) {

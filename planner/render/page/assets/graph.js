@@ -182,8 +182,7 @@ function index(count, ends) {
   ends.forEach((node, edge) => lists[node].push(edge));
   return lists;
 }
-/** The action that a node is coloured by: the first that does something. */
+/** The action that a node is coloured by: the most dangerous one. */
 function actionOf(changes) {
-  const change = changes.find(c => c[1] !== "no-op" && c[1] !== "");
-  return change ? change[1] : "";
+  return changes.map(([, action]) => action).filter(action => action !== "no-op" && action !== "").sort((a, b) => rank(a) - rank(b))[0] || "";
 }

@@ -24,7 +24,7 @@ function objectsOf(nodes) {
     if (!scene.action[n] && !calm.has(scene.shown(n))) calm.set(scene.shown(n), n);
   }
   for (const [address] of changes) { calm.delete(address); calm.delete(address.replace(INSTANCE_KEYS, "")); }
-  return { changes: [...changes], calm: [...calm.values()] };
+  return { changes: [...changes], calm: [...calm.values()], names: new Set([...[...changes].map(([address]) => address), ...calm.keys()]) };
 }
 /** The other views with hits that this one does not have: [number, title, hits]. */
 function elsewhere(nodes) {
@@ -105,11 +105,11 @@ function syncControls() {
 
 $("search").addEventListener("input", () => {
   document.body.classList.remove("chosen"); // a narrow window shows the list again
-  const nodes = fillList(), count = objectsOf(nodes), hits = count.changes.length + count.calm.length;
-  drawing.marked = isSought() ? marks(nodes, new Set(), true) : null;
+  const nodes = fillList(), { names } = objectsOf(nodes);
+  drawing.marked = isSought() ? marks(nodes, new Set(), names) : null;
   const drawn = nodes.filter(node => !scene.hidden[node]).map(node => scene.area(scene.stands[node]));
   if (isSought() && drawn.length && !drawn.some(area => drawing.sees(area))) drawing.bring(drawn[0]); else drawing.redraw();
-  say(noun === "node" ? `${several(hits, "hit")}.` : `${several(hits, noun)} found.`);
+  say(noun === "node" ? `${several(names.size, "hit")}.` : `${several(names.size, noun)} found.`);
 });
 $("search").addEventListener("keydown", event => {
   if (event.key !== "Enter") return;

@@ -102,12 +102,14 @@ function alikeItem(title, found, item, labelOf) {
   const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, found, one => item(one, labelOf(one)), FIRST); };
   return el("li", {}, el("details", { class: "alike", ontoggle: fill }, el("summary", {}, title), list));
 }
-/** Fill a list with some of what there is, and a button for the rest. With `nameOf` by module. */
-function some(list, all, item, first, nameOf = null) {
+/** Fill a list with some of what there is, and a button for the rest. With `nameOf` by module; `isOpened`: also
+ * the only line of the list if it is for many alike things. */
+function some(list, all, item, first, nameOf = null, isOpened = false) {
   const number = all.length, lines = those => nameOf ? byModule(those, nameOf, item) : those.map(item);
   if (nameOf) all = entries(all, nameOf);
   if (all.length <= first + 2) first = all.length; // a button for two lines saves nothing
   list.replaceChildren(...lines(all.slice(0, first)));
+  if (isOpened && all.length === 1) for (const alike of list.querySelectorAll("details")) alike.open = true;
   if (all.length > first) list.append(el("li", {}, button(`Show all ${number}`, () => {
     const at = list.children.length - 1;
     list.replaceChildren(...lines(all));

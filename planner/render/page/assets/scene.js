@@ -28,9 +28,13 @@ class Scene extends Graph {
   /** The lines of a node's label: its type with its part, and its name with the sign of its action. */
   labelLines(node) {
     const label = data.noun === "node" ? this.label(node).replace(DEPOSED, " ($1)").replace(STEP, "") : this.label(node), typed = data.noun === "node" && TYPED.exec(label);
-    const part = this.part(node), sign = this.isOld(node) ? "-" : signOf.get(this.action[node]);
+    const part = this.part(node), sign = this.isOld(node) ? "-" : this.signs(node);
     return [[typed ? typed[1] : "", part].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}`];
   }
+  /** The signs of what is done with the objects of a node, the most dangerous first. */
+  signs(node) { return [...new Set(this.changes(node).map(([, action]) => action).sort((a, b) => rank(a) - rank(b)).map(action => signOf.get(action)))].filter(sign => sign).join(" "); }
+  /** A box and those around it in which it is drawn, without the outermost. */
+  outward(b) { return b > 0 ? [b, ...this.outward(this.homes[b])] : []; }
   /** The box in which a thing is drawn. */
   box(thing) { return thing >= 0 ? this.home[thing] : this.homes[-1 - thing]; }
 
@@ -233,7 +237,7 @@ class Scene extends Graph {
   }
   titleWidth(b) {
     const counts = this.counts(b), text = counts.length ? this.boxName(b) : this.boxTitle(b);
-    return counts.reduce((all, [, count]) => all + LETTER * count.length + 14, 26 + LETTER * (text.length + 2));
+    return counts.reduce((all, [, count]) => all + 1.1 * LETTER * count.length + 14, 26 + 1.1 * LETTER * (text.length + 2));
   }
   boxTitle(b) {
     const { size } = this.boxes[b], counts = this.counts(b).map(([, text]) => text);
