@@ -41,8 +41,7 @@ def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
 
 
 def left_out(graph: Graph, node: str) -> str:
-    """The reasons why a vertex was left out of the graph by pruning or by the command line; empty if the vertex is in
-    the graph."""
+    """Why a vertex was left out of the graph by pruning or by the command line; "" if it is in the graph."""
     return near_text(_MissSearch(graph, node, node).left_out(node))
 
 

@@ -1,6 +1,6 @@
-"""The proposed new state of an object: the configuration, completed with computed values from the prior state.
+"""Proposes the new state of an object: the configuration, completed with computed values of the prior state.
 
-After OpenTofu's objchange.ProposedNew. All values are unmarked and have the schema's type."""
+As in OpenTofu's objchange.ProposedNew. All values are unmarked and have the schema's type."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from planner.foundation.values.value import (
 
 
 def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
-    """Merges the prior state with the configuration: configured values take precedence, and computed values that are
-    not configured stay the same. A null `prior` means that the object will be created."""
+    """Configured values take precedence; computed values that are not configured are those of `prior`, which is null
+    for a new object."""
     if prior.__class__ is Null:
         if config.__class__ is Null:
             return prior
@@ -67,7 +67,7 @@ def _block_or_object(schema: Schema, prior: Value, config: Value) -> Value:
 
 def _nested_block(nested: NestedBlock, prior: Value, config: Value) -> Value:
     if config.__class__ is Unknown:
-        return config  # a dynamic block over an unknown collection
+        return config  # from a dynamic block with an unknown collection
     if nested.nesting in ("single", "group"):
         return config if config.__class__ is Null else proposed_new(nested.block, prior, config)
     return _collection(nested.nesting, nested.block, prior, config)
@@ -102,7 +102,7 @@ def _collection(nesting: str, schema: Schema, prior: Value, config: Value) -> Va
 
 
 def _list(schema: Schema, prior: Value, config: Value) -> Value:
-    """Elements correlate by index."""
+    """Elements correspond by index."""
     wanted = elements(config)
     if not wanted:
         return config
@@ -118,7 +118,7 @@ def _list(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _map(schema: Schema, prior: Value, config: Value) -> Value:
-    """Elements correlate by key."""
+    """Elements correspond by key."""
     wanted = entries(config)
     if not wanted:
         return config
@@ -128,7 +128,7 @@ def _map(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _set(schema: Schema, prior: Value, config: Value) -> Value:
-    """Each element corresponds to the first unused prior element from which it may have come."""
+    """Each element corresponds to the first unused prior element from which it may result."""
     if config.__class__ is not Set or not config.items:
         return config
     unused = [] if prior.__class__ is Unknown else list(elements(prior))
@@ -142,7 +142,7 @@ def _set(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _element(declared: Any, values: list[Value]) -> Any:
-    """The element type of the result: the declared type or, if that is dynamic, the type of the elements."""
+    """The declared element type or, if it has dynamic parts, the type of the elements."""
     return type_of(values[0]) if has_dynamic(declared) else declared
 
 
@@ -163,8 +163,7 @@ def _has_configured_part(nested: NestedAttributes, value: Value, path: Path) -> 
 
 
 def _may_come_from(schema: Schema, prior: Value, config: Value) -> bool:
-    """Whether a prior set element may have resulted from the configured one, because they differ only in computed
-    values."""
+    """Whether two set elements may correspond, because they differ only in computed values."""
     return same_but_refinements(prior, config) or _differs_by_computed(schema, prior, config, ())
 
 
@@ -183,14 +182,14 @@ def _differs_by_computed(schema: Schema, prior: Value, config: Value, path: Path
     return attribute.computed and wanted.__class__ is Null
 
 
-# Objects of providers built on the legacy SDK, normalized: collections of blocks are never null.
+# Objects of providers with the legacy SDK, in which collections of blocks must not be null.
 #
-# After OpenTofu's objchange.NormalizeObjectFromLegacySDK.
+# As in OpenTofu's objchange.NormalizeObjectFromLegacySDK.
 
 
 def normalize_legacy_object(value: Value, schema: BlockSchema) -> Value:
-    """The object with empty collections for missing blocks, and with a single block of unknown attributes for unknown
-    collections of blocks. Marks are preserved."""
+    """Missing blocks become empty collections, unknown collections of blocks become one block of unknown attributes.
+    Marks are preserved."""
     marks = marked_paths(value)
     plain, _ = unmark_deep(value)
     return apply_marks(_object(plain, schema), marks)
@@ -223,7 +222,7 @@ def _blocks(value: Value, nested: NestedBlock) -> Value:
 
 
 def _stub(schema: BlockSchema) -> Value:
-    """A block with unknown content; the block itself may not exist."""
+    """A block with unknown content, which may represent no block."""
     out: dict[str, Value] = {name: Unknown(a.type) for name, a in schema.attributes.items()}
     for name, nested in schema.blocks.items():
         item = implied_type(nested.block)
@@ -238,7 +237,7 @@ def _stub(schema: BlockSchema) -> Value:
     return out
 
 
-# Walks values along a schema: parts that may be null or unknown, and the attribute to which a path leads.
+# Access to parts of values that may be null or unknown.
 
 
 Schema = BlockSchema | NestedAttributes
@@ -246,7 +245,7 @@ Path = tuple[tuple[str, Any], ...]
 
 
 def attribute(value: Value, name: str, type: Type) -> Value:
-    """An attribute of an object; if the object is null or unknown, a null or unknown of the attribute's type."""
+    """An attribute of an object; null or unknown if the object is."""
     cls = value.__class__
     if cls is Null:
         return Null(type)
@@ -272,7 +271,7 @@ def entries(value: Value) -> Mapping[str, Value]:
 
 
 def element_type(t: Type, key: Any) -> Type:
-    """The type of the element with a key in a collection, tuple or object of type `t`."""
+    """The type of an element in a collection, tuple or object of type `t`."""
     if isinstance(t, TupleType):
         return t.elements[key] if isinstance(key, int) and key < len(t.elements) else DYNAMIC
     if isinstance(t, ObjectType):

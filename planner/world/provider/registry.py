@@ -1,4 +1,4 @@
-"""Finds providers by their address: the built-in provider, and providers that run as plugins."""
+"""Creates providers by address: the built-in one, and providers that run as plugins."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def start_provider(
     extensions: Collection[str] = (),
     kept: Callable[[PluginProvider], KeptAnswers | None] = lambda plugin: None,
 ) -> interface.Provider:
-    """The provider with this source address. `locate` finds the plugin; it raises Failure, as this function does. The
-    process is started when it is first needed. `seal_of`: the encryption of the state that a data source reads, by the
-    address of the data source. `deferral_allowed`: the provider may defer objects. `extensions`: blocks of the builtin
-    provider that OpenTofu does not have. `kept`: the cached responses of a plugin to earlier commands."""
+    """The provider with this source address; its process is started on first use. `locate` locates the plugin.
+    `seal_of`: returns the encryption of the state that a data source reads, given the data source's address.
+    `deferral_allowed`: whether the provider may defer objects. `extensions`: blocks of the built-in provider that
+    OpenTofu does not have. `kept`: returns the cached responses of a plugin. Raises Failure."""
     if address == BUILTIN:
         from planner.world.provider.builtin import BuiltinProvider
 
@@ -58,7 +58,7 @@ def _plugin(address: str, binary: str) -> PluginProvider:
 
 
 def _running(address: str) -> PluginProvider | None:
-    """The provider, if it already runs outside of planner; otherwise None."""
+    """The provider if it already runs outside of planner, otherwise None."""
     from planner.world.provider.plugin.process import attachments
     from planner.world.provider.plugin.provider import PluginProvider
 
@@ -67,7 +67,6 @@ def _running(address: str) -> PluginProvider | None:
 
 
 def unavailable(address: str) -> Diagnostic:
-    """The reason why a provider is unavailable."""
     if is_builtin(address):
         detail = f"There is no builtin provider {address}; the only one is {BUILTIN}."
         return error("provider.unknown_builtin", "Provider not found", detail)
@@ -76,20 +75,19 @@ def unavailable(address: str) -> Diagnostic:
 
 
 def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
-    """The warnings about version constraints on builtin providers, which have no versions, by provider address."""
+    """Warnings about version constraints (by provider) on built-in providers, which have no versions."""
     if not constraints.get(BUILTIN):
         return []
     detail = f"{BUILTIN} cannot be selected: it comes with this program and has no versions."
     return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
 
-# A provider that is never called; only its schema is used. Such a provider assumes as little as possible: objects are
-# as recorded, computed values are unknown, and the rules determine which changes need the provider
-# (rules/plan/undecided.dl).
+# A provider that is never called and whose schema is used. It assumes as little as possible: objects are as recorded,
+# computed values are unknown, and rules determine which changes need the provider (rules/plan/undecided.dl).
 
 
 class OfflineProvider(interface.StandIn):
-    """Replaces another provider and uses only its schema. Nothing can be applied with it."""
+    """Replaces another provider, of which only the schema is used. It cannot apply anything."""
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         return []
@@ -119,7 +117,7 @@ class OfflineProvider(interface.StandIn):
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
-        """A new object has the values of its configuration; in a changed object, all computed values are unknown."""
+        """A new object has its configured values; in a changed object, all computed values are unknown."""
         prior, proposed = request.prior, request.proposed
         unchanged = prior.__class__ is not Null and same_value(prior, proposed)
         if proposed.__class__ is Null or unchanged:
@@ -154,11 +152,11 @@ class OfflineProvider(interface.StandIn):
         yield _refusal("Objects can only be found by their provider.")
 
     def function(self, name: str) -> Any:
-        """The function from the schema; functions that only a configured provider registers are not included."""
+        """Functions that only a configured provider registers are not included."""
         return self.schema().functions.get(name) or unknown_function(name)
 
     def close(self) -> None:
-        """Close the provider, which may have been started to read its schema."""
+        """Close the provider, which may be running because its schema was read."""
         self.of.close()
 
 

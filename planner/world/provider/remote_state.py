@@ -1,6 +1,5 @@
-"""The data source `terraform_remote_state`: the root outputs of another state.
-
-The state may be in any backend. Sensitive outputs lose their mark, as in OpenTofu."""
+"""The data source `terraform_remote_state`: reads the root outputs of another state, in any backend. As in OpenTofu,
+sensitive outputs lose their mark."""
 
 from __future__ import annotations
 
@@ -56,8 +55,8 @@ def read(config: Value, seal: Seal = PLAIN) -> ReadAnswer:
 
 
 def source(config: Value) -> str | None:
-    """The identity of the state that a completely known configuration reads, in the form of
-    `planner.world.state.backend`; None if the configuration is invalid."""
+    """The identity of the state that a wholly known configuration reads (see
+    planner.world.state.backend.state_identity); None if the configuration is invalid."""
     kind = "local" if config["backend"] == "_local" else config["backend"]
     if kind.__class__ is not str or not _is_object(config["config"]):
         return None
@@ -67,7 +66,6 @@ def source(config: Value) -> str | None:
 
 
 def with_outputs(config: Value, outputs: Mapping[str, Value]) -> Value:
-    """The data source's object for a state with these outputs."""
     return {**config, "outputs": {**_entries(config["defaults"]), **outputs}}
 
 

@@ -1,4 +1,4 @@
-"""Whether the lock file selects the providers that a configuration needs: checked before anything is planned."""
+"""Checks before planning whether the lock file selects the providers that a configuration needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def unselected(
     locks: Locks,
     overridden: Collection[str],
 ) -> list[Diagnostic]:
-    """An error if the lock file lacks a provider, or selects a version that the constraints do not allow; providers
+    """An error if the lock file lacks a provider, or selects a version that the constraints do not allow. Providers
     with development overrides are not checked."""
     reasons = []
     for address in sorted(addresses):
@@ -43,7 +43,7 @@ def unselected(
 
 
 def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
-    """The providers that run outside of planner (TF_REATTACH_PROVIDERS), for which nothing is installed or selected."""
+    """Providers that run outside of planner (TF_REATTACH_PROVIDERS), for which nothing is installed or selected."""
     text = (os.environ if environ is None else environ).get("TF_REATTACH_PROVIDERS", "")
     if not text:
         return frozenset()
@@ -53,18 +53,18 @@ def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
         return frozenset()
 
 
-# The versions of a provider that satisfy constraints: releases are compared, prereleases must be named exactly.
+# Versions that satisfy constraints: releases are compared, prereleases must be named exactly.
 
 
 class VersionSet:
-    """The version constraints of all modules for one provider. Raises ValueError if a string is not a version."""
+    """The version constraints of all modules for one provider. Raises ValueError for an invalid version."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts = tuple(sorted(set(texts)))
         self.items = tuple(item for text in self.texts for item in parse_constraints(text).items)
 
     def __str__(self) -> str:
-        """The constraints in the spelling of lock files; "" if any version is allowed."""
+        """As spelled in lock files; "" if any version is allowed."""
         return normal_constraints(",".join(map(str, self.items))) if self.items else ""
 
     def allows(self, version: Version) -> bool:
@@ -78,7 +78,7 @@ class VersionSet:
 
 
 def _within(constraint: Constraint, version: Version) -> bool:
-    """Whether a version satisfies a constraint by order alone: a prerelease precedes its release."""
+    """Whether a version satisfies a constraint by order alone, in which a prerelease precedes its release."""
     limit, operator = constraint.version, constraint.operator
     if operator == "~>":
         fixed = max(limit.given - 1, 1)
@@ -94,12 +94,12 @@ def _within(constraint: Constraint, version: Version) -> bool:
 
 
 def _same(version: Version, other: Version) -> bool:
-    """Whether two versions name the same package; metadata has no order, but 1.0.0+local differs from 1.0.0."""
+    """Whether two versions denote one package. Metadata has no order, but 1.0.0+local differs from 1.0.0."""
     return version == other and version.metadata == other.metadata
 
 
 def readable(texts: Iterable[str]) -> list[Version]:
-    """The valid versions in a list of strings, oldest first; other strings are left out."""
+    """The valid versions, oldest first."""
     versions = []
     for text in texts:
         try:

@@ -1,10 +1,10 @@
 """The resource type `terraform_data`: it stores a value, and is replaced when another value changes. `output` becomes
-equal to `input` when the object is created and whenever `input` changes; `id` is random; a change of `triggers_replace`
-replaces the object.
+`input` when the object is created and when `input` changes. `id` is random. A change of `triggers_replace` replaces the
+object.
 
 The block `store`, as in Terraform 1.16, stores a value that may be computed from ephemeral values: its `input` is
 write-only, and the apply copies it to `output`, or to `sensitive_output` with `sensitive = true`. With a `version`, a
-changed input counts only if the version also changes; with `replace = true`, it replaces the object. OpenTofu has no
+changed input is stored only if the version changes, too; with `replace = true`, it replaces the object. OpenTofu has no
 such block, so schemas contain it only if a configuration or a state uses it."""
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _STORE = BlockSchema(
 STORING = interface.ResourceSchema(
     BlockSchema(SCHEMA.block.attributes, {"store": NestedBlock(_STORE, "single", max_items=1)})
 )
-"""the schema with the block `store`"""
+"""schema with the block `store`"""
 _KEPT = {False: "output", True: "sensitive_output"}
-"""the attribute that stores the input of a store, by its argument `sensitive`"""
+"""attribute that stores the input of a store, by its argument `sensitive`"""
 _UNKNOWN_ID = Unknown(STRING, NOT_NULL)
 
 
@@ -82,7 +82,7 @@ def plan(request: interface.PlanRequest) -> interface.PlanAnswer:
 
 def _planned_store(before: Value, proposed: dict[str, Value], written: Value) -> tuple[Value, str]:
     """The planned store, and its attribute that requires replacement ("" if none does). A newly stored value is
-    unknown, because an ephemeral value may differ when it is applied."""
+    unknown, because an ephemeral value may be different when it is applied."""
     kept = _KEPT[proposed["sensitive"] is True]
     result = {**proposed, **{name: Null(DYNAMIC) for name in ("input", *_KEPT.values())}}
     if before.__class__ is not dict:

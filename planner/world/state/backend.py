@@ -1,5 +1,5 @@
-"""Backends: the stores of workspaces' states. Each type is a module of planner.world.state.backends with its name,
-loaded on first use."""
+"""The interface of backends, which store the states of workspaces. Each type is a module in
+planner.world.state.backends, loaded on first use."""
 
 from __future__ import annotations
 
@@ -22,26 +22,25 @@ if TYPE_CHECKING:
 
 DEFAULT_WORKSPACE = "default"
 DOCUMENTS = APPLIED, TAINTS, STACK = ("applied", "taints", "stack")
-"""names of the documents that are stored next to a state: the inputs of the last apply, the origins of taints, and the
-notes of a deployment"""
+"""names of documents next to a state: inputs of the last apply, origins of taints, notes of a deployment"""
 
 
-REMOTE_RUNS = "state.remote_runs"  # the code of the error that plans and applies must run on a server
+REMOTE_RUNS = "state.remote_runs"  # code of the error that plans and applies must run on a server
 
 
 class Store(Protocol):
-    """The state of one workspace: locked, read, written."""
+    """The state of one workspace."""
 
-    current: State | None  # the last state read or written, without a journal
+    current: State | None  # the last state read or written, without the changes of a journal
 
     @property
     def seal(self) -> Seal:
-        """The encryption of the state and of the documents stored with it."""
+        """The encryption of the state and of its documents."""
 
     def lock(
         self, operation: str, timeout: float = 0.0, on_wait: Callable[[], None] | None = None, stop: Stop | None = None
     ) -> list[Diagnostic]:
-        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+        """Take the lock for an operation (such as `OperationTypeApply`), waiting up to `timeout` seconds."""
 
     def unlock(self) -> list[Diagnostic]:
         """Release the lock."""
@@ -55,34 +54,34 @@ class Store(Protocol):
         """Whether this process still has the lock."""
 
     def lock_holder(self) -> str:
-        """The holder of the lock, as the end of a sentence; empty if it is not known."""
+        """The holder of the lock, to be appended to a sentence; "" if it is unknown."""
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of the lock with this id; None if the lock does not exist or its holder is still running."""
+        """The holder of the lock with this id; None if there is no such lock, or its holder is still running."""
 
     def force_unlock(self, lock_id: str) -> list[Diagnostic]:
         """Remove a lock whose holder has ended."""
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state, None if there is none yet, or an error."""
+        """The state, None if there is none yet or on errors."""
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state under the next serial, if it differs from the one before. Returns the saved state."""
+        """Save a state with the next serial, if it has changed. Returns the saved state."""
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state without changing its serial and lineage."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots; `interval` is the value that the user set. None: none are written.
-        `is_urgent`: the process was requested to stop and may be killed soon."""
+        """Seconds between two snapshots, None if none are written. `interval`: the user's setting. `is_urgent`: the
+        process was requested to stop and may be killed soon."""
 
     def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
-        """Write the state that `take` returns while the operation continues. The journal records the content of the
-        snapshot. Called by one thread at a time."""
+        """Write the state that `take` returns, during an operation, and record its content in the journal. Called by
+        one thread at a time."""
 
     @property
     def size(self) -> int:
-        """The size in bytes of the state as last read or written."""
+        """The size of the state as last read or written, in bytes."""
 
     def keep_backup(self, path: str) -> None:
         """Set the file for a backup of the state before the first write."""
@@ -93,38 +92,38 @@ class Store(Protocol):
         directory."""
 
     def beside(self, name: str) -> bytes | None:
-        """The content of one of the DOCUMENTS next to the state; None if there is none, or if it cannot be read."""
+        """The content of one of the DOCUMENTS; None if there is none or it cannot be read."""
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
         """Store one of the DOCUMENTS, encrypted if the state is. Returns only warnings, because no operation depends on
-        it."""
+        documents."""
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-        """The stored files of the state, and the problems with them. Nothing is changed."""
+        """The stored files of the state, and their problems. Nothing is changed."""
 
     def erase(self) -> list[Diagnostic]:
-        """Remove the state and the documents next to it, after it was copied elsewhere."""
+        """Remove the state and its documents, after it was copied elsewhere."""
 
     @property
     def place(self) -> str:
-        """The place of the state, for messages."""
+        """The location of the state, for messages."""
 
     @property
     def journal(self) -> Journal | None:
-        """The journal of the operation that is running."""
+        """The journal of the running operation."""
 
     def journals(self) -> dict[str, bytes]:
-        """The journals of interrupted operations, by location."""
+        """Journals of interrupted operations, by location."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The instances with objects that a journal recorded, but the state that was read does not have."""
+        """Instances with objects that a journal recorded and the state that was read lacks."""
 
     def adopt_journal(self) -> None:
-        """Make `read` add the objects that journals recorded, even if the state was changed later and lacks them."""
+        """Make `read` add the objects in journals, even if the state was changed later and lacks them."""
 
     def discard_journal(self, place: str) -> list[Diagnostic]:
-        """Discard one of the journals. The journal's bytes are kept in a file whose name marks it as discarded."""
+        """Discard a journal. Its bytes are kept in a file whose name marks it as discarded."""
 
     def begin_journal(
         self, operation: str, begins_with: State | None = None
@@ -134,7 +133,8 @@ class Store(Protocol):
 
 
 class Backend(Protocol):
-    """The states of all workspaces of a configuration. An operation that a service does not support raises OSError."""
+    """The states of all workspaces of a configuration. Raises OSError for operations that a service does not
+    support."""
 
     @property
     def has_workspaces(self) -> bool:
@@ -142,24 +142,24 @@ class Backend(Protocol):
 
     @property
     def type(self) -> str:
-        """The backend type, as the label of its block."""
+        """The label of the backend block."""
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings with which `open` created this backend."""
 
     def store(self, workspace: str = ..., state: str = "", state_out: str = "", backup: str = "") -> Store:
-        """The store of a workspace. If the backend stores states in files, the paths of `-state`, `-state-out` and
-        `-backup` take precedence."""
+        """The store of a workspace. For states in files, the paths of `-state`, `-state-out` and `-backup` take
+        precedence."""
 
     def workspaces(self) -> list[str]:
-        """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
+        """The default workspace first, the others sorted. Raises OSError."""
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
         """Raises OSError, Failure."""
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
-        """Prepare the selected workspace for `init`, if the backend type requires it."""
+        """Prepare the selected workspace for `init`, if the backend requires it."""
 
     def delete_workspace(self, workspace: str) -> None:
         """Remove a workspace and its state. Raises OSError."""
@@ -168,13 +168,13 @@ class Backend(Protocol):
 REMOVED = dict.fromkeys(
     ("artifactory", "etcd", "etcdv3", "manta", "swift"), 'The "{}" backend is not supported in OpenTofu v1.3 or later.'
 ) | {"azure": 'The "azure" backend name has been removed, please use "azurerm".'}
-"""removed backend types, each with the message about it"""
+"""removed backend types, with messages about them"""
 
 
 def module_of(type: str) -> Any:
-    """The module of a backend type, which has `SCHEMA`, `open(read, seal)` and `identity(settings, workspace,
-    directory)`. None if the type does not exist. `open` takes a SettingsReading and returns the backend; it raises
-    Unopened and ServiceError."""
+    """The module of a backend type, None if the type does not exist. It has `SCHEMA`, `open(read, seal)` and
+    `identity(settings, workspace, directory)`. `open` takes a SettingsReading and returns the backend, or raises
+    Unopened or ServiceError."""
     name = f"planner.world.state.backends.{type}"
     if not type.isidentifier() or type.startswith("_") or (name not in sys.modules and find_spec(name) is None):
         return None
@@ -182,13 +182,11 @@ def module_of(type: str) -> Any:
 
 
 def schema_of(type: str) -> BlockSchema | None:
-    """The schema of the block of a backend type; None if the type does not exist."""
     backend = module_of(type)
     return None if backend is None else backend.SCHEMA
 
 
 def unknown_type(type: str) -> Diagnostic:
-    """The diagnostic about a type that does not exist."""
     from pkgutil import iter_modules
 
     import planner.world.state.backends
@@ -202,8 +200,8 @@ def unknown_type(type: str) -> Diagnostic:
 def open_backend(
     type: str, settings: Mapping[str, Any], seal: Seal | None = None, only_check: bool = False
 ) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of a type with the settings of its block (absent and None mean the default). `seal`: the encryption
-    of its states (default: none). `only_check`: report problems of the settings and return no backend."""
+    """The backend of a type with the settings of its block (None: default). `seal`: the encryption of its states
+    (default: none). `only_check`: report problems of the settings and return no backend."""
     from planner.world.state.settings import SettingsReading, Unopened, check_settings
 
     known = module_of(type)
@@ -223,24 +221,23 @@ def open_backend(
 
 
 def document_not_saved(name: str, place: str, problem: OSError | Failure) -> list[Diagnostic]:
-    """The warning that a document could not be stored next to a state."""
+    """The warning that a document could not be stored."""
     reason = problem.diagnostics[0].summary if isinstance(problem, Failure) else problem.strerror or str(problem)
     detail = f"{place}: {reason.rstrip('.')}. The state itself is complete."
     return [warning("state.document", f'The document "{name}" was not saved next to the state', detail)]
 
 
-# The identity of a state: the configuration that writes the state and the configurations that read it compute the same
-# identity.
+# Identities of states: the configuration that writes a state and the configurations that read it compute the same one.
 
 
 SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_secret", "credentials", "conn_str"))
-"""settings that identify the client rather than the state"""
+"""settings that identify the client and not the state"""
 
 
 def state_identity(
     kind: str, settings: Mapping[str, Any], workspace: str = DEFAULT_WORKSPACE, directory: str = "."
 ) -> str:
-    """The identity of a state, as its backend defines it; for an unknown backend, its type, the settings that are not
+    """The identity of a state, as defined by its backend. For an unknown backend: its type, the settings that are not
     secrets, and the workspace. `directory`: the base of relative paths."""
     backend = module_of(kind)
     if backend is not None:

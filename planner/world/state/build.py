@@ -1,4 +1,4 @@
-"""StateBuilder: the working copy of a state that walks change, object by object, from any thread."""
+"""The working copy of a state that walks change, object by object, from any thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.world.state.model import InstanceKey, InstanceState, ObjectState, O
 
 
 class _Resource:
-    """A resource that is being changed; its frozen form is kept until the next change."""
+    """A resource under construction. `frozen` is its frozen form until the next change."""
 
     __slots__ = ("frozen", "instances", "mode", "module", "name", "provider", "type")
 
@@ -31,14 +31,13 @@ class _Resource:
 
 
 OnChange = Callable[[ResourceState, InstanceKey, "InstanceState | None"], None]
-"""called for every instance that changes, with its resource (without instances), its key, and its new value"""
+"""called for each changed instance. Parameters: its resource (without instances), its key, and its new value"""
 
 
 class StateBuilder:
-    """A state under construction. Resources are named by their address without a key (`module.a[0].aws_vpc.main`),
-    instances by this address and their key, and deposed objects by their deposed key in addition ("" for the current
-    object). Resources without objects are removed, unless they were declared. All methods may be called from several
-    threads."""
+    """A state under construction. Resources are identified by their address without a key (`module.a[0].aws_vpc.main`),
+    instances by this address and their key, deposed objects also by their deposed key ("" for the current object).
+    Resources without objects are removed, unless they were declared. May be used by several threads."""
 
     def __init__(self, state: State | None = None, on_change: OnChange | None = None) -> None:
         base = state or State()
@@ -52,7 +51,6 @@ class StateBuilder:
     # ------------------------------------------------------------ questions
 
     def object(self, resource: str, key: InstanceKey = None, deposed: str = "") -> ObjectState | None:
-        """The object as recorded, or None."""
         instance = self.instance(resource, key)
         if instance is None:
             return None
@@ -64,14 +62,14 @@ class StateBuilder:
             return built.instances.get(key) if built else None
 
     def resource(self, resource: str) -> ResourceState | None:
-        """The current form of the resource."""
+        """The current frozen form of the resource."""
         with self._lock:
             built = self._resources.get(resource)
             return built.freeze() if built else None
 
     def provider(self, resource: str, key: InstanceKey = None) -> tuple[str, InstanceKey]:
-        """The provider configuration that manages an instance, and the key of the provider instance; ("", None) if
-        there is none."""
+        """The provider configuration of an instance, and the key of the provider instance; ("", None) if there is
+        none."""
         with self._lock:
             built = self._resources.get(resource)
             instance = built.instances.get(key) if built else None
@@ -94,7 +92,7 @@ class StateBuilder:
         provider_key: InstanceKey = None,
         deposed: str = "",
     ) -> None:
-        """Record an object, replacing an existing one."""
+        """Record an object, or replace it."""
         address = format_resource(module, mode, type, name)
         with self._lock:
             built = self._resources.get(address)
@@ -122,13 +120,11 @@ class StateBuilder:
                 built.provider, built.frozen = provider, None
 
     def remove_empty(self) -> None:
-        """Forget the resources that have no instances."""
         with self._lock:
             self._resources = {address: built for address, built in self._resources.items() if built.instances}
 
     def put_instance(self, address: str, key: InstanceKey, resource: ResourceState | None) -> None:
-        """Record an instance with all its objects, taken from a resource, and replace an existing one; None removes
-        it."""
+        """Record an instance with all its objects, taken from a resource, or replace it; None removes it."""
         with self._lock:
             if resource is None:
                 if self.instance(address, key) is not None:
@@ -141,7 +137,7 @@ class StateBuilder:
             self._put(address, key, resource.instances[key])
 
     def remove_object(self, resource: str, key: InstanceKey = None, deposed: str = "") -> None:
-        """Forget an object, if it exists."""
+        """Remove an object if it exists."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None:
@@ -156,8 +152,7 @@ class StateBuilder:
                 self._put(resource, key, evolve(before, current=None))
 
     def depose(self, resource: str, key: InstanceKey = None, deposed: str = "") -> str:
-        """Make the current object deposed and return its deposed key (a new one unless given); "" if there is no
-        object."""
+        """Make the current object deposed. Returns its deposed key (new unless given), "" if there is no object."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None or before.current is None:
@@ -168,7 +163,7 @@ class StateBuilder:
             return mark
 
     def restore(self, resource: str, key: InstanceKey, deposed: str) -> bool:
-        """Make a deposed object current again if it was not replaced. Returns whether it did."""
+        """Make a deposed object current again, unless there is a current object. Returns whether it did."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None or before.current is not None or deposed not in before.deposed:
@@ -178,7 +173,7 @@ class StateBuilder:
             return True
 
     def new_deposed_key(self, resource: str, key: InstanceKey = None) -> str:
-        """A new deposed key for the instance: eight hex digits."""
+        """Eight hexadecimal digits."""
         import secrets
 
         instance = self.instance(resource, key)
@@ -190,7 +185,7 @@ class StateBuilder:
     def move(
         self, resource: str, key: InstanceKey, module: str, mode: str, type: str, name: str, new_key: InstanceKey
     ) -> None:
-        """Give an instance with all its objects another address, which must not have an instance yet."""
+        """Move an instance with all its objects to an address that has no instance yet."""
         with self._lock:
             source = self._resources[resource]
             instance = source.instances[key]
@@ -231,7 +226,7 @@ class StateBuilder:
     # ------------------------------------------------------------ result
 
     def snapshot(self) -> State:
-        """The current state, with the serial and lineage of the initial one."""
+        """The current state with the initial serial and lineage."""
         with self._lock:
             more: dict[str, Any] = {
                 "resources": {a: r.freeze() for a, r in self._resources.items()},

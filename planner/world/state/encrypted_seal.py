@@ -1,4 +1,4 @@
-"""Seals that encrypt states and plans, in OpenTofu's format, and the documents stored with them."""
+"""Seals that encrypt states and plans in OpenTofu's format, and documents stored with them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NO_STATE = "Given payload is not a state file"
 _HEAD = re.compile(
     rb'\{\s*"version":\s*4,\s*"terraform_version":\s*"[0-9.]*",\s*"serial":\s*(\d{1,18}),\s*"lineage":\s*"([\w-]*)",'
 )
-"""the beginning of state files that planner or OpenTofu wrote: it contains the serial and lineage, so that large files
-need not be parsed"""
+"""the beginning of state files of planner and OpenTofu, with the serial and lineage, so that large files need not be
+parsed"""
 R = TypeVar("R")
 
 
 def no_state(data: bytes) -> str:
-    """The reason why bytes are not an unencrypted state file; empty if the bytes are one."""
+    """Why the bytes are not an unencrypted state file; "" if they are."""
     if _HEAD.match(data) is not None:
         return ""
     try:
@@ -35,7 +35,7 @@ def no_state(data: bytes) -> str:
 
 
 def no_plan(data: bytes) -> str:
-    """The reason why bytes are not an unencrypted plan file; empty if the bytes are one."""
+    """Why the bytes are not an unencrypted plan file; "" if they are."""
     return "" if data[:2] == b"PK" else f"Invalid plan file {data[:2].decode('utf-8', 'replace')}"
 
 
@@ -71,7 +71,7 @@ class _Sealed:
 
     @staticmethod
     def _failing(do: Callable[[], R]) -> R:
-        """The result of `work`; its errors are raised as Failure."""
+        """The result of `do`; its errors are raised as Failure."""
         try:
             return do()
         except TargetError as bad:
@@ -99,7 +99,7 @@ class SealedState(_Sealed):
 
 
 def _check_head(content: Decrypted) -> None:
-    """Compare serial and lineage with their unencrypted copies in the envelope, which could have been changed. Raises
+    """Compare serial and lineage with their unencrypted copies in the envelope, which may have been changed. Raises
     TargetError."""
     serial, lineage = _serial_and_lineage(content.data)
     outer, history = content.head.get("serial"), content.head.get("lineage")
@@ -112,7 +112,7 @@ def _check_head(content: Decrypted) -> None:
 
 
 def _serial_and_lineage(data: bytes) -> tuple[int | None, str | None]:
-    """The serial and lineage of a state in clear. Raises TargetError for data that are not a state."""
+    """The serial and lineage of an unencrypted state. Raises TargetError if the data is not a state."""
     head = _HEAD.match(data)
     if head is not None:
         return int(head[1]), head[2].decode("ascii")
@@ -147,9 +147,8 @@ def _mark(kind: str) -> bytes:
     return f"planner {kind}\0".encode()
 
 
-# Journals of encrypted states. The first line contains a key, which is encrypted like the state. Each further line is
-# encrypted separately with this key, so that the lines on disk can be read after a crash, with access to the state's
-# keys.
+# Journals of encrypted states. The first line contains a key that is encrypted like the state. Each further line is
+# encrypted separately with this key, so that after a crash the lines on disk can be read with the state's keys.
 #
 # {"key": ENVELOPE} {"line": 1, "data": "BASE64"} AES-256-GCM: a nonce of 12 bytes, the line, a tag; the number is
 # authenticated
@@ -161,7 +160,7 @@ _NONCE = 12
 
 
 class LineSeal:
-    """Encrypts and decrypts the lines of a journal with the journal's key, and counts the lines."""
+    """Encrypts and decrypts the lines of a journal with the journal's key, and counts them."""
 
     def __init__(self, key: bytes, lines: int = 0) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -169,7 +168,7 @@ class LineSeal:
         self._cipher, self.lines = AESGCM(key), lines
 
     def sealed(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """This entry as the next encrypted line. Raises TypeError for values that JSON cannot represent."""
+        """The entry as the next encrypted line. Raises TypeError for values that JSON cannot represent."""
         text, nonce = dumps(entry, escape_html=False), os.urandom(_NONCE)
         self.lines += 1
         data = nonce + self._cipher.encrypt(nonce, text, b"%d" % self.lines)
@@ -191,13 +190,13 @@ class LineSeal:
 
 
 def new_line_seal(seal: Seal) -> tuple[LineSeal, dict[str, Any]]:
-    """The key of a new journal, and the first line of the journal, which has the encrypted key. Raises Failure."""
+    """A new key, and the first line of the journal, which contains the encrypted key. Raises Failure."""
     key = os.urandom(_LENGTH)
     return LineSeal(key), {"key": loads(seal.seal_document(KIND, key))}
 
 
 def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
-    """The key of a journal with this first line; None for an unencrypted journal. Raises Failure if the key cannot be
+    """The key in the first line of a journal; None for an unencrypted journal. Raises Failure if the key cannot be
     decrypted, or if the journal is unencrypted although encryption is enforced."""
     envelope = head.get("key")
     if envelope is None:
@@ -215,8 +214,7 @@ def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
 def opened_lines(
     entries: list[dict[str, Any]], seal: Seal
 ) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
-    """The entries of a journal (without the first line if that contains the key), the problems in words, and the key
-    for further lines. Raises Failure."""
+    """The entries of a journal, descriptions of problems, and the key for further lines. Raises Failure."""
     if not entries:
         return entries, (), None
     opens = line_seal(entries[0], seal)
@@ -230,7 +228,7 @@ def opened_lines(
             wrong += 1
             continue
         number = entry["line"]
-        if number <= last:  # the line was moved from another position
+        if number <= last:  # the line was moved
             wrong += 1
             continue
         missing += number - last - 1

@@ -1,4 +1,4 @@
-"""The layer between the bytes of a state and its store: it encrypts, or does nothing."""
+"""Seals: the layer between the bytes of a state and its store, which may encrypt them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planner.foundation.vocabulary.records import frozen
 
 @frozen
 class Unsealed:
-    """Decrypted bytes. `is_pending`: the bytes should be written again, because they were stored in an outdated form
+    """Decrypted bytes. `is_pending`: whether they should be written again, because their stored form is outdated
     (unencrypted, or encrypted with a fallback method)."""
 
     data: bytes
@@ -20,17 +20,17 @@ class Seal(Protocol):
     """Converts states (or plans), and the documents stored with them, to and from their stored form."""
 
     def seal(self, data: bytes) -> bytes:
-        """The bytes to keep. Raises Failure."""
+        """The bytes to store. Raises Failure."""
 
     def unseal(self, data: bytes) -> Unsealed:
-        """The content of stored bytes. Raises Failure if the bytes cannot or must not be read."""
+        """The content of stored bytes. Raises Failure if they cannot or must not be read."""
 
     def seal_document(self, kind: str, data: bytes) -> bytes:
-        """The bytes to store for one of planner's documents, such as a journal. A document of one kind cannot be read
-        as another kind. Raises Failure."""
+        """The bytes to store for a document of planner, such as a journal. A document of one kind cannot be read as
+        another kind. Raises Failure."""
 
     def unseal_document(self, kind: str, data: bytes) -> Unsealed:
-        """The content of a stored document. Raises Failure if the document cannot or must not be read."""
+        """The content of a stored document. Raises Failure if it cannot or must not be read."""
 
     @property
     def is_plain(self) -> bool:
@@ -38,8 +38,6 @@ class Seal(Protocol):
 
 
 class PlainSeal:
-    """A seal that stores bytes unencrypted."""
-
     def seal(self, data: bytes) -> bytes:
         return data
 

@@ -1,7 +1,7 @@
-"""Reads state files (versions 1 to 4) and writes them (version 4). Problems are returned as diagnostics.
+"""Reads state files (versions 1 to 4) and writes them (version 4).
 
 States are written in OpenTofu's order: resources by module, mode, type and name; instances by key, the current object
-before the deposed ones; outputs by name. Reading and writing a file that OpenTofu wrote gives the same bytes."""
+before deposed ones; outputs by name. Reading and writing a file of OpenTofu gives the same bytes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ from planner.world.state.reader import MalformedError, StateReader
 
 
 def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnostic]]:
-    """The state in a file's bytes, and the problems of reading it. None for an empty file, and if there are errors.
-
-    `name`: the name of the file in messages."""
+    """None for an empty file, and if there are errors. `name`: the file name in messages."""
     if not data:
         return None, []
     where = f"The state file {name}" if name else "The state"
@@ -39,7 +37,7 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
 
 
 def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None, list[Diagnostic]]:
-    """The state with the encoded texts of its resources. Texts are returned only for a large state in the compact form
+    """The state, and the encoded texts of its resources, which are returned only for a large state in the compact form
     that services store."""
     with collector_paused():
         pieces = cut(data)
@@ -99,8 +97,8 @@ def _version_problem(root: Any, where: str) -> str | None:
 
 
 def write_state(state: State, compact: bool = False, texts: Texts | None = None) -> bytes:
-    """The bytes of a state file, indented unless `compact`, ending with a line break. Resources whose `texts` are known
-    are not encoded again (only in the compact form)."""
+    """The bytes of a state file with a line break at the end, indented unless `compact`. In the compact form, resources
+    with known `texts` are not encoded again."""
     with collector_paused():
         if texts is None or not compact:
             return dumps(state_document(state), indent=not compact) + b"\n"
@@ -112,14 +110,13 @@ def write_state(state: State, compact: bool = False, texts: Texts | None = None)
 
 
 def _stored_resources(state: State) -> list[ResourceState]:
-    """The resources that a file contains, in the order of the file."""
+    """The resources in a file, in order."""
     kept = (r for r in state.resources.values() if r.mode != "ephemeral")
     return sorted(kept, key=lambda r: (r.module, r.mode, r.type, r.name))
 
 
 def state_document(state: State) -> dict[str, Any]:
-    """The state as the JSON object of a version 4 file, with keys in the file's order; the version of the writer is
-    that of planner."""
+    """The JSON of a version 4 file, with keys in order. The version of the writer is that of planner."""
     outputs = {name: _output(state.outputs[name]) for name in sorted(state.outputs)}
     return {
         "version": 4,
@@ -149,7 +146,7 @@ def same_content(a: State | None, b: State | None) -> bool:
 
 
 def _without_common(state: State, other: State) -> State:
-    """The state without the resources that are the same object in both states, which need not be compared."""
+    """The state without resources that are the same object in both states and need not be compared."""
     theirs = other.resources
     return evolve(state, resources={k: r for k, r in state.resources.items() if theirs.get(k) is not r})
 
@@ -224,22 +221,21 @@ def _check_results(results: list[dict[str, Any]] | None) -> list[dict[str, Any]]
     return sorted(results, key=lambda r: (r["object_kind"], r["config_addr"]))
 
 
-# The next version of a state: the serial increases, and the lineage is unchanged.
+# Successors of states: the serial increases, the lineage stays the same.
 
 
 def new_lineage() -> str:
-    """A new lineage, which names the history of a new state."""
+    """A lineage names the history of a state."""
     return random_uuid()
 
 
 def lineage_after(base: State | None) -> str:
-    """The lineage of the successor of a state."""
     return base.lineage if base is not None and base.lineage else new_lineage()
 
 
 def successor(base: State | None, state: State, lineage: str, is_pending: bool = False) -> tuple[State, bool]:
-    """The successor of a state, and whether it differs; the serial increases only if it does. `lineage`: the lineage
-    that a journal has for a new state; `is_pending`: the state must be written although its content is unchanged."""
+    """The successor of a state, and whether it differs; only then, the serial increases. `lineage`: the lineage in a
+    journal for a new state. `is_pending`: the state must be written although its content is unchanged."""
     changed = base is None or is_pending or not same_content(base, state)
     serial = (base.serial if base else 0) + (1 if changed else 0)
     return evolve(
@@ -247,34 +243,34 @@ def successor(base: State | None, state: State, lineage: str, is_pending: bool =
     ), changed
 
 
-# The texts of a large state's resources, so that unchanged ones need not be encoded again.
+# Encoded texts of resources, so that unchanged resources of large states need not be encoded again.
 #
-# The compact form that services store is cut between resources, and each piece is parsed separately. A cut in the wrong
-# place leaves pieces that are not JSON; then the text is parsed as a whole.
+# The compact form that services store is cut between resources, and each piece is parsed separately. After a cut in the
+# wrong place, a piece is not valid JSON; the text is then parsed as a whole.
 
 
 SMALLEST = 1 << 20
-"""the minimum size, in bytes, of states whose encoded resources are reused; smaller states are encoded quickly"""
+"""minimum size of states whose encoded resources are reused, in bytes; smaller states are encoded quickly"""
 _BEGIN = b'"resources":[{"m'
-_CUT = b'},{"mo'  # `mode` or `module`
+_CUT = b'},{"mo'  # matches `mode` or `module`
 _END = b'}],"check_results":'
 
 
 @frozen
 class Texts:
-    """The encoded texts of resources, by the identity of the resource, which is kept alive as long as its text."""
+    """Encoded texts by id of the resource, which is kept alive as long as its text."""
 
     known: dict[int, tuple[ResourceState, bytes]]
 
     def of(self, resource: ResourceState) -> bytes | None:
-        """The text from which the resource was read."""
+        """The text from which the resource was read, or None."""
         entry = self.known.get(id(resource))
         return None if entry is None else entry[1]
 
 
 def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
-    """The JSON object of a state and the texts of its resources, in their order. None if the state is small, is not in
-    the form that services store, or has numbers that need exact parsing."""
+    """The JSON object of a state, and the texts of its resources. None if the state is small, is not in the form that
+    services store, or has numbers that need exact parsing."""
     if len(data) < SMALLEST or not data.startswith(b'{"version":4,'):
         return None
     begin, end = data.find(_BEGIN), data.rfind(_END)
@@ -296,7 +292,7 @@ def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
 
 
 def texts_by_resource(state: State, texts: list[bytes]) -> Texts | None:
-    """The texts by resource, if each text belongs to exactly one resource."""
+    """None unless each text belongs to exactly one resource."""
     resources = list(state.resources.values())
     if len(resources) != len(texts):
         return None
@@ -312,8 +308,8 @@ class SealedFiles:
         self._kept, self._said = b"", Unsealed(b"")
 
     def text(self, state: State) -> bytes:
-        """The unencrypted content of a state file: indented for people, or compact if only programs read the file.
-        Raises ValueError."""
+        """The unencrypted content of a state file: indented for people, or compact if it will be encrypted. Raises
+        ValueError."""
         return write_state(state, compact=not self.seal.is_plain)
 
     def sealed(self, text: bytes) -> bytes:
@@ -326,7 +322,7 @@ class SealedFiles:
         return self._kept
 
     def opened(self, data: bytes) -> Unsealed:
-        """The unencrypted content of a file's bytes; empty if there are none. Raises Failure."""
+        """The unencrypted content of a file. Raises Failure."""
         if self.seal is PLAIN or not data:
             return Unsealed(data)
         if data != self._kept:
@@ -335,7 +331,7 @@ class SealedFiles:
         return self._said
 
     def says(self, data: bytes, text: bytes) -> bool:
-        """Whether the bytes of a file contain exactly this content, encoded as planner would write it now."""
+        """Whether a file contains exactly this content, encoded as planner would write it now."""
         if self.seal is PLAIN:
             return data == text
         try:
@@ -345,21 +341,19 @@ class SealedFiles:
         return bool(data) and content.data == text and not content.is_pending
 
     def backup(self, data: bytes) -> bytes:
-        """The bytes for a backup of a file; the content of an unencrypted file is encrypted."""
+        """The bytes for a backup of a file. The content of an unencrypted file is encrypted."""
         if self.seal is PLAIN:
             return data
         try:
             return self.seal.seal(self.seal.unseal(data).data)
         except Failure:
-            # Handles backups, whose bytes may be unreadable: unencrypted states are encrypted, and everything else
-            # stays unchanged.
+            # the bytes may be unreadable: unencrypted states are encrypted, everything else is unchanged
             from planner.world.state.encrypted_seal import no_state
 
             return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
 
     def resealed(self, data: bytes) -> bytes | None:
-        """The bytes of a backup in the form that would be written now; None if they already have it, or cannot be
-        read."""
+        """A backup as it would be written now; None if it already has that form, or cannot be read."""
         try:
             content = self.seal.unseal(data)
             return self.seal.seal(content.data) if content.is_pending and not self.seal.is_plain else None
@@ -367,7 +361,7 @@ class SealedFiles:
             return None
 
     def state(self, data: bytes, name: str) -> State | None:
-        """The state in the bytes of a file; None if the file is empty or cannot be read."""
+        """None if the file is empty or cannot be read."""
         try:
             return read_state(self.opened(data).data, name)[0]
         except Failure:

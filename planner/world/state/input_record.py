@@ -1,5 +1,4 @@
-"""The record of the inputs with which the objects of a state were last applied. The record is a separate document next
-to the state.
+"""Records the inputs with which the objects of a state were last applied, in a document next to the state:
 
     {"format_version": "3.0", "lineage": "...", "salt": "...",
      "runs": {"1f0c...": {"serial": 7, "whole": true, "modules": {"net": "../net"},
@@ -11,14 +10,14 @@ to the state.
      "objects": {"terraform_data.web": "77ab..."}, "altered": {"terraform_data.db": {"input": 8}}, "entries": "...",
      "sources": "..."}
 
-A run contains the inputs of one apply. Objects were last applied in the latest run. The exceptions are in `objects`:
-objects that later applies did not reach, or that an incomplete apply destroyed. `altered` contains the attributes that
-applies have changed since the latest complete apply. `files` maps each file to the key of its text (without secrets) in
-the compressed `sources`. A file that a recorded expression reads with a function also has a digest (but not if it is
-secret, because the salt may be known). `entries` contains, for the objects that the runs left in the state, digests of
-the attributes that are not sensitive; an object without a digest was written by another program. Never recorded are
-ephemeral values, and values that only configurations of providers, provisioners and connections read
-(planner.answers.documents.recorded_sources). Sensitive values are recorded only if the record is encrypted."""
+A run has the inputs of one apply. Objects were last applied in the latest run, except those in `objects`: later applies
+did not include them, or an incomplete apply destroyed them. `altered` has the attributes that were changed since the
+latest complete apply. `files` maps each file to the key of its text (without secrets) in the compressed `sources`. A
+file that a recorded expression reads with a function also has a digest, unless it is secret, because the salt may be
+known. `entries` has digests of the attributes, except sensitive ones, that objects had after the runs; an object
+without a digest was written by another program. Ephemeral values are never recorded, nor are values that only
+configurations of providers, provisioners and connections read (planner.answers.documents.recorded_sources). Sensitive
+values are recorded only if the record is encrypted."""
 
 from __future__ import annotations
 
@@ -39,23 +38,23 @@ T = TypeVar("T")
 VERSION = "3.0"
 IN_BASE85 = "2.1"
 WITHOUT_ALTERED = "2.0"  # earlier versions of the format; the first one is valid only if the last apply was complete
-CREATED, DESTROYED = "+", "-"  # recorded instead of changed attributes if an instance was created or destroyed
+CREATED, DESTROYED = "+", "-"  # recorded instead of attributes if an instance was created or destroyed
 MOST_BYTES = 64 << 20
-LEAST_BYTES = 64 << 10  # The maximum size of a record is the size of the state, but at least this number of bytes.
+LEAST_BYTES = 64 << 10  # the maximum size of a record is that of the state, but at least this number of bytes
 _TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names", "approval")
-_SIZE = 8  # the size, in bytes, of digests that only distinguish versions of the same file or object
+_SIZE = 8  # size of digests that only distinguish versions of one file or object, in bytes
 
 
 @frozen(eq=False)
 class ApplyInputs:
-    """The inputs of an apply. `serial`: the serial of the state that the apply wrote; it is higher than in the previous
-    run. `is_whole`: whether the apply was complete, so that everything matches the configuration. `files`: the keys of
-    the recorded texts of the configuration's files, by name. `modules`: the directories of called modules, by path.
-    `variables`: root variables that were set, as {"type": ..., "value": ...}, or {} if the value is not recorded.
-    `read`: files that functions read, each with its digest and the key of its content ("": none). `listed`: the names
-    in directories that functions list. `providers`: versions by source address. `names`: the former addresses of
-    objects that were moved later, by present address. `approval`: if signatures were required, the digest of the plan
-    (`plan`), and the time at which each key signed it."""
+    """The inputs of an apply. `serial`: the serial of the written state; it is higher than in the previous run.
+    `is_whole`: whether the apply was complete, so that everything matches the configuration. `files`: keys of the
+    recorded texts of configuration files, by name. `modules`: directories of called modules, by path. `variables`: root
+    variables that were set, as {"type": ..., "value": ...}, or {} if the value is not recorded. `read`: files that
+    functions read, with digest and key of the content ("": none). `listed`: names in directories that functions list.
+    `providers`: versions by source address. `names`: former addresses of objects that were moved later, by present
+    address. `approval`: if signatures were required, the digest of the plan (`plan`), and the time at which each key
+    signed it."""
 
     serial: int
     is_whole: bool
@@ -75,10 +74,10 @@ class ApplyInputs:
 
 @frozen(eq=False)
 class InputRecord:
-    """The document. `objects`: the keys of the runs in which instances were last applied, if that is not the latest run
-    (or if an incomplete latest run destroyed them). `sources`: texts by key. `entries`: the digests of the attributes
-    that objects had after their applies. `altered`: the attributes of instances that were changed after the latest
-    complete apply, with the serial of the latest change; CREATED and DESTROYED refer to the instance itself."""
+    """The document. `objects`: keys of the runs in which instances were last applied, if that is not the latest run, or
+    if an incomplete latest run destroyed them. `sources`: texts by key. `entries`: digests of the attributes that
+    objects had after their applies. `altered`: attributes of instances that were changed after the latest complete
+    apply, with the serial of the latest change; CREATED and DESTROYED refer to the instance itself."""
 
     lineage: str
     salt: str
@@ -89,37 +88,33 @@ class InputRecord:
     altered: Mapping[str, Mapping[str, int]] = field(factory=dict)
 
     def digest(self, data: bytes) -> str:
-        """The digest of a file or of other data."""
         return salted(self.salt, data)
 
     @property
     def latest(self) -> str:
-        """The key of the latest run; "" if there is none."""
+        """The key of the latest run, "" if there is none."""
         return max(self.runs, key=lambda key: self.runs[key].serial, default="")
 
     @property
     def latest_whole(self) -> str:
-        """The key of the latest complete run; "" if there is none."""
+        """The key of the latest complete run, "" if there is none."""
         whole = [key for key, run in self.runs.items() if run.is_whole]
         return max(whole, key=lambda key: self.runs[key].serial, default="")
 
     def run_of(self, address: str) -> str:
-        """The key of the run in which an instance of the state was last applied."""
+        """The key of the run in which an instance was last applied."""
         return self.objects.get(address, self.latest)
 
 
 def new_record(lineage: str) -> InputRecord:
-    """An empty record."""
     return InputRecord(lineage, fresh_salt())
 
 
 def fresh_salt() -> str:
-    """A random salt, in hexadecimal digits."""
     return os.urandom(8).hex()
 
 
 def salted(salt: str, data: bytes) -> str:
-    """A digest with a salt."""
     return blake2b(data, key=salt.encode(), digest_size=_SIZE).hexdigest()
 
 
@@ -132,9 +127,8 @@ def with_run(
     gone: Collection[str] = (),
     altered: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> InputRecord:
-    """The record after an apply. `left`: the instances that the apply did not reach; `entries`: digests of attributes
-    by address; `gone`: the instances that an incomplete apply destroyed; `altered`: the attributes that the apply
-    changed."""
+    """The record after an apply. `left`: instances that the apply did not include. `entries`: digests of attributes by
+    address. `gone`: instances that an incomplete apply destroyed. `altered`: attributes that the apply changed."""
     before = known.runs.get(known.latest)
     if before is not None and run.serial <= before.serial:  # the apply did not change the state
         is_same = evolve(run, serial=before.serial).json == before.json
@@ -156,7 +150,7 @@ def with_run(
 
 
 def renamed(known: InputRecord, moves: Mapping[str, str]) -> InputRecord:
-    """The record after objects of the state were moved. `moves`: the objects' former addresses by current address."""
+    """The record after objects of the state were moved. `moves`: former addresses by current address."""
     runs = {key: evolve(run, names=_names(run.names, moves)) for key, run in known.runs.items()}
     objects, altered = _with_moves(known.objects, moves), _with_moves(known.altered, moves)
     return evolve(known, runs=runs, objects=objects, altered=altered)
@@ -174,9 +168,8 @@ def _names(names: Mapping[str, str], moves: Mapping[str, str]) -> dict[str, str]
 
 
 def fitted(record: InputRecord, most: int) -> InputRecord:
-    """The record as a document with at most this number of bytes. If necessary, contents of files that functions read
-    are dropped, the largest first, and only their digests are kept; if that is not enough, the whole record is
-    dropped."""
+    """The record as a document of at most this number of bytes. If necessary, contents of files that functions read are
+    dropped, the largest first, and only their digests are kept; if that is not enough, the whole record is dropped."""
     if len(record_bytes(record)) <= most:
         return record
     needed = {key for run in record.runs.values() for key in run.files.values()}
@@ -209,7 +202,7 @@ def record_bytes(record: InputRecord) -> bytes:
 
 
 def read_record(data: bytes) -> InputRecord | None:
-    """The record in a document; None if the document is not a record."""
+    """None if the document is not a record."""
     try:
         document = orjson.loads(data)
         version = document["format_version"]

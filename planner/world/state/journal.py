@@ -68,8 +68,8 @@ class InstanceChange:
 @frozen
 class Written:
     """A state whose writing was announced in the journal. `checksum`: SHA-256 of the unencrypted file, in hex ("" in
-    journals of earlier versions). For snapshots, `changes` is the number of changes that the state includes, and
-    `is_kept` whether it was written."""
+    journals of earlier versions). Snapshots only: `changes` is the number of changes that the state includes, `is_kept`
+    is whether it was written."""
 
     lineage: str
     serial: int
@@ -78,7 +78,7 @@ class Written:
     is_kept: bool = False
 
     def is_it(self, state: State, checksum: str) -> bool:
-        """Whether this record is about a state that was read from a file with this checksum."""
+        """Whether this record is about `state`, read from a file with this checksum."""
         return (self.lineage, self.serial) == (state.lineage, state.serial) and self.checksum in ("", checksum)
 
 
@@ -100,9 +100,8 @@ class JournalContent:
     snapshots: tuple[Written, ...] = ()
 
     def changes_after(self, state: State, checksum: str = "") -> list[InstanceChange]:
-        """The changes that a state does not include, as far as can be determined: the changes recorded after the last
-        snapshot that equals or precedes the state. `checksum`: the checksum of the file from which the state was
-        read."""
+        """The changes that a state does not include, as far as can be determined: those recorded after the last
+        snapshot that equals or precedes the state. `checksum`: of the file from which the state was read."""
         included = 0
         for snapshot in self.snapshots if not self.damage else ():
             follows = snapshot.is_kept and snapshot.lineage == state.lineage and snapshot.serial <= state.serial
@@ -145,7 +144,7 @@ class Journal:
         self._descriptor = -1
 
     def refuse(self, problem: Diagnostic) -> None:
-        """Refuse all new operations from now on, for this reason."""
+        """Refuse all later operations with this error."""
         self._refusal = problem
 
     def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
@@ -169,27 +168,25 @@ class Journal:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all entries are on disk, so that no change is lost if the state file cannot be written."""
+        """Whether all entries are on disk, so that a failed write of the state file loses no change."""
         return self._descriptor >= 0 and self._problem is None
 
     def end(self, number: int, durable: bool) -> None:
-        """Record the end and the result of an operation."""
         self._append({"end": number})
         if durable:
             self._flush()
 
     def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
-        """Record a changed instance."""
         self._append(_instance(resource, key, instance))
         self.changes += 1
 
     def flush(self) -> None:
-        """Flush all entries so far to the disk."""
         self._flush()
 
     def write_snapshot(self, take: Callable[[], State], follow: Follow, save: Save) -> list[Diagnostic]:
-        """Write the state that `take` returns while the apply continues. `follow` returns the state with its serial,
-        and whether it differs from the stored one; `save` writes it after its checksum is recorded in the journal."""
+        """Write the state that `take` returns while the apply continues. `follow` returns the state with its next
+        serial and whether it differs from the stored one; `save` writes the state after its checksum is recorded in the
+        journal."""
         included = self.changes  # count the changes before taking the state, so that the state includes all of them
         new, differs = follow(take())
         if not differs:
@@ -200,7 +197,7 @@ class Journal:
         return problems
 
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
-        """Record that a state with the first `changes` changes will be written while the apply continues."""
+        """Record that a state with the first `changes` changes will be written during the apply."""
         self._mark("snapshot", state, checksum=checksum, changes=changes)
 
     def kept(self, state: State) -> None:
@@ -208,7 +205,6 @@ class Journal:
         self._mark("kept", state)
 
     def saving(self, state: State, checksum: str) -> None:
-        """Record that the final state file will be written."""
         self._mark("saving", state, checksum=checksum)
 
     def _mark(self, kind: str, state: State, **more: Any) -> None:
@@ -273,7 +269,7 @@ class Journal:
             self._problem = self._problem or problem
 
     def _begin_sealed(self) -> bool:
-        """Write the key with which the lines are encrypted. Returns whether the journal is encrypted."""
+        """Write the key that encrypts the lines. Returns whether the journal is encrypted."""
         from planner.world.state.encrypted_seal import new_line_seal
 
         try:
@@ -292,8 +288,8 @@ class Journal:
         return True
 
     def _flush(self) -> None:
-        """Flush all appended lines to disk. One thread flushes for all waiting threads as soon as the previous flush
-        has ended."""
+        """Flush all appended lines to disk. One thread flushes for all waiting threads when the previous flush has
+        ended."""
         if self._descriptor < 0:
             return
         length = self._length
@@ -309,7 +305,7 @@ class Journal:
 
 
 def hold(descriptor: int) -> None:
-    """Lock this journal to show that it is being written; the lock lasts as long as the file is open."""
+    """Lock this journal, as long as its file is open, to show that a process is writing it."""
     import fcntl
 
     with suppress(OSError):
@@ -317,7 +313,6 @@ def hold(descriptor: int) -> None:
 
 
 def is_written(path: str) -> bool:
-    """Whether a process is still writing this journal."""
     import fcntl
 
     try:
@@ -336,8 +331,8 @@ def is_written(path: str) -> bool:
 
 
 def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> None:
-    """Record, in the journal of a process that has ended, that a state file with all changes of that journal is about
-    to be written. An incomplete last line is removed; all complete lines are kept. Raises OSError, Failure."""
+    """Record, in the journal of a process that has ended, that a state file with all its changes is about to be
+    written. An incomplete last line is removed. Raises OSError, Failure."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         data = read_whole(path)
@@ -353,7 +348,7 @@ def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> N
 
 
 def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[str, Any]:
-    """The stored form of an entry that follows these lines. Raises Failure."""
+    """The stored form of an entry after these lines. Raises Failure."""
     if seal is PLAIN or not lines.entries:
         return entry
     line_seal = _open_entries(lines.entries, seal)[2]
@@ -378,8 +373,7 @@ def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState
 
 
 def differences(old: State, new: State) -> Iterator[tuple[ResourceState, InstanceKey, InstanceState | None]]:
-    """The instances in which a state differs from another, in their new form; None for an instance that no longer
-    exists."""
+    """The instances of `new` that differ from `old`; None for an instance that no longer exists."""
     for address, resource in old.resources.items():
         kept = new.resources.get(address)
         for key in resource.instances if kept is not resource else ():
@@ -414,7 +408,7 @@ def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, 
 
 
 def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
-    """The content of a journal's bytes, which were read from `path`; None if it is empty or cannot be read."""
+    """The content of a journal that was read from `path`; None if it is empty or cannot be read."""
     lines = read_lines(data)
     move = "If the state is correct without the journal, move the journal away."
     if not lines.has_beginning:
@@ -499,7 +493,7 @@ def _change(entry: dict[str, Any], path: str) -> InstanceChange:
 
 
 def _text(entry: dict[str, Any], name: str) -> str:
-    """A member of an entry, checked because another program may have written it. Raises MalformedError, KeyError."""
+    """A member that must be a string. Raises MalformedError, KeyError."""
     value = entry[name]
     if value.__class__ is not str:
         raise MalformedError(f'"{name}" is not a string')
@@ -514,8 +508,7 @@ def _whole(entry: dict[str, Any], name: str) -> int:
 
 
 def replayed(state: State, recorded: JournalContent, checksum: str = "") -> State:
-    """The state (or a snapshot by the same apply) with all changes that the journal adds to it, under the next
-    serial."""
+    """The state (or a snapshot of the same apply) plus the later changes in the journal, under the next serial."""
     builder = StateBuilder(state)
     for change in recorded.changes_after(state, checksum):
         builder.put_instance(change.address, change.key, change.resource)
@@ -569,7 +562,6 @@ def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Dia
 
 
 def _exists(recorded: JournalContent, begun: OperationStart) -> bool:
-    """Whether the journal contains the object of a creation that did not end."""
     last = None
     for change in recorded.changes:
         if change.address + format_key(change.key) == begun.address:

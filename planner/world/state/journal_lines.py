@@ -19,12 +19,12 @@ _BEGINNING = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (?:[0-9a-f]{0,8}|(?:[0-9a-f
 
 
 def text_of(entry: dict[str, Any]) -> bytes:
-    """The text of an entry. Raises TypeError for values that JSON cannot represent."""
+    """Raises TypeError for values that JSON cannot represent."""
     return dumps(entry, escape_html=False)
 
 
 def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
-    """The line for this text after lines with the given chain, and the new chain."""
+    """The line for this text after lines with this chain, and the new chain."""
     chain = zlib.crc32(text, chain)
     return b"%08x %08x %s\n" % (chain, zlib.crc32(text), text), chain
 
@@ -44,7 +44,7 @@ class JournalLines:
 
 
 def read_lines(data: bytes) -> JournalLines:
-    """The entries of all intact lines, in their order."""
+    """The entries of all intact lines."""
     *lines, tail = data.split(b"\n")
     if _entry(tail)[0] is not None:  # only the line break at its end is missing
         lines.append(tail)
@@ -73,7 +73,7 @@ def read_lines(data: bytes) -> JournalLines:
 
 
 def _entry(line: bytes) -> tuple[dict[str, Any] | None, int | None, bytes]:
-    """The entry in a line, its chain and its text; None if the line was changed."""
+    """The entry in a line, its chain and its text. The entry is None if the line was changed."""
     match = _LINE.fullmatch(line)
     if match is None or zlib.crc32(match[3]) != int(match[2], 16):
         return None, None, b""

@@ -23,8 +23,8 @@ from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 
 _MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
-_MOST_INFO = 1 << 16  # the maximum size of a lock info, in bytes
-SLOW = 0.4  # The number of seconds after which a wait is reported.
+_MOST_INFO = 1 << 16  # bytes
+SLOW = 0.4  # seconds
 
 
 class Stop(Protocol):
@@ -47,7 +47,7 @@ def wait(seconds: float, stop: Stop | None) -> None:
 
 @frozen
 class LockInfo:
-    """The holder of a lock, its purpose, and the time since which the lock is held (RFC 3339, UTC)."""
+    """The holder of a lock, its purpose, and the time when it was locked (RFC 3339, UTC)."""
 
     id: str
     operation: str
@@ -65,7 +65,6 @@ class LockInfo:
         return dumps(dict(zip(_MEMBERS, values, strict=True)))
 
     def describe(self) -> str:
-        """Several lines, each a name and a value."""
         rows = (
             ("ID", self.id),
             ("Path", self.path),
@@ -79,19 +78,16 @@ class LockInfo:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a string can be written as JSON just by putting it in quotes. If so, a lock info needs no JSON
-    encoder."""
+    """Whether a string needs only quotes to be JSON. If all do, a lock info needs no JSON encoder."""
     return text.isascii() and text.isprintable() and not any(sign in text for sign in '"\\<>&')
 
 
 def _moment(created: str) -> str:
-    """A time in the format of OpenTofu."""
     date, t, rest = created.partition("T")
     return f"{date} {rest[:-1]} +0000 UTC" if t and rest.endswith("Z") else created
 
 
 def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
-    """A lock info for this process at this time."""
     seconds, parts = divmod(time.time_ns() // 1000, 1_000_000)
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     created = f"{moment}.{parts:06}".rstrip("0").rstrip(".") + "Z"
@@ -112,13 +108,11 @@ def _account() -> str:
 
 
 def info_path(state_path: str) -> str:
-    """The path of the lock info of a state file."""
     directory, name = os.path.split(state_path)
     return os.path.join(directory, f".{name.removeprefix('.')}.lock.info")
 
 
 def read_lock_info(state_path: str) -> LockInfo | None:
-    """The holder of the lock; None if it is not recorded."""
     try:
         data = read_whole(info_path(state_path))
     except OSError:
@@ -127,7 +121,7 @@ def read_lock_info(state_path: str) -> LockInfo | None:
 
 
 def lock_info_of(data: bytes) -> LockInfo | None:
-    """The lock info in a JSON object, which another program may have written; None if it is not valid."""
+    """The lock info in a JSON object that another program may have written; None if it is invalid."""
     if len(data) > _MOST_INFO:
         return None
     try:
@@ -141,7 +135,7 @@ def lock_info_of(data: bytes) -> LockInfo | None:
 
 
 def _take(descriptor: int) -> None:
-    """Take the lock. Raises BlockingIOError or PermissionError if another process has the lock."""
+    """Raises BlockingIOError or PermissionError if another process has the lock."""
     _set_lock(descriptor, "F_WRLCK")
 
 
@@ -158,8 +152,8 @@ def _set_lock(descriptor: int, kind: str) -> None:
 
 
 class FileLock:
-    """The lock on one state file. While the lock is held, `descriptor` is open, and the file must be read through it,
-    because closing another descriptor of the file in this process could release the lock."""
+    """The lock on one state file. While the lock is held, read the file through `descriptor`: if this process closes
+    another descriptor of the file, it may lose the lock."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -186,8 +180,8 @@ class FileLock:
         on_wait: Callable[[], None] | None = None,
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
-        """Take the lock, trying again for `timeout` seconds. `on_wait` is called once if waiting takes long; a request
-        by `stop` ends the attempts."""
+        """Take the lock, trying for `timeout` seconds. `on_wait` is called once, if waiting takes long; `stop` ends the
+        attempts."""
         began = time.monotonic()
         is_reported, delay = False, 0.05
         while True:
@@ -218,7 +212,7 @@ class FileLock:
         return []
 
     def _try(self) -> bool:
-        """Whether the lock was taken on the file that is at the path now."""
+        """Whether the lock was taken on the file that the path names now."""
         if self.descriptor is None:
             os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
             self._created = not os.path.exists(self.path)
@@ -257,7 +251,7 @@ class FileLock:
 
     def prepare(self, descriptor: int) -> bool:
         """Also lock the file of `descriptor`, which is about to replace the state file. Returns False if no lock is
-        held. If a lock is held, this object owns the descriptor, and `follow` must be called next."""
+        held. Otherwise this object owns the descriptor, and `follow` must be called next."""
         if not self.held:
             return False
         self._next = descriptor
@@ -282,7 +276,7 @@ class FileLock:
         self._created = False
 
     def release(self) -> list[Diagnostic]:
-        """Release the lock. An empty state file that was created only for the lock is removed."""
+        """A state file that was created only for the lock, and is still empty, is removed."""
         if self.info is None:
             return []
         problems: list[Diagnostic] = []
@@ -315,7 +309,7 @@ class FileLock:
         self._replaced, self.descriptor = [], None
 
     def holder(self) -> str:
-        """The end of a sentence with the holder, start and purpose of the lock; "" if unknown."""
+        """The end of a sentence about the holder, start and purpose of the lock; "" if unknown."""
         info = read_lock_info(self.path)
         if info is None:
             return ""
@@ -340,7 +334,7 @@ class FileLock:
 
 
 def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-    """The lock info that a process left behind, if it has this id and no process holds the lock."""
+    """The lock info that a process left, if it has this id and no process holds the lock."""
     holder = read_lock_info(state_path)
     if holder is None:
         return None, [error("state.not_locked", "The state is not locked", f"No lock is recorded for {state_path}.")]
@@ -357,7 +351,7 @@ def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagno
 
 
 def remove_info(state_path: str) -> list[Diagnostic]:
-    """Remove the lock info that a process left behind."""
+    """Remove the lock info that a process left."""
     try:
         os.remove(info_path(state_path))
     except OSError as e:

@@ -1,4 +1,4 @@
-"""Copies states from one backend to another, if `init` finds a backend that differs from the one set up before."""
+"""Copies states to another backend when `init` finds that the backend was changed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from planner.world.state.file import same_content, write_state
 from planner.world.state.model import State
 from planner.world.state.recovery import refusal_to_copy
 
-Ask = Callable[[str, str], str]
-"""Prompts the user with a question and an explanation, and returns the answer. Raises Failure if no answer can be
-read."""
+Ask = Callable[[str, str], str]  # (question, explanation) -> answer. Raises Failure if no answer can be read.
 
 
 @frozen
 class MigrationOptions:
-    """Options of a migration. `ask` is None if prompting is not allowed; `force` answers all prompts with yes."""
+    """Options of a migration. `ask`: None if prompting is not allowed. `force`: answers all prompts with yes.
+    `workspace`: the selected one. `warn`: receives warnings about the copied states."""
 
     source_type: str
     target_type: str
@@ -52,8 +51,8 @@ class MigrationOptions:
 
 
 def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
-    """Copy the state of every workspace, after prompting, and return the workspaces whose state is now in the new
-    backend. Empty states are not copied. Raises Failure."""
+    """Copy the state of each workspace, after prompting. Returns the workspaces whose state the new backend now has.
+    Empty states are not copied. Raises Failure."""
     try:
         names = source.workspaces()
     except OSError as problem:
@@ -96,7 +95,7 @@ def _migrated(source: Backend, target: Backend, names: list[str], how: Migration
 
 
 def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
-    """Copy one state. Returns whether the new store now has the state."""
+    """Copy one state. Returns whether the new store has the state."""
     here, there = _read(old), _read(new)
     if old.missing:
         raise Failure(refusal_to_copy(old.place, old.missing))
@@ -128,8 +127,8 @@ def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
 def _compared(
     here: State, there: State | None, how: MigrationOptions, may_show: bool
 ) -> Iterator[tuple[str, str] | None]:
-    """The paths of files with both states, which the user can compare before choosing one. There are no files if the
-    states are stored encrypted."""
+    """Paths of two files that contain the states, so that the user can compare them before choosing. None if the states
+    are stored encrypted or need no choice."""
     if not may_show or there is None or there.is_empty or how.force or how.ask is None:
         yield None
         return
@@ -190,5 +189,5 @@ def _locked(store: Store, operation: str, how: MigrationOptions) -> Iterator[Non
 
 
 def has_objects(store: Store) -> bool:
-    """Whether a state has objects or outputs, and therefore should be copied. Raises Failure."""
+    """Whether a state has objects or outputs, so that it should be copied. Raises Failure."""
     return not _empty(_read(store))

@@ -1,6 +1,6 @@
-"""State: the last known objects (version 4 files), as immutable records.
+"""State: the last known objects, as immutable records.
 
-Object attributes stay in their JSON form (`attributes`) until a provider schema decodes them; addresses are strings
+Attributes of objects remain in their JSON form until a provider schema decodes them. Addresses are strings
 (`module.a["k"].terraform_data.b[0]`)."""
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ InstanceKey: TypeAlias = int | str | None
 
 @frozen(eq=False)
 class ObjectState:
-    """One remote object as recorded: `attributes` is the JSON object (numbers are exact), `sensitive_paths` are the
-    paths of its sensitive parts (steps ("attr", name) or ("index", key)), and `dependencies` are the configuration
-    addresses on which it depended when it was created."""
+    """One remote object. `attributes`: a JSON object with exact numbers. `sensitive_paths`: lists of steps ("attr",
+    name) or ("index", key). `private`: data of the provider, Base64. `dependencies`: the configuration addresses on
+    which the object depended when it was created."""
 
     attributes: dict[str, Any]
     schema_version: int = 0
@@ -36,7 +36,8 @@ class ObjectState:
 
 @frozen(eq=False)
 class InstanceState:
-    """A resource instance: its current object, if any, and deposed objects by key (8 hex digits)."""
+    """A resource instance: its current object, and deposed objects by key (8 hex digits). `provider_key`: the key of
+    the provider instance, if the provider configuration has for_each."""
 
     key: InstanceKey
     current: ObjectState | None
@@ -46,7 +47,7 @@ class InstanceState:
 
 @frozen(eq=False)
 class ResourceState:
-    """A resource in one module instance, with its instances. `provider` is the address as in state files:
+    """A resource in one module instance ("": the root module). `provider` is written as in state files:
     `provider["terraform.io/builtin/terraform"]`, `module.a.provider["..."].alias`."""
 
     module: str  # the module instance address, "" for the root
@@ -58,7 +59,7 @@ class ResourceState:
 
     @property
     def address(self) -> str:
-        """The address of the resource without an instance key."""
+        """Without an instance key."""
         prefix = f"{self.module}." if self.module else ""
         mode = "" if self.mode == "managed" else f"{self.mode}."
         return f"{prefix}{mode}{self.type}.{self.name}"
@@ -74,8 +75,8 @@ class OutputState:
 
 @frozen(eq=False)
 class State:
-    """A state snapshot. `serial` counts writes; `lineage` identifies the history of the state; `check_results` is the
-    JSON of the file."""
+    """A state snapshot. `resources`: by ResourceState.address. `serial`: grows with each write. `lineage`: identifies
+    the history of the state. `check_results`: JSON as in the file."""
 
     resources: dict[str, ResourceState] = field(factory=dict)  # the resources by ResourceState.address
     outputs: dict[str, OutputState] = field(factory=dict)
@@ -85,7 +86,7 @@ class State:
     check_results: list[dict[str, Any]] | None = None
 
     def instances(self) -> Iterator[tuple[ResourceState, InstanceState]]:
-        """All instances: resources by address, and instances by key."""
+        """All instances, sorted by the address of the resource."""
         for address in sorted(self.resources):
             resource = self.resources[address]
             for instance in resource.instances.values():

@@ -26,7 +26,7 @@ _CHECK_KINDS = ("resource", "output", "check", "var")
 
 
 class StateReader:
-    """Reads one document; `where` names the file in messages. Problems are collected. Raises MalformedError for an
+    """Reads one document; `where` names the file in messages. Collects problems. Raises MalformedError for an
     unreadable document."""
 
     def __init__(self, where: str) -> None:
@@ -63,7 +63,7 @@ class StateReader:
         return version
 
     def add(self, resources: dict[str, ResourceState], resource: ResourceState) -> None:
-        """Add a resource. A file may list the resource several times, but each object only once."""
+        """Add a resource. A file may list a resource several times, but each object only once."""
         address = resource.address
         before = resources.get(address)
         if before is None:
@@ -251,7 +251,7 @@ class StateReader:
         return states
 
     def check_results(self, raw: Any) -> list[dict[str, Any]] | None:
-        """The results of checks. Unknown kinds are dropped; unknown statuses count as "unknown"."""
+        """Unknown kinds are dropped; unknown statuses become "unknown"."""
         if raw is None:
             return None
         if not isinstance(raw, list):
@@ -273,8 +273,7 @@ class StateReader:
         return results
 
     def address(self, parse: Callable[[str], Any], text: str) -> str | None:
-        """The address in its normal form, parsed once per file. If the address is not valid, None is returned and a
-        diagnostic added."""
+        """The address in its normal form, parsed once per file. None if it is invalid (reported)."""
         known = self._known.setdefault(parse, {})
         if text in known:
             return known[text]
@@ -335,7 +334,7 @@ def _in_order(instances: dict[InstanceKey, InstanceState]) -> dict[InstanceKey, 
 # Parts of a state file, checked for the required type.
 
 
-LARGEST = (1 << 63) - 1  # the exclusive upper bound of serials and versions, so that each has a successor
+LARGEST = (1 << 63) - 1  # serials and versions must be smaller, so that each has a successor
 
 
 class MalformedError(Exception):
@@ -343,14 +342,14 @@ class MalformedError(Exception):
 
 
 def as_object(raw: Any, place: str) -> dict[str, Any]:
-    """An object. Raises MalformedError."""
+    """Raises MalformedError."""
     if raw.__class__ is dict:
         return raw
     raise MalformedError(f"{place} must be an object")
 
 
 def as_list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
-    """The value of a member that is a list; empty if it is missing. Raises MalformedError."""
+    """A member that must be a list; empty if missing. Raises MalformedError."""
     value = raw.get(key)
     if value is None:
         return []
@@ -360,7 +359,7 @@ def as_list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
 
 
 def as_text(raw: dict[str, Any], key: str, place: str) -> str:
-    """The value of a member that is a string; "" if it is missing. Raises MalformedError."""
+    """A member that must be a string; "" if missing. Raises MalformedError."""
     value = raw.get(key)
     if value is None:
         return ""
@@ -370,8 +369,7 @@ def as_text(raw: dict[str, Any], key: str, place: str) -> str:
 
 
 def as_whole(raw: dict[str, Any], key: str, place: str) -> int:
-    """The value of a member that is a whole number, not below 0 and not too large; 0 if it is missing. Raises
-    MalformedError."""
+    """A member that must be a whole number from 0 to LARGEST; 0 if missing. Raises MalformedError."""
     value = raw.get(key, 0)
     if value is None:
         return 0

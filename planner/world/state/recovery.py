@@ -1,8 +1,7 @@
 """Adds the changes in the journal of an interrupted operation to a state.
 
-The journal of an apply belongs to the state with which the apply began, and to each snapshot that the apply wrote. If
-the state was changed later, because the user continued with another program, the objects in the journal are compared
-with those in the state: see `Strays`."""
+A journal belongs to the state with which the apply began, and to each snapshot that the apply wrote. If another program
+has changed the state since then, the objects in the journal are compared with those in the state (see `Strays`)."""
 
 from __future__ import annotations
 
@@ -28,12 +27,12 @@ _Slot: TypeAlias = "tuple[str, InstanceKey, str]"  # an object: the instance and
 
 @frozen(eq=False)
 class Strays:
-    """The objects that a journal recorded and that a later state does not have.
+    """Objects in a journal that a later state does not have.
 
-    `missing`: the objects that can be added, because the state has no object at their address (resource address, key,
-    and the instance with only these objects). `others`: the objects for which the state has a different object at the
-    same address (address, id in the journal, id in the state). `elsewhere`: the objects that were moved or imported to
-    another address (address, id, new address)."""
+    `missing`: objects that can be added, because the state has no object at their address (resource address, key, and
+    an instance with only these objects). `others`: the state has another object at the same address (address, id in the
+    journal, id in the state). `elsewhere`: the object was moved or imported to another address (address, id, new
+    address). `doubtful`: notes, by address, about missing objects whose id the state has at another address."""
 
     missing: list[tuple[str, InstanceKey, ResourceState]] = field(factory=list)
     others: list[tuple[str, str, str]] = field(factory=list)
@@ -43,19 +42,17 @@ class Strays:
 
     @property
     def addresses(self) -> list[str]:
-        """The instances with missing objects."""
         return [address + format_key(key) for address, key, _ in self.missing]
 
     @property
     def described(self) -> list[str]:
-        """The addresses of the missing objects, with notes."""
         return [f"{a}: {self.doubtful[a]}" if a in self.doubtful else a for a in self.addresses]
 
 
 @frozen(eq=False)
 class StateRecovery:
-    """The result of applying a journal. `adds`: whether the journal has anything that the state lacks. `missing`: the
-    instances whose objects are not in `state`, because the state was changed after the journal."""
+    """The result of applying a journal. `adds`: the journal has changes that the state lacks. `missing`: instances
+    whose objects are not in `state`, because the state was changed after the journal."""
 
     state: State | None
     problems: tuple[Diagnostic, ...] = ()
@@ -72,10 +69,10 @@ def recovered(
     checksum: str = "",
     adopts: bool = False,
 ) -> StateRecovery:
-    """The state in `place` (None: there is none) with the entries of the journal named `journal`. If the state has
-    changed since, objects that it lacks are added only with `adopts`; otherwise a warning names them. `is_at_work`:
-    whether the writer of the journal is still running; if so, nothing is reported. `checksum`: the checksum of the
-    state file."""
+    """The state in `place` plus the changes in a journal. If the state was changed since, objects that it lacks are
+    added only with `adopts`; otherwise a warning names them. `state`: None if there is none. `journal`: its name in
+    messages. `is_at_work`: the writer of the journal is still running, so nothing is reported. `checksum`: of the state
+    file."""
     base = state or State()
     if recorded.saved is not None and recorded.saved.is_it(base, checksum):
         return StateRecovery(state)  # the operation was interrupted between saving the state and removing the journal
@@ -96,14 +93,14 @@ def recovered(
 
 
 def _has_all(state: State, recorded: JournalContent) -> bool:
-    """Whether a state that was written after the journal began contains all entries of the journal."""
+    """Whether a state that was written after the journal began has all changes in the journal."""
     follows = state.lineage == recorded.lineage and state.serial > recorded.serial
     return follows and same_content(replayed(state, recorded), state)
 
 
 def strays_of(state: State, recorded: JournalContent) -> Strays:
-    """The most recently recorded objects of each instance that the state does not have. Data sources are left out,
-    because they are read again anyway."""
+    """The last recorded objects of each instance that the state does not have. Data sources are ignored, because they
+    are read again anyway."""
     # decided in Python: which objects of a journal are in the state -- a comparison of objects, value by value
     changes = recorded.changes_after(state)
     last = {(change.address, change.key): change.resource for change in changes}
@@ -135,7 +132,7 @@ def strays_of(state: State, recorded: JournalContent) -> Strays:
 
 
 def _objects(instance: InstanceState | None) -> dict[str, ObjectState]:
-    """The objects of an instance by deposed key, "" for the current one."""
+    """By deposed key, "" for the current object."""
     if instance is None:
         return {}
     return {**({} if instance.current is None else {"": instance.current}), **instance.deposed}
@@ -149,9 +146,9 @@ def _is_among(object: ObjectState, mark: str, here: Mapping[str, ObjectState]) -
 
 
 def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
-    """For objects of a journal whose id the state has at another address: that address, and whether it is the same
-    object. An object is the same if it is in the same instance (deposed or no longer deposed), or if all common
-    attributes are equal. Ids that several objects have are ignored."""
+    """Objects of a journal whose id the state has at another address: that address, and whether it is the same object.
+    It is the same if it is in the same instance (deposed or no longer deposed), or if all common attributes are equal.
+    Ids of several objects are ignored."""
     recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
     known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
     twins = {}
@@ -167,7 +164,7 @@ def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_S
 def _by_id(
     instances: Iterable[tuple[_Place, ResourceState, InstanceState]],
 ) -> dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]]:
-    """The objects, each with its instance and deposed key, by type, provider configuration with its key, and id."""
+    """The objects, each with its instance and deposed key, by (type, provider configuration, provider key, id)."""
     result: dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]] = {}
     for place, resource, instance in instances:
         for mark, object in _objects(instance).items() if resource.mode == "managed" else ():
@@ -183,7 +180,7 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _identity(object: ObjectState) -> object:
-    """The values by which two objects of one type are compared."""
+    """A value that is equal for two states of one object."""
     return object.identity or object.attributes.get("id") or object.attributes
 
 
@@ -193,7 +190,6 @@ def _object_text(object: ObjectState) -> str:
 
 
 def _adopted(state: State, strays: Strays) -> State:
-    """The state plus the missing objects, under the next serial."""
     builder = StateBuilder(state)
     for address, key, resource in strays.missing:
         here = builder.instance(address, key) or InstanceState(key, None)
@@ -206,7 +202,6 @@ def _adopted(state: State, strays: Strays) -> State:
 def _diverged(
     strays: Strays, state: State, recorded: JournalContent, journal: str, place: str
 ) -> tuple[Diagnostic, ...]:
-    """Warnings about a journal whose state has changed since."""
     began = (
         f"An interrupted {recorded.operation} ({recorded.time}) left the journal {journal}. The state in {place} was "
         f"changed later: its serial was {recorded.serial} when the {recorded.operation} began, and is {state.serial} "
@@ -247,7 +242,7 @@ def _bullet_list(lines: list[str]) -> str:
 
 
 def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
-    """The error for an operation that would create these objects again."""
+    """The error for an apply or destroy that would not know these objects."""
     return _refusal(
         place,
         missing,
@@ -284,8 +279,8 @@ ERRORED = "errored.tfstate"
 
 
 def forget_rescued(saved: State | None, seal: Seal = PLAIN) -> None:
-    """Remove the file if its state was saved later, because pushing it would then undo newer changes. A file with a
-    different state is kept."""
+    """Remove the file if its state was saved later: pushing it would undo newer changes. A file with another state is
+    kept."""
     with suppress(OSError, Failure):
         kept, _ = read_state(seal.unseal(read_whole(ERRORED)).data, ERRORED)
         if kept is None or saved is None or (kept.lineage, kept.serial) != (saved.lineage, saved.serial):

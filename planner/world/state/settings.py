@@ -1,7 +1,7 @@
-"""The settings of backends: validation by a schema, defaults, and the hash of a block.
+"""The settings of backends: validation, defaults, and the hash of a block.
 
 The `SCHEMA` of a backend has the same form as a provider's schema. Settings are stored as plain values (None if not
-set): in the record of the working directory, in plans, and in `terraform_remote_state`."""
+set) in the record of the working directory, in plans, and in `terraform_remote_state`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _attribute(kind: Type, description: str, required: bool, sensitive: bool, de
 def check_settings(
     kind: str, schema: BlockSchema, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """The value of every setting of a schema, converted from plain data to the setting's type."""
+    """Every setting of a schema, converted from plain data to its type."""
     problems = []
     types = decode_type(schema).attributes
     result: dict[str, Any] = {}
@@ -100,8 +100,8 @@ def _whole(given: Any, wanted: Type) -> Any:
 
 
 def _scalar(given: bool | int | float | str, wanted: Type) -> Value:
-    """The value, converted to a type. Raises ConversionError, also for strings with characters that files, requests or
-    the environment cannot contain."""
+    """Raises ConversionError, also for strings with characters that files, requests or the environment cannot
+    contain."""
     value = convert(from_float(given) if isinstance(given, float) else given, wanted)
     if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
         raise ConversionError("it has characters that are not allowed in names")
@@ -116,11 +116,10 @@ def _wrong(detail: str) -> Diagnostic:
 
 
 def settings_hash(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -> int:
-    """The hash of a backend block: CRC-32 of its type and its settings by name.
+    """The CRC-32 of the type and settings of a backend block.
 
-    OpenTofu 1.12 computes the same hash (cty's hash of a tuple of the type and an object), so a directory initialized
-    by one program can be used by the other.
-    """
+    OpenTofu 1.12 computes the same hash (cty's hash of a tuple of the type and an object), so both programs can use one
+    initialized directory."""
     body = _hashed(dict(settings), decode_type(schema))
     return zlib.crc32(f"<{_quoted(kind)};{body};>".encode("utf-8", "surrogateescape"))
 
@@ -152,7 +151,7 @@ _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 
 
 def _quoted(text: str) -> str:
-    """A string as a Go literal."""
+    """As a Go literal."""
     out = []
     for letter in text:
         if letter in _ESCAPES:
@@ -170,11 +169,11 @@ def _quoted(text: str) -> str:
 
 
 class Unopened(Exception):
-    """No backend is opened, because the settings have problems, or because they were only checked."""
+    """No backend is opened: the settings have problems, or are only checked."""
 
 
 class SettingsReading:
-    """Settings; unset ones are taken from environment variables, then from defaults. Collects errors and warnings
+    """Settings; environment variables, then defaults replace those that are not set. Collects errors and warnings
     (`remarks`). `only_check`: only the settings themselves are checked."""
 
     def __init__(self, settings: Mapping[str, Any], only_check: bool = False) -> None:
@@ -189,20 +188,19 @@ class SettingsReading:
             raise Unopened
 
     def finish_check(self) -> None:
-        """Called after the settings themselves are checked, and before files are read, credentials are looked up, and
-        requests are sent. Raises Unopened after a problem, and always with `only_check`."""
+        """Call this after the settings are checked, before files are read, credentials are found, and requests are
+        sent. Raises Unopened after a problem, and always with `only_check`."""
         if self.problems or self.only_check:
             raise Unopened
 
     def text(self, name: str, *variables: str, default: str = "") -> str:
-        """A string: the setting, or otherwise the first environment variable that is not empty."""
+        """The setting, otherwise the first environment variable that is not empty."""
         given = self.settings.get(name)
         if given is not None and given != "":
             return str(given)
         return next((self.environment[v] for v in variables if self.environment.get(v)), default)
 
     def required(self, name: str, *variables: str) -> str:
-        """A required string."""
         result = self.text(name, *variables)
         if not result:
             self.wrong(f'"{name}": required field is not set')
@@ -234,7 +232,7 @@ class SettingsReading:
             return default
 
     def _said(self, word: str, variables: tuple[str, ...]) -> str:
-        """A sentence about the source of an invalid value."""
+        """Names the source of an invalid value."""
         name = next((v for v in variables if self.environment.get(v)), "")
         return f'The environment variable {name} is set to "{word}".'
 
@@ -242,7 +240,7 @@ class SettingsReading:
         self.problems.append(error("state.backend_setting", text, detail))
 
     def given(self, what: Callable[[], str]) -> str:
-        """A computed setting; "" if the computation raises ValueError, which is reported as a problem."""
+        """A computed setting; "" if `what` raises ValueError, which is reported."""
         try:
             return what()
         except ValueError as bad:

@@ -1,8 +1,9 @@
-"""Snapshots: the state of a running apply, written to its backend periodically. The journal stores each change, but
-only on this machine. Snapshots store the state in the backend, so that little is lost if this machine fails, and so
-that programs that do not read the journal find the objects. The schedule is OpenTofu's (StateHook): the first change
-starts the clock, changes older than the interval are written, and after an interrupt each change is written
-immediately. Unlike in OpenTofu, a separate thread writes snapshots, and no operation waits for it."""
+"""Snapshots: the state of a running apply, written to its backend periodically.
+
+The journal has each change, but only on this machine. With snapshots little is lost if this machine fails, and programs
+that do not read the journal find the objects. The schedule is that of OpenTofu (StateHook): the first change starts the
+clock, changes older than the interval are written, and after an interrupt each change is written immediately. Unlike in
+OpenTofu, a thread writes snapshots, and no operation waits for it."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.world.state.backend import Store
 from planner.world.state.model import State
 
-NEWER = "state.newer"  # the code of a write that was refused because another program has written the state meanwhile
+NEWER = "state.newer"  # the code of a refused write: another program has written the state
 VARIABLE = "TF_STATE_PERSIST_INTERVAL"
-SHORTEST = 20  # the default and the minimum interval, in seconds
+SHORTEST = 20  # the default and minimum interval, in seconds
 
 
 def persist_interval(environment: Mapping[str, str]) -> float:
-    """Seconds between two snapshots, as set in the environment. Raises Failure."""
+    """Seconds between two snapshots, from the environment. Raises Failure."""
     value = environment.get(VARIABLE)
     if value is None:
         return SHORTEST
@@ -33,7 +34,7 @@ def persist_interval(environment: Mapping[str, str]) -> float:
 
 
 class Snapshots:
-    """Writes snapshots of a running apply to a store. All methods may be called from several threads."""
+    """Writes snapshots of a running apply to a store. May be used by several threads."""
 
     def __init__(self, store: Store, interval: float, stop: StopSignal) -> None:
         self._store, self._interval, self._stop = store, interval, stop
@@ -44,12 +45,11 @@ class Snapshots:
         self._thread: Thread | None = None
 
     def begin(self, take: Callable[[], State]) -> None:
-        """Start writing snapshots of the state that `take` returns."""
+        """Start to write snapshots of the state that `take` returns."""
         self._take = take
         self._stop.listen(self._wake)
 
     def changed(self) -> None:
-        """Record that the state has changed."""
         with self._condition:
             if self._has_changed or self._is_closed:
                 return
@@ -62,7 +62,7 @@ class Snapshots:
                 self._condition.notify()
 
     def close(self) -> None:
-        """Stop writing, and wait for a running write."""
+        """Stop, and wait for a running write."""
         with self._condition:
             self._is_closed = True
             self._condition.notify()
@@ -87,7 +87,7 @@ class Snapshots:
                 self._has_changed |= self._has_failed  # try again later; until then, the journal has all changes
 
     def _next(self) -> bool:
-        """Wait until a snapshot is due. Returns False if the apply has ended."""
+        """Wait until a snapshot is due. False if the apply has ended."""
         with self._condition:
             while not self._is_closed:
                 left = self._seconds_left() if self._has_changed else None
@@ -98,7 +98,7 @@ class Snapshots:
             return False
 
     def _seconds_left(self) -> float | None:
-        """Seconds until the next snapshot; None if there will be none."""
+        """Seconds until the next snapshot; None if there is none."""
         is_urgent = self._stop.requested and not self._has_failed
         interval = self._store.snapshot_interval(self._interval, is_urgent)
         return None if interval is None else self._last + interval - time.monotonic()

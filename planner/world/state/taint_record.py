@@ -1,7 +1,7 @@
-"""The record of the origins of taints in a state: a document next to it.
+r"""The record of why objects are tainted: a document next to the state.
 
-    {"format_version": "1.0", "lineage": "...",
-     "objects": {"terraform_data.web": {"what": "provisioner \"file\"", "place": "main.tf:12", "how": "exit status 3"}}}
+ {"format_version": "1.0", "lineage": "...",
+  "objects": {"terraform_data.web": {"what": "provisioner \"file\"", "place": "main.tf:12", "how": "exit status 3"}}}
 
 It contains no output of commands and no messages of providers, because these could contain secrets."""
 
@@ -17,8 +17,8 @@ VERSION = "1.0"
 
 @frozen
 class TaintOrigin:
-    """The origin of a taint: the step that failed, where it is in the configuration ("" if nowhere), and how it failed
-    ("" if unknown)."""
+    """`what`: the step that failed. `place`: its position in the configuration ("": none). `how`: how it failed ("":
+    unknown)."""
 
     what: str
     place: str = ""
@@ -26,13 +26,11 @@ class TaintOrigin:
 
     @property
     def text(self) -> str:
-        """The origin as a short text."""
         place = f" ({self.place})" if self.place else ""
         return f"{self.what}{place} failed{f': {self.how}' if self.how else ''}"
 
 
 def taints_bytes(lineage: str, objects: Mapping[str, TaintOrigin]) -> bytes:
-    """The document."""
     entries = {
         address: {name: text for name in ("what", "place", "how") if (text := getattr(origin, name))}
         for address, origin in sorted(objects.items())
@@ -41,7 +39,7 @@ def taints_bytes(lineage: str, objects: Mapping[str, TaintOrigin]) -> bytes:
 
 
 def read_taints(data: bytes, lineage: str) -> dict[str, TaintOrigin]:
-    """The origins by address; empty if the document belongs to another state or cannot be read."""
+    """By address; empty if the document belongs to another state or cannot be read."""
     try:
         document = orjson.loads(data)
         if document["format_version"] != VERSION or document["lineage"] != lineage:

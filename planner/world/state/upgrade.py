@@ -1,7 +1,7 @@
 """State files of versions 1 to 3, which Terraform wrote before 0.12, as version 4 documents.
 
 Old files have one entry for each instance, with attributes as strings in one flat map. Only the provider can convert
-the map to values, so version 4 keeps it as `attributes_flat`. Each step of the upgrade does what OpenTofu does."""
+the map to values, so version 4 keeps it as `attributes_flat`. Each step is that of OpenTofu."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WHOLE = re.compile(r"([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|[1-9]
 
 
 def upgraded(root: dict[str, Any]) -> dict[str, Any]:
-    """A document of version 1, 2 or 3, converted to version 4. Raises MalformedError."""
+    """A document of version 1, 2 or 3 as version 4. Raises MalformedError."""
     version = root["version"]
     serial = as_whole(root, "serial", "the state")
     resources: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
 
 
 def _resources(module: dict[str, Any], path: list[str], place: str, version: int) -> list[dict[str, Any]]:
-    """One entry for each resource. All instances receive the provider of the first instance, in the order of their old
+    """One entry for each resource. All instances receive the provider of the first instance in the order of their old
     addresses."""
     resources: dict[tuple[str, ...], dict[str, Any]] = {}
     for address, raw in sorted(_map(module, "resources", place).items()):
@@ -107,8 +107,8 @@ def _address(text: str) -> tuple[str, str, str, int | None]:
 
 
 def _provider(text: str, type_: str, path: list[str], place: str) -> str:
-    """The provider configuration, as `provider.TYPE` or `provider.TYPE.ALIAS`, prefixed with the module; before version
-    3, states contained only the local name, or none."""
+    """`provider.TYPE` or `provider.TYPE.ALIAS`, prefixed with the module. Before version 3, states had only the local
+    name, or none."""
     here = "".join(f"module.{name}." for name in path)
     if not text:
         return f"{here}provider.{type_.partition('_')[0]}"
@@ -147,7 +147,7 @@ def _instance(old: dict[str, Any], key: int | None, deposed: str, place: str, ve
 
 
 def _schema_version(meta: dict[str, Any]) -> int:
-    """The schema version from the provider's private data, if valid; otherwise 0."""
+    """From the provider's private data; 0 if it is invalid."""
     raw = meta.get("schema_version")
     if raw.__class__ is str and raw.isascii() and raw.isdigit() and int(raw) < 1 << 64:
         del meta["schema_version"]
@@ -186,7 +186,6 @@ def _outputs(module: dict[str, Any], place: str, version: int) -> dict[str, Any]
 
 
 def _implied(value: Any) -> Type:
-    """The type implied by a JSON value."""
     if value is None:
         return DYNAMIC
     if value.__class__ is dict:
@@ -197,8 +196,7 @@ def _implied(value: Any) -> Type:
 
 
 def _simplified(type_: Type) -> Type:
-    """A list or map type if all elements have the same type, because tuple and object types did not exist in these
-    versions."""
+    """A list or map type if all elements have one type: these versions had no tuple and object types."""
     parts: list[Type] = []
     if isinstance(type_, ObjectType):
         parts = list(type_.attributes.values())
@@ -211,7 +209,7 @@ def _simplified(type_: Type) -> Type:
 
 
 def _rounded(value: Any) -> Any:
-    """The value with numbers as floats, and without the order of object members."""
+    """Numbers become floats, and members of objects are sorted."""
     if value.__class__ is dict:
         return {name: _rounded(part) for name, part in sorted(value.items())}
     if value.__class__ is list:

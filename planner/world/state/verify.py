@@ -1,4 +1,4 @@
-"""Checks of the stored data of a state: the state file, its backup, and the journal of an interrupted apply."""
+"""Checks the stored data of a state: the state file, its backup, and the journal of an interrupted apply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.world.state.recovery import ERRORED
 
 @frozen
 class VerifiedFile:
-    """A checked file: its kind (state, backup, journal, rescued), its path, and a summary of its content."""
+    """`kind`: state, backup, journal or rescued. `content`: a summary."""
 
     kind: str
     path: str
@@ -25,7 +25,7 @@ class VerifiedFile:
 
 
 class KeptFiles(Protocol):
-    """A state in a file, its backup ("": none is kept), and its journal."""
+    """A state in a file, its backup ("": none), and its journal."""
 
     read_path: str
     backup_path: str
@@ -40,7 +40,7 @@ class KeptFiles(Protocol):
 
 
 def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-    """The stored files, and all problems with them. Nothing is changed."""
+    """The stored files, and their problems. Changes nothing."""
     checked: list[VerifiedFile] = []
     problems: list[Diagnostic] = []
     state = _file("state", store.read_path, store.seal, checked, problems)
@@ -56,7 +56,7 @@ def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
 def verify_kept(
     place: str, state: State | None, journal_path: str, problems: list[Diagnostic], seal: Seal = PLAIN
 ) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-    """Verify a state that is not in a file; `problems` are those of reading it."""
+    """For a state that is not in a file. `problems`: those of reading it."""
     checked = [] if state is None else [VerifiedFile("state", place, _content(state))]
     _journal(journal_path, seal, checked, problems)
     _rescued(seal, checked, problems)

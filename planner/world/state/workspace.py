@@ -1,5 +1,4 @@
-"""The selected workspace: from the variable TF_WORKSPACE, otherwise from the file `environment` in the data
-directory."""
+"""The selected workspace: TF_WORKSPACE, otherwise the file `environment` in the data directory."""
 
 from __future__ import annotations
 
@@ -16,17 +15,17 @@ _ALLOWED = frozenset("-_.~$&+=:@")
 
 
 def valid_workspace_name(name: str) -> bool:
-    """Whether a name can be used unchanged in both a path and a URL."""
+    """Whether a path and a URL can contain the name unchanged."""
     return bool(name) and all(c in _ALLOWED or (c.isascii() and c.isalnum()) for c in name)
 
 
 def data_directory(environment: Mapping[str, str]) -> str:
-    """The data directory of the working directory: TF_DATA_DIR, else `.terraform`."""
+    """TF_DATA_DIR, otherwise `.terraform`."""
     return environment.get("TF_DATA_DIR") or ".terraform"
 
 
 def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[str, bool, list[Diagnostic]]:
-    """The selected workspace of the working directory, whether TF_WORKSPACE selects it, and its problems.
+    """The selected workspace, whether TF_WORKSPACE selects it, and problems.
 
     If the data directory cannot be read, the default workspace is selected."""
     forced = environment.get("TF_WORKSPACE")
@@ -56,7 +55,6 @@ def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[s
 
 
 def select_workspace(directory: str, environment: Mapping[str, str], name: str) -> list[Diagnostic]:
-    """Record the selected workspace."""
     folder = os.path.join(directory, data_directory(environment))
     try:
         os.makedirs(folder, exist_ok=True)
@@ -68,10 +66,9 @@ def select_workspace(directory: str, environment: Mapping[str, str], name: str) 
     return []
 
 
-# The backend that `init` has set up: `terraform.tfstate` in the data directory, in the ecosystem's format.
-#  The file is not a state: it names a backend with its settings (including settings from the command line) and a hash
-#  of
-# the backend block itself, so that every other command notices a changed block.
+# The backend that `init` has set up: `terraform.tfstate` in the data directory, in the ecosystem's format. The file is
+# not a state. It has the type and the settings of a backend (also those from the command line), and a hash of the backend
+# block, so that every other command notices changes of the block.
 
 
 FILE = "terraform.tfstate"
@@ -88,7 +85,7 @@ class BackendPointer:
 
 
 def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
-    """The backend that was set up here; None if there is none, or on an error."""
+    """None if no backend was set up, or on an error."""
     path = os.path.join(data_directory, FILE)
     try:
         data = read_whole(path)
@@ -114,7 +111,7 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
 
 
 def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[Diagnostic]:
-    """Record the backend that is now set up; None if there is none."""
+    """`pointer`: None if no backend is set up now."""
     path = os.path.join(data_directory, FILE)
     import json
 

@@ -1,8 +1,9 @@
-"""The basis of all calls to a plugin: its process, its schema, and the conversion of values for requests and from
+"""The base class of all calls to a plugin: its process, its schema, and the conversion of values in requests and
 responses.
 
-A plugin process serves one configuration: in protocols 5 and 6, `ConfigureProvider` applies to the whole process. So
-each configuration has its own process, which the first call that needs it starts; the schema may come from a cache."""
+A plugin process serves one configuration, because in protocols 5 and 6 `ConfigureProvider` applies to the whole
+process. So each configuration has its own process, started by the first call that needs it. The schema may come from a
+cache."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ _NOTHING = b"\xc0"  # null in MessagePack
 
 class PluginBase:
     """A provider with a source address. Its plugin is started with `command`, or already runs at the address in
-    `attachment` (TF_REATTACH_PROVIDERS).
-    `keep_schema`: the file whose identity is the key of the cached schema; None if the schema is not cached."""
+    `attachment` (TF_REATTACH_PROVIDERS). `keep_schema`: the file whose identity is the key of the cached schema; None
+    if the schema is not cached."""
 
     is_inline = False
     deferral_allowed = False  # whether the plugin may defer objects and actions
@@ -81,7 +82,7 @@ class PluginBase:
         self._valid: set[tuple[str, str, bool, bytes]] = set()
         """object configurations that the provider found valid: mode, type, whether the provider was configured at that
         time, and digest"""
-        # whether the schema was requested from this process; some plugins need that before other calls
+        # whether the schema was requested from this process, which some plugins require before other calls
         self._asked = False
 
     # ---------------------------------------------------------------- process
@@ -95,7 +96,7 @@ class PluginBase:
             return self._client
 
     def _serving(self) -> PluginClient:
-        """The running plugin, configured if it has a configuration. Raises PluginError, and ClientClosedError after
+        """The running plugin, configured if there is a configuration. Raises PluginError, and ClientClosedError after
         `close`."""
         if self.kept is not None:
             self.kept.is_insufficient = True
@@ -112,7 +113,7 @@ class PluginBase:
         return client
 
     def _started(self) -> PluginClient:
-        """The running plugin, whose schema has been requested. Raises PluginError."""
+        """The running plugin, after its schema was requested. Raises PluginError."""
         client = self._client
         if client is not None and self._asked:
             return client
@@ -135,7 +136,7 @@ class PluginBase:
             return messages(self._schema_parts().version)
 
     def answers_of(self, calls: Mapping[str, bool]) -> KeptAnswers | None:
-        """The cached responses to these calls of the plugin's file; None if responses are not cached."""
+        """The cached responses of the plugin's file to these calls; None if responses are not cached."""
         from planner.world.provider.plugin import kept_answers
         from planner.world.provider.plugin.kept_answers import KeptAnswers
 
@@ -149,18 +150,17 @@ class PluginBase:
         return answers
 
     def wake(self) -> None:
-        """Start the process in the background, before the first call. Does nothing if the process was not needed by an
-        earlier run of the same command."""
+        """Start the process in the background, unless an earlier run of the same command did not need it."""
         if self.kept is not None and not self.kept.starts:
             return
         Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()
 
     def _wake(self) -> None:
-        with suppress(PluginError, Failure):  # later callers get the same error
+        with suppress(PluginError, Failure):  # later calls get the same error
             self._started()
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
-        """Send a message of the named kind. Raises PluginError."""
+        """Send a message of the kind `request`. Raises PluginError."""
         return self._send(name, getattr(self._messages, request)(**fields), quick)
 
     def _send(self, name: str, message: Any, quick: bool) -> Any:
@@ -183,12 +183,12 @@ class PluginBase:
         return client.read(name, answer)
 
     def answer_again(self, call: str, request: bytes) -> bytes:
-        """The response to a request that an earlier command sent. Raises PluginError, Failure and ClientClosedError."""
+        """The response to a request of an earlier command. Raises PluginError, Failure and ClientClosedError."""
         return self._started().call_bytes(call, request)
 
     def _call_kept(self, name: str, request: str, quick: bool, stamps: bytes | None, /, **fields: Any) -> Any:
-        """Send a message of the named kind, or return the cached response to it. `stamps`: the stamps of the files that
-        the request names; None if they are unknown. Raises PluginError."""
+        """Like `_call`, but may return a cached response. `stamps`: the stamps of the files that the request names;
+        None if they are unknown. Raises PluginError."""
         message = getattr(self._messages, request)(**fields)
         kept = self.kept
         if kept is None or name not in kept.calls or stamps is None:
@@ -205,7 +205,7 @@ class PluginBase:
         return answer
 
     def _stream(self, name: str, request: str, /, **fields: Any) -> Generator[Any, None, None]:
-        """Send a message of the named kind, and yield the responses as they arrive. Raises PluginError."""
+        """Like `_call`, for a streamed response: yields messages as they arrive. Raises PluginError."""
         if self.kept is not None and self.kept.log is not None:
             self.kept.log.fail()  # streamed responses may come in any order, so they are not cached
         while True:
@@ -214,7 +214,7 @@ class PluginBase:
                 return (yield from client.stream(name, getattr(client.messages, request)(**fields)))
 
     def stop(self) -> None:
-        """Request the plugin to end its work soon. Does not wait, because this may run in a signal handler."""
+        """Request the plugin to stop. Does not wait, because this may run in a signal handler."""
         if self._client is not None:
             Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
 
@@ -223,8 +223,8 @@ class PluginBase:
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
     def close(self) -> None:
-        """End the process when the running calls have ended, and kill it if it does not end. The next call starts
-        another process."""
+        """End the process when running calls have ended, and kill it if it does not end. The next call starts another
+        one."""
         with self._lock, self._starting:
             client, self._client = self._client, None
             self._asked = self._is_configured = False
@@ -237,7 +237,7 @@ class PluginBase:
     # ---------------------------------------------------------------- schema
 
     def schema(self) -> ProviderSchema:
-        """The schema of the plugin. Raises Failure."""
+        """Raises Failure."""
         return self._schema
 
     @cached_property
@@ -283,12 +283,12 @@ class PluginBase:
         return converted
 
     def _part(self, table: str, name: str) -> Any:
-        """The message that contains the schema of one type. Raises Failure and KeyError."""
+        """The message with the schema of one type. Raises Failure and KeyError."""
         with self._lock:
             try:
                 try:
                     return self._schema_parts().part(table, name)
-                # the cached schema cannot be used: request the schema again, and cache the new one
+                # the cached schema is damaged: request it again, and cache the new one
                 except DamagedSchema:
                     self._parts, self._keep_is_damaged = None, True
                     return self._schema_parts().part(table, name)
@@ -312,8 +312,7 @@ class PluginBase:
                 client = self._start()
                 answer = self._request_schema(client)
                 self._asked = True
-            # Identities are optional. If the schemas of identities are invalid, the provider is used without
-            # identities.
+            # identities are optional: if their schemas are invalid, the provider is used without them
             identities = b""
             with suppress(PluginError):
                 more = client.call("GetResourceIdentitySchemas", client.messages.Empty(), quick=True)
@@ -327,7 +326,7 @@ class PluginBase:
             store_parts(self._keep_schema, parts, data)
 
     def _request_schema(self, client: PluginClient) -> bytes:
-        """Request the schema. Raises PluginError, and Failure with the errors of the plugin."""
+        """Raises PluginError, and Failure with errors of the plugin."""
         answer = client.call_bytes("GetProviderSchema", b"", quick=True)
         try:
             problems = diagnostics(general_part(client.version, answer).diagnostics)
@@ -376,8 +375,8 @@ class PluginBase:
         return self._messages.DynamicValue(msgpack=encode(value, wanted))
 
     def _value(self, answer: Any, name: str, wanted: Type, is_stored: bool = True) -> Value:
-        """The value in a field of a response; Null if there is none. Raises CodecError, also if a value that will be
-        stored contains an infinite number."""
+        """The value in a field of a response, Null if there is none. Raises CodecError, also if a stored value contains
+        an infinite number."""
         given = getattr(answer, name)
         try:
             if given.msgpack:
@@ -392,7 +391,7 @@ class PluginBase:
         return Null(wanted)
 
     def _identity_out(self, field: str, identity: Value, schema: ResourceSchema) -> dict[str, Any]:
-        """The field of a request with an identity, if there is one."""
+        """The field of a request for an identity, {} without one."""
         if identity is None or identity.__class__ is Null or schema.identity is None:
             return {}
         data = self._dynamic(identity, implied_type(schema.identity))
@@ -411,8 +410,8 @@ class PluginBase:
     def _identity_faults(
         self, type: str, value: Value, identity: Value, planned: Value = None
     ) -> list[AttributeDiagnostic]:
-        """The reasons why an identity (None: missing) is invalid: an object must keep its identity, and the identity
-        must match the plan."""
+        """Why an identity (None: missing) is invalid: an object must keep its identity, and the identity must match the
+        plan."""
         if value.__class__ is Null or self._resource("managed", type).identity is None:
             return []
         if identity is None or all(part.__class__ is Null for part in identity.values()):
@@ -422,7 +421,7 @@ class PluginBase:
             detail = f"{self._who} returned an unknown identity for a {type}. This is a bug in the provider."
             return [failure("Missing resource identity", detail)]
         before = {} if planned is None or planned.__class__ is not dict else planned
-        # the provider google plans some parts as null or empty, and sets them later: such parts count as unknown
+        # the google provider plans some parts as null or empty and sets them later, so these count as unknown
         changed = [
             name
             for name, part in before.items()
@@ -437,7 +436,7 @@ class PluginBase:
         return [failure("Resource identity changed", f"{detail} This is a bug in the provider.")]
 
     def _meta(self, meta: Value) -> dict[str, Any]:
-        """The additional fields of requests to a provider that uses provider_meta."""
+        """Additional fields of requests to a provider that uses provider_meta."""
         wanted = self.schema().meta
         if wanted is None:
             return {}
@@ -447,12 +446,12 @@ class PluginBase:
         return {"provider_meta": self._dynamic(meta, implied_type(wanted))}
 
     def _abilities(self) -> Any:
-        """The capabilities of planner, in the form that plugins expect. Raises PluginError."""
+        """The capabilities of planner as a client. Raises PluginError."""
         capabilities = self._messages.ClientCapabilities
         return capabilities(deferral_allowed=self.deferral_allowed, write_only_attributes_allowed=True)
 
     def _deferral(self, answer: Any, type: str) -> list[AttributeDiagnostic]:
-        """The error for a response that defers its object; empty if it does not defer it."""
+        """The error for a response that defers its object, [] if it does not."""
         reason, faults = self._deferred(answer, type)
         if not reason or faults:
             return faults
@@ -460,8 +459,8 @@ class PluginBase:
         return [AttributeDiagnostic("error", "Deferred by the provider", detail, None, deferred=reason)]
 
     def _deferred(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
-        """The reason why a response defers its object or action ("" if it does not), and the error if the provider must
-        not defer."""
+        """Why a response defers its object or action ("" if it does not), and an error if the provider must not
+        defer."""
         if not answer.HasField("deferred"):
             return "", []
         reason = DEFERRALS.get(answer.deferred.reason, "")
@@ -490,29 +489,27 @@ class PluginBase:
 
 
 DEFERRALS = {1: "resource_config_unknown", 2: "provider_config_unknown", 3: "absent_prereq"}
-"""reasons for deferral: from the number in the protocol to the word in plans"""
+"""reasons for deferral: number in the protocol -> word in plans"""
 
 
 def private_bytes(private: str | None) -> bytes:
-    """Decodes a provider's private data, which states and plans contain in base64."""
+    """Decode a provider's private data, which states and plans contain in Base64."""
     return base64.b64decode(private) if private else b""
 
 
 def private_text(private: bytes) -> str | None:
-    """Encodes the private data of a provider in base64."""
     return base64.b64encode(private).decode() if private else None
 
 
-# The functions of a provider (`provider::name::function`), called in its plugin.
+# Functions of a provider (`provider::name::function`), called in its plugin.
 
 
 Call = Callable[[str, list[tuple[Value, Type]], Type], Value]
-"""receives name, arguments with the types of their parameters, and type of the result; returns the result, or raises
-FunctionError"""
+"""parameters: name, arguments with the types of their parameters, and type of the result; raises FunctionError"""
 
 
 def functions(given: Any, call: Call) -> dict[str, Function]:
-    """The functions that a schema lists. Raises ValueError if a type cannot be read."""
+    """The functions in a schema. Raises ValueError for an unreadable type."""
     return {name: _function(name, given[name], call) for name in sorted(given)}
 
 

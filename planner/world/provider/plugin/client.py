@@ -1,4 +1,4 @@
-"""Calls to a plugin: its process, a transport to it, and errors with the failed call and the plugin's last output."""
+"""Calls a plugin: connects to its process, and adds the failed call and the plugin's last output to errors."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from planner.world.provider.plugin.process import (
     UnknownCall,
 )
 
-# The transport that is used by default: our own HTTP/2, with one connection for each calling thread.
+# The default transport: planner's own HTTP/2, with one connection for each calling thread.
 
 
-# a connection that was idle for longer than this is not reused, because the peer may have closed it
+# a connection that was idle for longer is not reused, because the peer may have closed it
 _IDLE_SECONDS = 60.0
 
 
 class Connections:
-    """One connection for each calling thread; connections are kept for later calls.
+    """One connection for each calling thread; connections are reused by later calls.
 
-    grpcio has a single channel, and passes each response from one thread to another. Measured with a plugin of the
-    tests, compared with grpcio: a call takes 335 us instead of 497, or 234 instead of 302 with ten threads; the CPU
-    time on this side is 107 us instead of 240, or 98 instead of 170 with ten threads; and starting takes 8 ms instead
-    of 85. `python tests/provider/test_transport.py` repeats the measurement."""
+    grpcio has one channel and passes each response between threads. Measured with a plugin of the tests, compared with
+    grpcio: a call takes 335 us instead of 497, or 234 instead of 302 with ten threads; the CPU time on this side is 107
+    us instead of 240, or 98 instead of 170 with ten threads; and starting takes 8 ms instead of 85. `python
+    tests/provider/test_transport.py` repeats the measurement."""
 
     def __init__(self, target: str, certificate: str, longest: int) -> None:
         self._target, self._certificate, self._longest = target, certificate, longest
@@ -57,7 +57,7 @@ class Connections:
             self._release(connection)
 
     def _release(self, connection: Connection) -> None:
-        """Keep a connection for another call, or close it if it is unusable."""
+        """Make a connection available for another call, or close it if it is unusable."""
         with self._lock:
             self._busy.discard(connection)
             if connection.is_usable:
@@ -87,21 +87,19 @@ class Connections:
             self._resting.clear()
 
 
-QUICK_SECONDS = 300.0  # the time limit of calls that only compute; calls that access real objects have none
+QUICK_SECONDS = 300.0  # time limit of calls that only compute; calls that access real objects have none
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
 LONGEST_MESSAGE = 256 << 20
-"""the maximum size of a message, in bytes; schemas of 4 MB and more are common, but a message above this size is a
-mistake"""
+"""maximum size of a message, in bytes; schemas of 4 MB and more are common, but larger messages are mistakes"""
 
 
 class ClientClosedError(Exception):
-    """planner stopped the plugin before the call began. A caller that still needs the plugin must start it again."""
+    """The plugin was closed before the call began. A caller that still needs it must start it again."""
 
 
 class PluginClient:
-    """A plugin that planner started, or one that already runs at the address of an attachment. `messages` are the
-    classes of the protocol that it speaks. Calls may come from several threads at once. Raises PluginError if the
-    plugin cannot be started."""
+    """A plugin that planner started, or one that already runs at the address of an attachment. `messages`: the classes
+    of its protocol. May be used by several threads. Raises PluginError if the plugin cannot be started."""
 
     def __init__(
         self, command: list[str], name: str, attachment: Attachment | None = None, transport: Open = Connections
@@ -125,7 +123,7 @@ class PluginClient:
         return self.read(name, self.call_bytes(name, request.SerializeToString(), quick))
 
     def read(self, name: str, data: bytes) -> Any:
-        """Decodes the response to a call. Raises PluginError."""
+        """Decode the response to a call. Raises PluginError."""
         from google.protobuf.message import DecodeError
 
         try:
@@ -134,8 +132,7 @@ class PluginClient:
             raise _unreadable(name, problem) from None
 
     def call_bytes(self, name: str, request: bytes, quick: bool = False) -> bytes:
-        """Make a call with an encoded request, and return the encoded response. Raises PluginError, and
-        ClientClosedError after `close`."""
+        """`call` with an encoded request and response. Raises PluginError, and ClientClosedError after `close`."""
         with self._under_way(name):
             seconds = time_limit() or (QUICK_SECONDS if quick else None)
             with self._faults(name, seconds):
@@ -144,8 +141,8 @@ class PluginClient:
             return reply.body
 
     def stream(self, name: str, request: Any) -> Generator[Any, None, None]:
-        """The responses to a call (a name in STREAMS), as they arrive. Raises PluginError, and ClientClosedError after
-        `close`. Closing the generator before the end cancels the call."""
+        """The responses to a call (a name in STREAMS) as they arrive. Raises PluginError, and ClientClosedError after
+        `close`. Closing the generator cancels the call."""
         from google.protobuf.message import DecodeError
 
         with self._under_way(name):
@@ -164,7 +161,7 @@ class PluginClient:
 
     @contextmanager
     def _under_way(self, name: str) -> Iterator[None]:
-        """Keep the plugin running during a call. Raises ClientClosedError."""
+        """A context in which the plugin is not ended. Raises ClientClosedError."""
         with self._lock:
             if self._closed:
                 raise ClientClosedError
@@ -181,7 +178,7 @@ class PluginClient:
 
     @contextmanager
     def _faults(self, name: str, seconds: float | None) -> Iterator[None]:
-        """Turns errors of connections into PluginError."""
+        """Convert errors of connections to PluginError."""
         try:
             yield
         except TimeoutError:
@@ -203,8 +200,7 @@ class PluginClient:
             raise PluginError(f"The call {name} failed: {reply.message}.{self._process.last_output()}")
 
     def close(self) -> None:
-        """End the plugin as soon as no call is running, because other threads may use it; kill it if it does not
-        end."""
+        """End the plugin as soon as no thread is calling it; kill it if it does not end."""
         with self._lock:
             is_last = not (self._closed or self._calls)
             self._closed = True
@@ -224,8 +220,8 @@ def _unreadable(name: str, problem: Exception) -> PluginError:
 
 
 def message_limit() -> int:
-    """The maximum size of a response in bytes: PLANNER_PROVIDER_MESSAGE_LIMIT, or by default far more than any real
-    response has."""
+    """The maximum size of a response in bytes: PLANNER_PROVIDER_MESSAGE_LIMIT, by default more than any real
+    response."""
     try:
         limit = int(os.environ.get("PLANNER_PROVIDER_MESSAGE_LIMIT", ""))
     except ValueError:
@@ -234,7 +230,7 @@ def message_limit() -> int:
 
 
 def time_limit() -> float | None:
-    """The time limit in seconds for the start of a plugin and for any call, from PLANNER_PROVIDER_TIMEOUT."""
+    """The time limit for the start of a plugin and for any call: PLANNER_PROVIDER_TIMEOUT, in seconds."""
     try:
         seconds = float(os.environ.get("PLANNER_PROVIDER_TIMEOUT", ""))
     except ValueError:

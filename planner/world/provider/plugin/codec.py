@@ -1,9 +1,8 @@
-"""Encodes and decodes values for the plugin protocol, in MessagePack as go-cty's msgpack package uses it.
+"""Encodes and decodes values in the plugin protocol: MessagePack as in go-cty's msgpack package.
 
-Unknown values are extension 0, or extension 12 with a map of known properties: 1 nullness, 2 prefix, 3 and 4 bounds of
-a number, 5 and 6 bounds of a length. Whole numbers within 64 bits are integers. Other numbers are doubles if that is
-exact, otherwise decimal strings. If the type is dynamic, the encoded form is a pair of the type's JSON and the value.
-"""
+Unknown values are extension 0, or extension 12 with a map of refinements: 1 nullness, 2 prefix, 3 and 4 bounds of a
+number, 5 and 6 bounds of a length. Whole numbers within 64 bits are integers; other numbers are doubles if that is
+exact, otherwise decimal strings. A value of dynamic type is encoded as a pair of its type's JSON and the value."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ _INT64 = 1 << 63
 
 
 def encode(value: Value, wanted: Type) -> bytes:
-    """The bytes of a value of a type. Raises CodecError for marked values and for values that are not of the type."""
+    """Raises CodecError for marked values, and for values of another type."""
     try:
         return msgpack.packb(_out(value, wanted), unicode_errors="surrogateescape")  # type: ignore[no-any-return]
     except (UnicodeEncodeError, RecursionError, OverflowError, ValueError) as problem:
@@ -120,7 +119,7 @@ def _number_out(x: Any) -> Any:
 def _float_out(x: Any) -> Any:
     import gmpy2
 
-    if gmpy2.is_integer(x):  # a whole number that is not an int: see planner.foundation.values.numbers
+    if gmpy2.is_integer(x):  # a whole number that is not an int (see planner.foundation.values.numbers)
         small = abs(x) < _INT64
         return int(x) if small else number_to_text(x)
     double = float(x)
@@ -164,7 +163,7 @@ def _short(prefix: str) -> str:
 
 
 def decode(data: bytes, wanted: Type) -> Value:
-    """The value that bytes represent as the given type. Raises CodecError."""
+    """Raises CodecError."""
     try:
         return _in(msgpack.unpackb(data, ext_hook=ExtType, strict_map_key=False), wanted)
     except CodecError:
@@ -230,8 +229,7 @@ def _object_in(data: dict[Any, Any], wanted: ObjectType) -> Value:
 
 
 def _element(wanted: Type, items: list[Value]) -> Type:
-    """The element type of a collection: that of the wanted type or, if this is incomplete, the type of the actual
-    elements."""
+    """The element type of a collection: that of the wanted type or, if it has open parts, the type of the elements."""
     if not items or not has_dynamic(wanted):
         return wanted
     types = {type_of(item) for item in items} - {DYNAMIC}
@@ -281,7 +279,7 @@ def _unknown_in(data: ExtType, wanted: Type) -> Value:
     if data.code != _REFINED or len(data.data) > _LONGEST_REFINEMENT:
         raise CodecError(f"an unknown value of the unsupported kind {data.code} ({len(data.data)} bytes)")
     unpacker = msgpack.Unpacker(strict_map_key=False)
-    unpacker.feed(data.data)  # the map may be followed by padding
+    unpacker.feed(data.data)  # padding may follow the map
     refinement = unpacker.unpack()
     if refinement.__class__ is not dict:
         raise CodecError("the refinement of an unknown value must be a map")

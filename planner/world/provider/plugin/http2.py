@@ -1,9 +1,8 @@
-"""A connection to a plugin's gRPC server that carries one call at a time (RFC 9113, and gRPC's protocol over HTTP/2).
+"""Connections to a plugin's gRPC server that make one call at a time (RFC 9113, and gRPC over HTTP/2).
 
-During a call, the calling thread has a connection to itself, so that sending and waiting are two system calls of that
-thread. A client that all threads share would pass every response from one thread to another, which took longer than
-everything else in a call. Because connections are not shared, HTTP/2's frames for sharing a connection are handled only
-because a peer may send them."""
+A calling thread has its own connection, so that it sends and waits with two system calls. A client shared by all
+threads would pass every response from one thread to another, which takes longer than everything else in a call.
+HTTP/2's frames for sharing a connection are handled only because a peer may send them."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _END_STREAM = _ACK = 1
 _END_HEADERS, _PADDED, _PRIORITY = 4, 8, 32
 _CANCEL = 8
 _HEADER_TABLE, _PUSH, _INITIAL_WINDOW = 1, 2, 4
-_FRAME = 9  # the size of a frame's header, in bytes
+_FRAME = 9  # the size of a frame header, in bytes
 _MOST = (1 << 31) - 1
 _LEAST_WINDOW = 65_535
 _LONGEST_FRAME = 16_384  # every peer accepts frames of this size
@@ -46,7 +45,6 @@ _GREETING = b"".join(
 
 @cache
 def request_headers(path: str, secure: bool) -> bytes:
-    """The headers of calls to a method."""
     return encode_headers(
         (
             (":method", "POST"),
@@ -60,16 +58,15 @@ def request_headers(path: str, secure: bool) -> bytes:
 
 
 def encode_headers(headers: tuple[tuple[str, str], ...]) -> bytes:
-    """A block of headers that does not use the shared header table: no state is kept between blocks, and all calls of a
-    method begin with the same bytes."""
+    """Headers without the shared header table: no state is kept between blocks, and all calls of a method begin with
+    the same bytes."""
     from hpack import Encoder, NeverIndexedHeaderTuple
 
     return bytes(Encoder().encode([NeverIndexedHeaderTuple(*pair) for pair in headers], huffman=False))
 
 
 def decode_headers(data: bytes) -> dict[str, str]:
-    """The headers in a block from a peer that must not use the header table. Raises ValueError if the bytes are not
-    such a block."""
+    """Headers from a peer that must not use the header table. Raises ValueError."""
     from hpack import Decoder
     from hpack.exceptions import HPACKError, OversizedHeaderListError
 
@@ -79,14 +76,14 @@ def decode_headers(data: bytes) -> dict[str, str]:
         pairs = decoder.decode(data, raw=True)
     except OversizedHeaderListError:
         raise ValueError("its headers are longer than allowed") from None
-    except HPACKError:  # the exception's text is not used, because it may contain any bytes
+    except HPACKError:  # the text of the exception may contain any bytes
         raise ValueError("its headers cannot be read") from None
     return {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in pairs}
 
 
 class Connection:
-    """A connection to the address of a plugin (`unix:PATH` or `HOST:PORT`), with TLS if there is a certificate (base64
-    DER). `longest`: the maximum size of a response in bytes. Raises OSError."""
+    """A connection to a plugin (`unix:PATH` or `HOST:PORT`), with TLS if there is a certificate (Base64 DER).
+    `longest`: the maximum size of a response in bytes. Raises OSError."""
 
     def __init__(self, target: str, certificate: str = "", longest: int = _MOST, seconds: float | None = None) -> None:
         self._longest = longest
@@ -101,11 +98,11 @@ class Connection:
         self._unsent = _GREETING
         self._buffer, self._at = b"", 0
         self._stream = -1
-        # the number of bytes that the peer accepts: now on the connection, and at the beginning of each call
+        # bytes that the peer accepts: now on the connection, and at the beginning of each call
         self._window = self._first_window = _LEAST_WINDOW
         self._stream_window = 0
         self._received = 0
-        self._body = b""  # the part of the request that is not sent yet
+        self._body = b""  # the unsent part of the request
         self._is_leaving = False
         self.is_usable = True
         """whether another call can be made"""
@@ -123,15 +120,15 @@ class Connection:
     # ---------------------------------------------------------------- a call
 
     def call(self, headers: bytes, body: bytes, seconds: float | None = None) -> CallReply:
-        """The response to a call. Raises TimeoutError if the peer is silent for this number of seconds, ConnectionError
-        if it ends the connection or violates the protocol, OSError. After an error the connection is unusable."""
+        """The response to a call. Raises TimeoutError if the peer is silent for `seconds`, ConnectionError if it ends
+        the connection or violates the protocol, OSError. After an error, the connection is unusable."""
         with _faults():
             self._begin(headers, body, seconds)
             return self._answer()
 
     def stream(self, headers: bytes, body: bytes, seconds: float | None = None) -> Replies:
-        """The messages of a call with a streamed response, each as it arrives. Raises the errors of `call`; closing the
-        generator before the end cancels the call."""
+        """The messages of a streamed response as they arrive. Raises the errors of `call`. Closing the generator
+        cancels the call."""
         with _faults():
             self._begin(headers, body, seconds)
             try:
@@ -164,7 +161,6 @@ class Connection:
         self._socket.sendall(start)
 
     def _answer(self) -> CallReply:
-        """Read until the response is complete."""
         chunks: list[bytes] = []
         size = 0
         fields: dict[str, str] = {}
@@ -182,7 +178,6 @@ class Connection:
                 return _complete(fields, chunks)
 
     def _messages(self) -> Replies:
-        """Yield messages until the response is complete."""
         received = bytearray()
         fields: dict[str, str] = {}
         while True:
@@ -210,8 +205,8 @@ class Connection:
                 )
 
     def _part(self) -> tuple[int, int, bytes]:
-        """The kind (headers or data), flags and payload of the next frame of the response. The rest of the request is
-        sent as soon as the peer accepts it."""
+        """Kind (headers or data), flags and payload of the response's next frame. The rest of the request is sent as
+        soon as the peer accepts it."""
         while True:
             if self._body:
                 self._send_some()
@@ -258,7 +253,7 @@ class Connection:
         return word & 255, flags, stream & _MOST, self._buffer[start : self._at]
 
     def _need(self, size: int) -> None:
-        """Read until the buffer has this number of unread bytes."""
+        """Read until there are this many unread bytes in the buffer."""
         while len(self._buffer) - self._at < size:
             more = self._socket.recv(_RECEIVE)
             if not more:
@@ -286,8 +281,7 @@ class Connection:
             self._refill(len(payload))
 
     def _refill(self, size: int) -> None:
-        """Enlarge the peer's window. The window is larger than any response, so it must be enlarged only once per
-        gigabyte."""
+        """Enlarge the peer's window. Because it is larger than any response, this happens only once per gigabyte."""
         self._received += size
         if self._received >= _REFILL:
             self._socket.sendall(_frame(_WINDOW, 0, 0, pack(">I", self._received)))
@@ -324,7 +318,7 @@ def _unpadded(flags: int, payload: bytes) -> bytes:
 
 
 def _word(payload: bytes) -> int:
-    """The number in the first bytes of the payload of certain frames."""
+    """The number at the beginning of a frame's payload."""
     if len(payload) < 4:
         raise ValueError("a frame that ends too early")
     return int.from_bytes(payload[:4], "big")
@@ -339,13 +333,13 @@ def _widened(window: int, payload: bytes) -> int:
 
 @lru_cache(100)
 def _decoded(payload: bytes) -> dict[str, str]:
-    """Parses short headers, which are the same in nearly all responses."""
+    """Cached for short headers, which are equal in nearly all responses."""
     return decode_headers(payload)
 
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Converts invalid responses and timeouts to connection errors."""
+    """Convert invalid responses and timeouts to connection errors."""
     try:
         yield
     except ValueError as problem:
@@ -394,8 +388,8 @@ def _connect(target: str, seconds: float | None) -> socket.socket:
 
 
 def _limit(connected: socket.socket, seconds: float | None) -> None:
-    """Limit waits for the peer to this number of seconds. If possible the operating system enforces the limit: Python
-    would poll before each send or receive, and let other threads run first."""
+    """Limit waits for the peer. If possible, the operating system enforces the limit, because Python would poll before
+    each send or receive, and let other threads run first."""
     if connected.__class__ is not socket.socket:
         connected.settimeout(seconds)
         return
@@ -406,13 +400,12 @@ def _limit(connected: socket.socket, seconds: float | None) -> None:
 
 
 def _secured(plain: socket.socket, certificate: str) -> socket.socket:
-    """The connection with TLS. In the handshake, the peer must present exactly this certificate, so issuer, validity
-    and key length (some use 1024 bits) do not matter. The peer gets no client certificate, see PluginProcess. Raises
-    OSError."""
+    """The connection with TLS. The peer must present exactly this certificate in the handshake, so issuer, validity and
+    key length (some use 1024 bits) do not matter. There is no client certificate, see PluginProcess. Raises OSError."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # the certificate is compared below, which is stricter
+    # comparing the certificate below is stricter
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     context.set_alpn_protocols(["h2"])
@@ -424,15 +417,14 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
     return secured
 
 
-# The transport of calls to a plugin: an interface between messages and the connection. client.py uses http2.py; the
-# tests have another one based on grpcio and compare the two.
+# The interface of transports. The tests have another transport, based on grpcio, and compare the two.
 
 
 OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12  # gRPC status codes
 
 
 class CallReply(NamedTuple):
-    """The result of a call: gRPC's code, its message, and the bytes of the response if the code is OK."""
+    """The result of a call: gRPC's status code and message, and the bytes of the response if the code is OK."""
 
     code: int
     message: str
@@ -440,21 +432,20 @@ class CallReply(NamedTuple):
 
 
 Replies = Generator[bytes, None, CallReply]
-"""Yields the messages of a streamed response, and returns the status, without a body."""
+"""yields the messages of a streamed response, and returns the status without a body"""
 
 
 class Transport(Protocol):
-    """Calls to one plugin, which may come from several threads at once."""
+    """Calls one plugin. May be used by several threads."""
 
     def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
-        """The response to a call of the method with this path (`/tfplugin6.Provider/PlanResourceChange`). Raises
-        TimeoutError if the plugin is silent for this number of seconds, other OSErrors if the connection breaks or
-        cannot be made."""
+        """Call the method at this path (`/tfplugin6.Provider/PlanResourceChange`). Raises TimeoutError if the plugin is
+        silent for `seconds`, and other OSErrors if the connection breaks or cannot be made."""
         ...
 
     def stream(self, path: str, body: bytes, seconds: float | None) -> Replies:
-        """The messages of a streamed response, each as it arrives. Raises the errors of `call`; closing the generator
-        before the end cancels the call."""
+        """The messages of a streamed response as they arrive. Raises the errors of `call`. Closing the generator
+        cancels the call."""
         ...
 
     def close(self) -> None:
@@ -463,5 +454,5 @@ class Transport(Protocol):
 
 
 Open = Callable[[str, str, int], Transport]
-"""creates a transport from a plugin's address (`unix:PATH`, `HOST:PORT`), its certificate (base64 DER, "" for none) and
-the maximum size of a response in bytes; it connects at the first call"""
+"""creates a transport. Parameters: the plugin's address (`unix:PATH`, `HOST:PORT`), its certificate (Base64 DER, "" for
+none) and the maximum size of a response in bytes. It connects on the first call"""

@@ -1,10 +1,10 @@
-"""Responses of plugins, cached in the user's cache for equal requests of later commands. rules/renew/calls.dl decides
-which calls may be answered from the cache.
+"""Caches responses of plugins in the user's cache, for equal requests of later commands. rules/renew/calls.dl decides
+which calls may use cached responses.
 
-A response is cached for the plugin's file, the environment, the settings of the large clouds, the provider
-configuration, the request, and the sizes and times of all files that the request names: providers compare such files
-while they plan. Each response is encrypted with a key derived from its request, which is not stored. So reading a value
-in the cache requires the configuration and the state from which it was computed."""
+The key of a response is the plugin's file, the environment, the settings of the large clouds, the provider
+configuration, the request, and the sizes and times of all files that the request names, because providers compare such
+files in plans. Each response is encrypted with a key derived from its request, which is not stored. So only the
+configuration and the state from which a cached value was computed make it readable."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 
 ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 
-SECONDS = 3600  # the age at which a cached response is no longer used, if the call may access anything but the request
-_COMMANDS = 16  # a cached response is removed if this number of commands that cached new responses did not use it
+SECONDS = 3600  # maximum age of a cached response, if the call may access anything besides the request
+_COMMANDS = 16  # a cached response is removed if this many commands that cached new responses did not use it
 _NONCE = 12
-_MOST_FILES = 2000
-"""the maximum number of files in directories that a request names; a request that names more is not answered from the
-cache"""
+_MOST_FILES = 2000  # maximum number of files in directories that a request names; with more, the cache is not used
 
 UNRELATED = frozenset(("PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TF_CLI_CONFIG_FILE"))
-"""variables on which no response depends"""
+"""environment variables on which no response depends"""
 _UNRELATED_PREFIXES = ("TF_VAR_", "TF_LOG", "TF_CLI_ARGS", "PLANNER_")
 _SETTINGS = (
     "~/.aws/config",
@@ -53,12 +51,12 @@ _SETTING_VARIABLES = (
 )
 
 
-MOST_LOGGED = 1 << 25  # the size of requests, in bytes, above which the calls of a command are not logged
+MOST_LOGGED = 1 << 25  # above this size of requests, in bytes, the calls of a command are not logged
 
 
 class CallLog:
-    """A log of everything on which a plugin's responses to one command depend, from which a later command can determine
-    whether they would be the same."""
+    """Logs everything on which a plugin's responses to one command depend, so that a later command can determine
+    whether they would be equal."""
 
     def __init__(self, identity: str, binary: str, environment: str) -> None:
         self.identity, self.environment = identity, environment
@@ -96,11 +94,11 @@ class CallLog:
                 self.sent.clear()
 
     def fail(self) -> None:
-        """Note that a call failed or that its response depends on more than is logged."""
+        """Note that a call failed, or that its response depends on more than is logged."""
         self.is_complete = False
 
     def names(self, path: str, stamp: str) -> None:
-        """Note that a request names this file; `stamp` is empty if the file is missing."""
+        """Note that a request names this file. `stamp` is "" if the file is missing."""
         if stamp:
             if path not in self.named:
                 self.named[path] = file_stamps([path]) or b""
@@ -116,13 +114,12 @@ class CallLog:
                     self.fail()
 
 
-LOGS: dict[str, CallLog | None] | None = None
-"""the logs of the plugins of this command, by provider; None for a plugin whose responses are not cached"""
+LOGS: dict[str, CallLog | None] | None = None  # provider -> log of this command; None if its responses are not cached
 
 
 @contextmanager
 def logged_calls() -> Iterator[dict[str, CallLog | None]]:
-    """A context in which the calls to all plugins that are started are logged."""
+    """A context that logs the calls of all plugins started in it."""
     global LOGS
     LOGS = {}
     try:
@@ -132,19 +129,17 @@ def logged_calls() -> Iterator[dict[str, CallLog | None]]:
 
 
 def answer_digest(answer: bytes) -> bytes:
-    """The digest by which the responses of a plugin are compared."""
     return blake2b(answer, digest_size=16).digest()
 
 
 def environment() -> str:
-    """The part of the environment on which responses depend, including the settings of large clouds."""
+    """A digest of the environment on which responses depend, including settings of large clouds."""
     return blake2b("\n".join(_environment()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 class KeptAnswers:
-    """The cached responses of the plugin with this identity, for the current directory. `calls`: the calls that may be
-    answered from the cache, each with whether the response depends only on the request. Other responses are used only
-    for SECONDS seconds."""
+    """The cached responses of the plugin with this identity, for the current directory. `calls`: calls that may use the
+    cache, and whether their responses depend only on the request; other responses expire after SECONDS."""
 
     def __init__(self, identity: str, calls: Mapping[str, bool]) -> None:
         self.calls = calls
@@ -165,7 +160,6 @@ class KeptAnswers:
         return self._starts.get(self._mode, True)
 
     def get(self, call: str, request: bytes) -> bytes | None:
-        """The cached response to a request, or None."""
         answers = self._load()
         name, key = _digests(call, request)
         kept = answers.get(name)
@@ -183,7 +177,6 @@ class KeptAnswers:
             return None
 
     def put(self, call: str, request: bytes, answer: bytes) -> None:
-        """Add a response to the cache."""
         answers = self._load()
         name, key = _digests(call, request)
         nonce = os.urandom(_NONCE)
@@ -191,7 +184,7 @@ class KeptAnswers:
         self._is_new = True
 
     def save(self) -> None:
-        """Write the responses if there are new ones, ignoring errors."""
+        """Write new responses, ignoring errors."""
         answers = self._load()
         if not self._is_new and self._starts.get(self._mode) == self.is_insufficient:
             return
@@ -219,7 +212,7 @@ def _cipher(key: bytes) -> AESGCM:
 
 
 def _digests(call: str, request: bytes) -> tuple[bytes, bytes]:
-    """The name of a response in the cache, and the key with which it is encrypted."""
+    """The name of a response in the cache, and the key that encrypts it."""
     data = call.encode() + b"\0" + request
     return blake2b(data, digest_size=16, person=b"name").digest(), blake2b(data, digest_size=32, person=b"key").digest()
 
@@ -241,8 +234,8 @@ def _stamp(path: str) -> str:
 
 
 def file_stamps(texts: Iterable[str], log: CallLog | None = None) -> bytes | None:
-    """A digest of the sizes and times of all files that one of the strings names, also of files in a named directory.
-    None if there are too many. `log` receives the named files."""
+    """A digest of the sizes and times of all files that the strings name, and of files in named directories. None if
+    there are too many. `log` receives the named files."""
     stamps: list[str] = []
     for text in texts:
         if not text or "\n" in text or len(text) > 4096:

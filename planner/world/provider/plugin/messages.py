@@ -1,11 +1,10 @@
-"""The messages of the plugin protocols 5 and 6 (up to 5.11 and 6.11), as far as planner uses them, in one table that
-follows the published protocol definitions. On the wire the protocols differ only in a few field numbers and names of
-calls, so both are built from this table, each into its own descriptor pool, separate from other users of protobuf in
-the process.
+"""The messages of plugin protocols 5 and 6 (up to 5.11 and 6.11) that planner uses, in one table that follows the
+published definitions. On the wire, the protocols differ only in a few field numbers and names of calls. Both are built
+from this table, each in its own descriptor pool, separate from other users of protobuf in the process.
 
-A field is `name=number:type`. If there are two numbers, they are for protocols 5 and 6; `-` means that the protocol
-does not have the field. Before the type, `*` means repeated, `%` a map from strings, `?` optional, `^` one of several
-alternatives. Enumerations are read as numbers."""
+A field is `name=number:type`. Two numbers are for protocols 5 and 6; `-` means that the protocol does not have the
+field. Before the type, `*` means repeated, `%` a map from strings, `?` optional, `^` one of several alternatives.
+Enumerations are read as numbers."""
 
 from __future__ import annotations
 
@@ -108,7 +107,7 @@ StopAnswer Error=1:string
 """
 
 CALLS: dict[str, tuple[str, str, str]] = {
-    # name of a call in protocol 6: (its name in protocol 5, request message, response message)
+    # name in protocol 6: (name in protocol 5, request message, response message)
     "GetProviderSchema": ("GetSchema", "Empty", "SchemaAnswer"),
     "GetResourceIdentitySchemas": ("GetResourceIdentitySchemas", "Empty", "IdentitySchemasAnswer"),
     "ValidateProviderConfig": ("PrepareProviderConfig", "ProviderConfig", "ProviderConfigAnswer"),
@@ -137,7 +136,7 @@ CALLS: dict[str, tuple[str, str, str]] = {
     "GenerateResourceConfig": ("GenerateResourceConfig", "Generate", "GeneratedConfig"),
     "StopProvider": ("Stop", "Empty", "StopAnswer"),
 }
-STREAMS = frozenset({"InvokeAction", "ListResource"})  # the calls whose responses are streamed
+STREAMS = frozenset({"InvokeAction", "ListResource"})  # calls with streamed responses
 
 
 def method(version: int, call: str) -> str:
@@ -193,7 +192,7 @@ def _add_message(message: DescriptorProto, fields: list[str], version: int) -> N
 
 
 def _mark_optional(message: DescriptorProto, names: set[str]) -> None:
-    """In proto3, each field with explicit presence is the only member of its own group."""
+    """In proto3, a field with explicit presence is the only member of its own group."""
     for field in message.field:
         if field.name in names:
             field.proto3_optional = True

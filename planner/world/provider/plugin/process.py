@@ -1,7 +1,7 @@
-"""The process of a plugin: planner starts it, reads its handshake and output, and always ends it.
+"""Starts the process of a plugin, reads its handshake and output, and always ends it.
 
-After hashicorp/go-plugin: a cookie in the environment identifies the starting program, and the plugin's first line has
-its address: CORE|PROTOCOL|NETWORK|ADDRESS|grpc[|CERTIFICATE]."""
+As in hashicorp/go-plugin: a cookie in the environment identifies the starting program, and the plugin's first line of
+output has its address: CORE|PROTOCOL|NETWORK|ADDRESS|grpc[|CERTIFICATE]."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ START_SECONDS = 60.0
 END_SECONDS = 2.0
 _KEPT_LINES = 200
 _SHOWN_LINES = 30
-# the path of a socket can have at most 103 bytes, and the plugin appends a file name to the directory
+# a socket path has at most 103 bytes, and the plugin appends a file name to the directory
 _LONGEST_DIRECTORY = 60
 
-# The shell becomes the plugin. A watchdog process waits for the end of its input, which means that planner has ended.
-# At this end, the watchdog kills the plugin with all its child processes and removes the socket.
+# The shell becomes the plugin. A watchdog process waits for the end of its input, which means that planner has ended,
+# and then kills the plugin with all its child processes and removes the socket.
 _SCRIPT = """exec 3<&0
 (read -r _; kill -KILL $$; rm -rf -- "$1"; kill -KILL 0) <&3 >/dev/null 2>&1 &
 shift
@@ -45,16 +45,16 @@ exec "$@" </dev/null 3<&-"""
 
 
 class PluginError(Exception):
-    """A plugin could not be started or violated the protocol; the message describes what happened."""
+    """A plugin could not be started or violated the protocol."""
 
 
 class UnknownCall(PluginError):
-    """A call that the plugin does not implement."""
+    """The plugin does not implement the call."""
 
 
 @frozen
 class Handshake:
-    """The address of a plugin: the protocol version, a gRPC target, and its certificate (base64 DER) if it has one."""
+    """The protocol version, the gRPC target, and the certificate (Base64 DER, "" for none) of a plugin."""
 
     version: int
     target: str
@@ -72,7 +72,7 @@ class PluginProcess:
         self._ended = False
         base = tempfile.gettempdir()
         self._directory = tempfile.mkdtemp(prefix="planner-", dir=base if len(base) <= _LONGEST_DIRECTORY else "/tmp")
-        if trace.RECORDER is None and _log_is_wanted():  # a program that uses planner as a library may request a log
+        if trace.RECORDER is None and _log_is_wanted():  # for programs that use planner as a library
             trace.start(os.environ)
         trace.note("DEBUG", "starting a plugin", provider=name, command=command)
         try:
@@ -127,7 +127,7 @@ class PluginProcess:
         trace.plugin_line(self.name, line)
 
     def last_output(self) -> str:
-        """The last output of the plugin, as the end of a message; "" if there was none."""
+        """The plugin's last output, to be appended to a message; "" if there was none."""
         for reader in self._readers:
             reader.join(0.5 if self._process.poll() is not None else 0.05)
         lines = [line for line in list(self._lines) if line.strip()]
@@ -155,7 +155,7 @@ class PluginProcess:
         return self._process.poll() is None
 
     def end(self, seconds: float = 0.0) -> None:
-        """End the process and its child processes, after waiting this number of seconds for it to end on its own."""
+        """End the process and its child processes, after waiting `seconds` for it to end on its own."""
         with self._lock:
             if self._ended:
                 return
@@ -180,7 +180,6 @@ _RUNNING: set[PluginProcess] = set()
 
 @atexit.register
 def end_all() -> None:
-    """End every plugin that still runs."""
     for process in list(_RUNNING):
         process.end()
 
@@ -195,7 +194,7 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
             stderr=subprocess.PIPE,
             env=environment(directory, name),
             cwd=on_disk("") or None,
-            start_new_session=True,  # so that Ctrl-C reaches only planner, which requests the plugin to stop
+            start_new_session=True,  # Ctrl-C must reach only planner, which requests the plugin to stop
         )
     except BaseException:
         os.close(lifeline)
@@ -206,10 +205,9 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
 
 
 def environment(directory: str, name: str = "") -> dict[str, str]:
-    """The environment of a plugin (provider address `name`) that will create its socket in a directory. No certificate
-    is offered, because other users cannot enter the directory of the socket. By default a plugin writes some 20 log
-    lines for each call, which takes half of its time. So the plugin's log level is set to warnings unless a log is
-    requested."""
+    """The environment of a plugin (provider address `name`) that creates its socket in this directory. No certificate
+    is offered, because other users cannot enter the directory. The plugin's log level is set to warnings unless a log
+    is requested: by default, a plugin writes about 20 log lines for each call, which takes half of its time."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
     variables[COOKIE[0]] = COOKIE[1]
     variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))
@@ -223,7 +221,7 @@ def environment(directory: str, name: str = "") -> dict[str, str]:
 
 
 def parse_handshake(line: str) -> Handshake:
-    """The handshake in a plugin's first line. Raises PluginError."""
+    """Raises PluginError."""
     parts = line.strip().split("|")
     if len(parts) < 4:
         raise PluginError(
@@ -250,10 +248,10 @@ def _log_is_wanted() -> bool:
     return level.upper() != "OFF"
 
 
-# Plugins that run outside planner, from TF_REATTACH_PROVIDERS: for debugging a provider.
+# Plugins that already run (TF_REATTACH_PROVIDERS), for debugging a provider.
 #
-# The variable contains a JSON object: provider address -> {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": 42, "Test":
-# true, "Addr": {"Network": "unix", "String": "/tmp/plugin.sock"}}.
+# The variable is a JSON object: provider address -> {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": 42, "Test": true,
+# "Addr": {"Network": "unix", "String": "/tmp/plugin.sock"}}.
 
 
 VARIABLE = "TF_REATTACH_PROVIDERS"
@@ -261,7 +259,7 @@ VARIABLE = "TF_REATTACH_PROVIDERS"
 
 @frozen
 class Attachment:
-    """The address of a running plugin. planner neither reads its output nor stops it."""
+    """A running plugin. planner neither reads its output nor stops it."""
 
     handshake: Handshake
     is_running: bool = True
@@ -273,7 +271,7 @@ class Attachment:
         return ""
 
     def end(self, seconds: float = 0.0) -> None:
-        """Does nothing: the plugin keeps running."""
+        """Does nothing: the plugin continues to run."""
 
 
 def attachments(environ: Mapping[str, str]) -> dict[str, Attachment]:

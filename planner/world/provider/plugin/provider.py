@@ -1,5 +1,4 @@
-"""A provider that runs as a plugin, with the common interface of providers
-(planner.world.provider.interface.Provider)."""
+"""Providers that run as plugins, with the interface planner.world.provider.interface.Provider."""
 
 from __future__ import annotations
 
@@ -22,14 +21,13 @@ from planner.world.provider.plugin.base import PluginBase, functions, private_by
 from planner.world.provider.plugin.process import PluginError, UnknownCall
 from planner.world.provider.plugin.streams import ActionCalls, ListCalls
 
-# Calls to a plugin about ephemeral resources: opened, renewed while they are used, closed.
+# Ephemeral resources are opened, renewed while they are used, and closed.
 
 
 class EphemeralCalls(PluginBase):
     """The calls to a plugin provider about ephemeral resources."""
 
     def open(self, type: str, config: Value) -> interface.OpenedEphemeral:
-        """Open the resource with its configuration and return its values."""
         try:
             wanted = implied_type(self._block("ephemeral", type))
             answer = self._call(
@@ -46,7 +44,6 @@ class EphemeralCalls(PluginBase):
         return interface.OpenedEphemeral(value, _private(answer), _renew_at(answer), tuple(problems))
 
     def renew(self, type: str, private: bytes | None) -> interface.OpenedEphemeral:
-        """Renew an open resource."""
         try:
             answer = self._call("RenewEphemeralResource", "Renew", type_name=type, **_private_field(private))
         except PluginError as problem:
@@ -56,7 +53,6 @@ class EphemeralCalls(PluginBase):
         )
 
     def close_ephemeral(self, type: str, private: bytes | None) -> list[interface.AttributeDiagnostic]:
-        """Close a resource that is no longer needed."""
         try:
             answer = self._call("CloseEphemeralResource", "Close", type_name=type, **_private_field(private))
         except PluginError as problem:
@@ -80,7 +76,7 @@ def _renew_at(answer: Any) -> float | None:
 
 
 class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
-    """A plugin as a Provider; see PluginBase for its arguments."""
+    """A plugin as a Provider; PluginBase documents the arguments."""
 
     # ---------------------------------------------------------------- validate, configure
 
@@ -354,8 +350,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return interface.ReadAnswer(value, diagnostics=tuple(problems))
 
     def function(self, name: str) -> Function | None:
-        """A function from the schema, or one that the plugin registered. The registered functions are requested once,
-        after the plugin is configured if possible."""
+        """A function in the schema, or one that the plugin registered. Registered functions are requested once, if
+        possible after the plugin is configured."""
         item: Function | None = self.schema().functions.get(name)
         return item or self._registered.get(name)
 
@@ -379,14 +375,13 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return result
 
     def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:
-        """The result of a provider function; each argument is a pair with its parameter's type. Raises
-        FunctionError."""
+        """`arguments`: values with the types of their parameters. Raises FunctionError."""
         try:
             given = [self._dynamic(value, of) for value, of in arguments]
             stamps = self._stamps_of(tuple(value for value, _ in arguments))
             answer = self._call_kept("CallFunction", "FunctionCall", True, stamps, name=name, arguments=given)
             if answer.HasField("error"):
-                # The error refers to the first argument if it names none.
+                # without an argument, the error refers to the first one
                 raise FunctionError(answer.error.text, answer.error.function_argument)
             return self._value(answer, "result", result, is_stored=False)
         except (PluginError, CodecError) as problem:

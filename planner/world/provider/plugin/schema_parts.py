@@ -1,7 +1,6 @@
-"""A plugin's schema as received bytes, divided into parts without decoding. A large provider sends 30 MB and more, of
-which a configuration uses a few types. So planner only looks up where each type's schema begins and ends in the
-message. The list of about 2,000 positions is cached with the bytes, and the schema of a type is decoded on first use.
-"""
+"""Splits a plugin's schema into parts without decoding it. A large provider sends 30 MB and more, of which a
+configuration uses a few types. So planner only looks up where each type's schema begins and ends in the message. The
+list of about 2,000 positions is cached with the bytes, and the schema of a type is decoded on first use."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ TABLES = {
     "functions": "Function",
     "identity_schemas": "IdentitySchema",
 }
-"""the message type of the values in each table"""
+"""message type of the values in each table"""
 _ANSWER_TABLES = {
     2: "resource_schemas",
     3: "data_source_schemas",
@@ -35,12 +34,12 @@ _ANSWER_TABLES = {
 }
 _IDENTITY_TABLES = {1: "identity_schemas"}
 
-Place = tuple[int, int, str]  # the offset of a part, its number of bytes, and their checksum
-Places = dict[str, dict[str, Place]]  # table -> name -> place
+Place = tuple[int, int, str]  # (offset, size in bytes, checksum) of a part
+Places = dict[str, dict[str, Place]]  # table -> name -> position
 
 
 def check_sum(data: bytes) -> str:
-    """A cryptographic checksum of the bytes."""
+    """A cryptographic checksum."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
@@ -50,7 +49,7 @@ class DamagedSchema(Exception):
 
 class SchemaParts:
     """The schema of a plugin, in protocol `version`. `head`: the bytes of everything outside the tables. `read` returns
-    bytes at an offset, perhaps fewer than requested (it may raise OSError). Raises ValueError if the head is not a
+    bytes at an offset, possibly fewer than requested; it may raise OSError. Raises ValueError if the head is not a
     valid message."""
 
     def __init__(self, version: int, head: bytes, places: Places, read: Callable[[int, int], bytes]) -> None:
@@ -61,8 +60,8 @@ class SchemaParts:
         """the message without its tables"""
 
     def part(self, table: str, name: str) -> Any:
-        """One schema, as a message. Raises KeyError if there is no schema with that name, DamagedSchema if its bytes
-        have changed, and ValueError if they are not a valid message."""
+        """One schema as a message. Raises KeyError for an unknown name, DamagedSchema if its bytes have changed, and
+        ValueError if they are not a valid message."""
         start, size, check = self.places[table][name]
         try:
             data = self._read(start, size)
@@ -74,7 +73,7 @@ class SchemaParts:
 
 
 class MessageTable(Mapping[str, Any]):
-    """One table as a mapping from names to messages. `part` creates each message on first use."""
+    """A table as a mapping from names to messages, each created by `part` on first use."""
 
     def __init__(self, names: Mapping[str, Any], part: Callable[[str], Any]) -> None:
         self._names, self._part = names, part
@@ -95,8 +94,8 @@ class MessageTable(Mapping[str, Any]):
 
 
 def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[SchemaParts, bytes]:
-    """The parts of the responses to GetProviderSchema and GetResourceIdentitySchemas, and the bytes to which the parts'
-    offsets refer. Raises ValueError if the bytes are not such messages."""
+    """The parts of the responses to GetProviderSchema and GetResourceIdentitySchemas, and the bytes to which their
+    offsets refer. Raises ValueError."""
     spans: dict[str, dict[str, tuple[int, int]]] = {table: {} for table in TABLES}
     head = _search(answer, _ANSWER_TABLES, spans, 0)
     _search(identities, _IDENTITY_TABLES, spans, len(answer))
@@ -114,8 +113,7 @@ def general_part(version: int, answer: bytes) -> Any:
 
 
 def _search(data: bytes, tables: dict[int, str], spans: dict[str, dict[str, tuple[int, int]]], base: int) -> bytes:
-    """Record where the values in the tables (fields by number) begin and end, and return the bytes of everything
-    else."""
+    """Record where the values in the tables (fields by number) begin and end. Returns the bytes of everything else."""
     rest = bytearray()
     at = 0
     while at < len(data):
@@ -137,7 +135,7 @@ def _search(data: bytes, tables: dict[int, str], spans: dict[str, dict[str, tupl
 
 
 def _field(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-    """The number and kind of the field at offset `at`, and where its value begins and ends. Raises ValueError."""
+    """Number and kind of the field at offset `at`, and where its value begins and ends. Raises ValueError."""
     tag, at = _varint(data, at, end)
     kind = tag & 7
     first = at
@@ -176,17 +174,17 @@ def _decoded(kind: Any, data: bytes) -> Any:
         raise ValueError(str(problem)) from None
 
 
-# The schemas of plugins in the user's cache, because requesting the schema of a large provider takes seconds. An entry
-# belongs to one file: its real path, size, times and inode. An unchanged script may return another schema, so schemas
-# of scripts are not cached. An entry begins with a list of positions and checksums, one for each type. The bytes that
-# the plugin sent follow this list; a run reads only the types that it uses.
+# The user's cache of schemas, because requesting the schema of a large provider takes seconds. The key of an entry is
+# one file: its real path, size, times and inode. Schemas of scripts are not cached, because an unchanged script may
+# return another schema. An entry begins with a list of positions and checksums of all types, followed by the bytes from
+# the plugin; a run reads only the types that it uses.
 
 
 SCHEMAS = Shelf("schemas", 200, 1 << 30, made_by=("world/provider/plugin",))
 
 
 def load_parts(binary: str) -> SchemaParts | None:
-    """The schema that the plugin in a file sent in an earlier run; None if it is not cached."""
+    """The cached schema of the plugin in this file, or None."""
     name = _name(binary)
     entry = SCHEMAS.open(name) if name is not None else None
     if entry is None:
@@ -194,14 +192,13 @@ def load_parts(binary: str) -> SchemaParts | None:
     try:
         listed = json.loads(entry.head)
         if listed["version"] not in VERSIONS or set(listed["places"]) != set(TABLES):
-            return None  # the entry has a different format
+            return None  # another format
         return SchemaParts(listed["version"], b64decode(listed["head"]), listed["places"], entry.read)
     except (ValueError, KeyError, TypeError):
         return None
 
 
 def store_parts(binary: str, parts: SchemaParts, data: bytes) -> None:
-    """Cache the schema of a plugin, if possible."""
     name = _name(binary)
     if name is not None:
         listed = {"version": parts.version, "head": b64encode(parts.head).decode(), "places": parts.places}
@@ -214,7 +211,7 @@ def _name(binary: str) -> str | None:
 
 
 def identity_of(binary: str) -> str | None:
-    """A string that changes when the file changes; None for scripts, because their behaviour depends on other files."""
+    """A string that changes with the file; None for scripts, because their behaviour depends on other files."""
     try:
         path = os.path.realpath(binary)
         with open(path, "rb") as file:

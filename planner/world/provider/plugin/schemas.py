@@ -1,5 +1,5 @@
-"""Converts the schemas of a plugin to planner's types. Each resource type is converted on first use, because a large
-provider has more than a thousand, of which a configuration uses a few."""
+"""Converts schemas of plugins to planner's types. Each type is converted on first use, because a large provider has
+more than a thousand, of which a configuration uses a few."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = ("plain", "markdown")
 
 
 class Converted(Mapping[str, ResourceSchema]):
-    """Schemas by type name, converted from messages on first need."""
+    """Schemas by type name, converted from messages on first use."""
 
     def __init__(self, given: Any, convert: Callable[[str, Any], ResourceSchema]) -> None:
         self._given, self._convert = given, convert
@@ -43,8 +43,8 @@ class Converted(Mapping[str, ResourceSchema]):
 
 
 def resource_schema(name: str, schema: Any, identity: Any = None, is_checked: bool = True) -> ResourceSchema:
-    """The schema of a resource type, with the schema of its objects' identity, if any. Raises ValueError if a type in
-    the schema cannot be read or, if schemas are checked, if the schema contradicts itself."""
+    """The schema of a resource type, with the schema of identities, if any. Raises ValueError if a type cannot be read
+    or, with `is_checked`, if the schema contradicts itself."""
     block = block_schema(schema.block)
     problems = [*schema_problems(block)] if is_checked else []
     if schema.version < 0:
@@ -57,18 +57,17 @@ def resource_schema(name: str, schema: Any, identity: Any = None, is_checked: bo
 
 
 def ephemeral_schema(name: str, schema: Any) -> ResourceSchema:
-    """The schema of an ephemeral resource: ephemeral values may be used in its body."""
+    """Ephemeral values may be used in the body of an ephemeral resource."""
     converted = resource_schema(name, schema)
     return ResourceSchema(evolve(converted.block, ephemeral=True), converted.version)
 
 
 def action_schema(name: str, given: Any) -> ResourceSchema:
-    """The schema of an action's configuration."""
     return resource_schema(name, given.schema)
 
 
 def identity_schema(schema: Any) -> BlockSchema:
-    """The identity of an object, as the schema of a body with attributes."""
+    """Identities as the schema of a body with attributes."""
     return BlockSchema(
         {
             a.name: AttributeSchema(
@@ -80,7 +79,6 @@ def identity_schema(schema: Any) -> BlockSchema:
 
 
 def block_schema(block: Any) -> BlockSchema:
-    """The schema of a block with its nested blocks."""
     return BlockSchema(
         {a.name: _attribute(a) for a in block.attributes},
         {
@@ -125,23 +123,22 @@ def _nesting(number: int) -> str:
 
 
 def kind(described: Any) -> str:
-    """The format of a message's description: plain or markdown."""
+    """The format of a description: plain or markdown."""
     return _KINDS[described.description_kind == 1]
 
 
 def read_type(data: bytes) -> Type:
-    """The type that JSON bytes denote. Raises ValueError."""
+    """A type in JSON. Raises ValueError."""
     return type_from_json(json.loads(data))
 
 
-# Invalid parts of a provider's schema: after OpenTofu's configschema.Block.InternalValidate.
+# Contradictions in schemas, as in OpenTofu's configschema.Block.InternalValidate.
 
 
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 
 
 def schema_problems(block: BlockSchema, prefix: str = "") -> Iterator[str]:
-    """Messages about the contradictions in a schema."""
     for name, attribute in block.attributes.items():
         yield from _schema_rules_attribute(attribute, prefix, name)
     for name, nested in block.blocks.items():

@@ -1,5 +1,5 @@
-"""Calls to a plugin about actions and existing objects. The response to an invocation is a stream of events, and the
-response to a search is a stream of results."""
+"""Calls to a plugin about actions and existing objects. The response to an invocation is a stream of events, the
+response to a search a stream of results."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from planner.world.provider.plugin.answers import diagnostics, failure
 from planner.world.provider.plugin.base import PluginBase
 from planner.world.provider.plugin.process import PluginError
 
-_MOST_REMARKS = 1000  # the maximum number of problems that a search may report without a result
+_MOST_REMARKS = 1000  # maximum number of problems that a search may report without a result
 
 
 class ListCalls(PluginBase):
-    """The calls to a plugin provider about searches and generated configuration."""
+    """Calls about searches and generated configuration."""
 
     def validate_list(
         self, type: str, config: Value, includes_objects: Value, limit: Value
     ) -> list[AttributeDiagnostic]:
-        """The problems of a search configuration, which may have unknown values."""
+        """Problems of a search configuration, which may have unknown values."""
         try:
             answer = self._call(
                 "ValidateListResourceConfig",
@@ -50,7 +50,7 @@ class ListCalls(PluginBase):
         return diagnostics(answer.diagnostics)
 
     def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
-        """The results of a search, as they arrive. Ends after an error or the limit, which some providers ignore."""
+        """Results as they arrive. Ends after an error or the limit, which some providers ignore."""
         results = remarks = 0
         try:
             schema = self._resource("managed", request.type)
@@ -92,7 +92,6 @@ class ListCalls(PluginBase):
         yield FoundObject(identity, event.display_name, value)
 
     def generate_config(self, type: str, value: Value) -> tuple[Value, list[AttributeDiagnostic]]:
-        """The configuration of an existing object."""
         try:
             wanted = implied_type(self._block("managed", type))
             answer = self._call(
@@ -110,10 +109,10 @@ class ListCalls(PluginBase):
 
 
 class ActionCalls(PluginBase):
-    """The calls to a plugin provider about actions."""
+    """Calls about actions."""
 
     def validate_action(self, type: str, config: Value) -> list[AttributeDiagnostic]:
-        """The problems of an action's configuration, which may have unknown values."""
+        """Problems of an action's configuration, which may have unknown values."""
         try:
             answer = self._call(
                 "ValidateActionConfig", "ActionConfig", True, action_type=type, config=self._action_config(type, config)
@@ -123,7 +122,7 @@ class ActionCalls(PluginBase):
         return diagnostics(answer.diagnostics)
 
     def plan_action(self, type: str, config: Value) -> ActionPlan:
-        """The provider's plan for an invocation with this configuration, which may have unknown values."""
+        """The configuration may have unknown values."""
         try:
             answer = self._call("PlanAction", "ActionPlan", **self._action_fields(type, config))
         except (PluginError, CodecError) as problem:
@@ -132,7 +131,7 @@ class ActionCalls(PluginBase):
         return ActionPlan(reason, (*diagnostics(answer.diagnostics), *faults))
 
     def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
-        """Invoke an action with a known configuration, and return its diagnostics when it is complete."""
+        """Invoke an action with a known configuration. Returns its diagnostics after it has ended."""
         for at in unknown_paths(config):
             detail = f"{path_text(at) or 'The configuration'} is not known yet, so the action cannot be invoked."
             return [AttributeDiagnostic("error", "Unknown value in the configuration of an action", detail, at)]
@@ -156,7 +155,7 @@ class ActionCalls(PluginBase):
         return result
 
     def _action_fields(self, type: str, config: Value) -> dict[str, Any]:
-        """The fields of a request that concerns an action. Raises PluginError and CodecError."""
+        """Fields of a request about an action. Raises PluginError and CodecError."""
         config_field = self._action_config(type, config)
         return {"action_type": type, "config": config_field, "client_capabilities": self._abilities()}
 

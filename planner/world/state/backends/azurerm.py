@@ -1,8 +1,8 @@
 """`backend "azurerm"`: the state is a blob in Azure Storage. A lease locks the blob, and the blob's metadata name the
-holder of the lease.
+holder.
 
-Every lock changes the entity tag of the blob. So versions are digests of the content; the blob is replaced only if it
-still has the entity tag that was read with the content."""
+Every lock changes the entity tag of the blob. Therefore versions are digests of the content, and the blob is replaced
+only if it still has the entity tag that was read with the content."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class AzureClient(StateClient):
         return self._to.ask(method, self._blob, query, {**headers_of_lease, **(headers or {})}, body)
 
     def _properties(self) -> HttpResponse | None:
-        """The headers of the blob, without its content; None if it does not exist."""
+        """The headers of the blob; None if it does not exist."""
         secret = {k: v for k, v in self._to.secret.items() if "scope" not in k}
         try:
             return self._ask("HEAD", headers=secret, lease="")
@@ -160,7 +160,7 @@ class AzureClient(StateClient):
                 self._write(self._blob, data, {**_metadata(known), **seen}, self._lease)
                 return _digest(data)
             except ServiceError as problem:
-                # the lock or the blob changed meanwhile: try again
+                # the lock or the blob has changed: try again
                 raced = isinstance(problem, AzureError) and problem.code in ("ConditionNotMet", "BlobAlreadyExists")
                 if not raced or attempt == _RACES - 1:
                     raise _with("error uploading blob: ", problem) from None
@@ -256,7 +256,7 @@ class AzureClient(StateClient):
             raise Held(f"failed to retrieve lock info: error getting lock info: there is no blob {self.place}")
         holder = _holder(known)
         if holder is None:
-            # the holder of this lease ended before it recorded itself; the id of the lease suffices
+            # the holder ended before it recorded itself; the id of the lease is sufficient
             if known.headers.get("x-ms-lease-status") == "locked":
                 try:
                     self._release(lock_id)
@@ -329,8 +329,6 @@ def _holder(known: HttpResponse) -> LockInfo | None:
 
 
 class AzureBackend(RemoteBackend):
-    """States in a container."""
-
     type = "azurerm"
     makes_empty = True
 
@@ -339,8 +337,7 @@ class AzureBackend(RemoteBackend):
         self.container, self.key, self.snapshot = container, key, snapshot
 
     def client(self, workspace: str) -> AzureClient:
-        # The directory is not below the state's name, because accounts with directories do not allow that. Its name is
-        # not a valid name of a workspace.
+        # not below the state's name, because accounts with directories do not allow that; not a valid workspace name
         folder = f"{self.key}.planner/{workspace}/"
         return AzureClient(self.container, _blob(self.key, workspace), folder, self.snapshot)
 
@@ -372,7 +369,7 @@ def _blob(key: str, workspace: str) -> str:
 
 
 def open(read: SettingsReading, seal: Seal) -> AzureBackend:
-    """The backend with the settings of its block, and the variables ARM_*."""
+    """Settings may also come from the environment variables ARM_*."""
     container, key, name = (read.required(n) for n in ("container_name", "key", "storage_account_name"))
     environment, host = read.text("environment", "ARM_ENVIRONMENT"), read.text("metadata_host", *METADATA_HOST)
     customer = read.text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY")
@@ -424,7 +421,6 @@ def open(read: SettingsReading, seal: Seal) -> AzureBackend:
 
 
 def _secret(read: SettingsReading, customer: str, scope: str) -> dict[str, str]:
-    """The headers for the encryption of blobs."""
     if scope:
         return {"x-ms-encryption-scope": scope}
     if not customer:
@@ -466,7 +462,7 @@ def _account_key(text: str) -> bytes:
 
 
 def _bootstrap(account: AzureAccount, read: SettingsReading, name: str, cloud: Cloud, http: Http) -> str:
-    """The key of the storage account, requested with a token; "" after a problem. Raises ServiceError."""
+    """The key of the storage account, requested with a token; "" after a problem (reported). Raises ServiceError."""
     method, reasons = method_of(account)
     for summary, detail in reasons:
         read.problems.append(error("state.backend_setting", summary, detail))
@@ -489,7 +485,7 @@ def _bootstrap(account: AzureAccount, read: SettingsReading, name: str, cloud: C
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its blob."""
+    """The blob."""
     where = "/".join(str(settings.get(name) or "") for name in ("storage_account_name", "container_name"))
     cloud = settings.get("metadata_host") or settings.get("environment") or ""
     return f"azurerm:{cloud}:{where}/{_blob(str(settings.get('key') or ''), workspace)}"

@@ -1,4 +1,5 @@
-"""The `cloud` block: states in workspaces of Terraform Enterprise or a similar server, chosen by name or by tags."""
+"""The `cloud` block: states in workspaces of Terraform Enterprise or a compatible server, selected by name or by
+tags."""
 
 from __future__ import annotations
 
@@ -63,8 +64,7 @@ class CloudBackend(TfeBackend):
         self._name, self._made = name, WorkspaceSettings(tags, project)
 
     def client(self, workspace: str) -> TfeClient:
-        """The state of a workspace. If the block names a single workspace, the former default state becomes its
-        state."""
+        """The state of a workspace. If the block names one workspace, it replaces the default workspace."""
         name, refused = workspace, ""
         if workspace == DEFAULT_WORKSPACE:
             name, refused = self._name, "" if self._name else NO_DEFAULT
@@ -89,7 +89,7 @@ class CloudBackend(TfeBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> CloudBackend:
-    """The backend with the settings of its block, and the variables TF_CLOUD_* and TF_WORKSPACE."""
+    """Settings may also come from the environment variables TF_CLOUD_* and TF_WORKSPACE."""
     name_of = "Invalid workspaces configuration"
     organization = read.text("organization", "TF_CLOUD_ORGANIZATION")
     if not organization:
@@ -129,8 +129,7 @@ def open(read: SettingsReading, seal: Seal) -> CloudBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its workspace in the organization. The backend `remote` computes the same identity for
-    this workspace."""
+    """The workspace in the organization, equal to that of the `remote` backend."""
     name = (settings.get("workspaces") or {}).get("name") or workspace
     host = settings.get("hostname") or os.environ.get("TF_CLOUD_HOSTNAME") or ""
     return f"tfe:{host}/{settings.get('organization') or os.environ.get('TF_CLOUD_ORGANIZATION') or ''}/{name}"

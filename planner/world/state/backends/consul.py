@@ -1,8 +1,8 @@
-"""`backend "consul"`: states in keys of a Consul cluster, locked by sessions that have to be renewed.
+"""`backend "consul"`: states in keys of a Consul cluster, locked by sessions that must be renewed.
 
-Keys, flags and lock infos are the same as in OpenTofu. A lock and its info are set and removed in one transaction, so a
-lock always has information about its holder. If a session expires while its process runs, a new session takes the lock,
-unless the state was written or the lock was removed by force meanwhile."""
+Keys, flags and lock infos are those of OpenTofu. A lock and its info are set and removed in one transaction, so every
+lock has information about its holder. If a session expires while its process runs, a new session takes the lock, unless
+the state was written or the lock removed by force in between."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ SCHEMA = BlockSchema(
     }
 )
 _WORKSPACES = "-env:"
-_FLAGS = 0x2DDCCBC058A50C18  # the flag by which Consul's clients mark locks
-_CHUNK = 524288  # The maximum size of a value, in bytes, with the default settings of a server.
+_FLAGS = 0x2DDCCBC058A50C18  # the flag with which Consul's clients mark locks
+_CHUNK = 524288  # maximum size of a value with the default settings of a server, in bytes
 _READS = 5
 
 
 class ConsulClient(StateClient):
-    """The state in a key. The version of the state is the index of the key's last change."""
+    """The state in a key. Its version is the index of the key's last change."""
 
     def __init__(self, cluster: Cluster, path: str, compresses: bool, locks: bool) -> None:
         self._cluster, self._path, self._compresses, self.locks = cluster, path, compresses, locks
@@ -89,7 +89,7 @@ class ConsulClient(StateClient):
             digest, names = chunks
             try:
                 return Payload(self._join(digest, names), self._seen)
-            except ServiceError:  # a writer has removed the parts meanwhile: read the new list
+            except ServiceError:  # a writer may have removed the parts: read the new list
                 if not left or version_of(self._cluster.key(self._path)) == self._seen:
                     raise
         raise AssertionError
@@ -113,7 +113,7 @@ class ConsulClient(StateClient):
         old = self._chunks_kept()
         payload = compress(data) if self._compresses else data
         digest = _sum(data)
-        # Consul would reject larger values after receiving them
+        # Consul rejects larger values only after receiving them
         version = self._set(payload, before) if len(payload) <= _CHUNK else ""
         parts: str | None = None
         if not version:
@@ -237,7 +237,7 @@ class ConsulClient(StateClient):
                 session.end()
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove the lock of a session. Unlike OpenTofu, this checks that the lock belongs to that session."""
+        """Unlike OpenTofu, this checks that the lock belongs to the session."""
         kept, info = self._cluster.key(self._lock_key), self._holder()
         holder = str((kept or {}).get("Session") or (info.id if info is not None else ""))
         if holder and holder != lock_id:
@@ -247,7 +247,7 @@ class ConsulClient(StateClient):
         self._cluster.ask("PUT", f"session/destroy/{lock_id}")
         kept = self._cluster.key(self._lock_key)
         if kept is not None and kept.get("Session"):
-            return  # another process has taken the lock meanwhile
+            return  # another process has taken the lock
         gone = (
             {"Verb": "delete-cas", "Key": self._lock_key, "Index": int(version_of(kept))} if kept is not None else None
         )
@@ -257,8 +257,8 @@ class ConsulClient(StateClient):
 
     def has_lock(self, lock_id: str) -> bool:
         """Whether the lock is ours. If our session has expired, the lock is taken again, unless it was removed by force
-        or the state was written meanwhile. Raises a temporary ServiceError as long as Consul does not allow any session
-        to take the lock."""
+        or the state was written in between. Raises a temporary ServiceError while Consul does not allow any session to
+        take the lock."""
         with self._mutex:
             kept = self._cluster.key(self._lock_key)
             holder = str((kept or {}).get("Session") or "")
@@ -310,7 +310,7 @@ def _sum(data: bytes) -> str:
 
 
 def _chunks(value: bytes) -> tuple[str, list[str]] | None:
-    """The digest and the keys of a state that is stored in several keys; None if it is stored in one key."""
+    """The digest and the keys of a state that is stored in several keys; None if it is stored in one."""
     if b'"current-hash"' not in value:
         return None
     try:
@@ -349,7 +349,7 @@ class ConsulBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> ConsulBackend:
-    """The backend with the settings of its block, and the variables CONSUL_*."""
+    """Settings may also come from the environment variables CONSUL_*."""
     path = read.required("path")
     read.finish_check()
     if path.startswith("/"):
@@ -403,7 +403,7 @@ def _token_file() -> str:
 
 
 def _folder(path: str) -> str:
-    """The certificates of a directory in one text. Raises ValueError."""
+    """All certificates in a directory. Raises ValueError."""
     try:
         return "\n".join(read_text(os.path.join(path, name)) for name in sorted(os.listdir(path)))
     except OSError as problem:
@@ -411,7 +411,7 @@ def _folder(path: str) -> str:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its key, in a datacenter."""
+    """The key in a datacenter."""
     address = settings.get("address") or os.environ.get("CONSUL_HTTP_ADDR") or "127.0.0.1:8500"
     where = str(address).partition("://")[2] or address
     key = f"{settings.get('path') or ''}" + ("" if workspace == DEFAULT_WORKSPACE else f"{_WORKSPACES}{workspace}")

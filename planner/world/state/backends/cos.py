@@ -1,6 +1,5 @@
 """`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object next to it. While the lock object
-is checked and created, a tag of the account serves as a lock. Releasing a lock requires the digest of the lock object.
-"""
+is checked and created, a tag of the account is the lock. Releasing a lock requires the digest of the lock object."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ SCHEMA = BlockSchema(
 )
 REQUIRED_VARIABLES = {"region": ("TENCENTCLOUD_REGION",)}  # defaults for required settings
 _TAG = "tencentcloud-terraform-lock"
-_TRIES = 30  # The number of attempts to remove a tag, one second apart.
+_TRIES = 30  # number of attempts to remove a tag, one second apart
 
 
 @frozen(repr=False)
@@ -71,7 +70,7 @@ class CosBucket:
 
 
 class CosClient(StateClient):
-    """The state in an object. The version of the state is the object's entity tag."""
+    """The state in an object. Its version is the object's entity tag."""
 
     locks = True
     has_place_beside = True
@@ -91,7 +90,7 @@ class CosClient(StateClient):
     # ------------------------------------------------------------ objects
 
     def _read(self, key: str) -> tuple[bytes, str, str] | None:
-        """The content of an object, its digest and its entity tag. The digest is checked."""
+        """The content of an object, its verified digest, and its entity tag."""
         try:
             answer = self._at.bucket.get(key)
         except ServiceError as problem:
@@ -106,7 +105,7 @@ class CosClient(StateClient):
         return answer.body, has, answer.headers.get("etag", "")
 
     def _write(self, key: str, data: bytes, before: str | None = None) -> str | None:
-        """Returns the new entity tag; None if the object has changed."""
+        """The new entity tag; None if the object has changed."""
         headers = {"x-cos-meta-md5": _md5(data), "x-cos-acl": self._at.acl}
         if self._at.encrypt:
             headers["x-cos-server-side-encryption"] = "AES256"
@@ -148,7 +147,7 @@ class CosClient(StateClient):
             kept = self._read(self._lock)
             if kept is not None:
                 holder = lock_info_of(kept[0])
-                # an earlier request of ours created the lock object, but its response was lost
+                # an earlier request of ours created the lock object, and its response was lost
                 if holder is not None and holder.id == info.id:
                     return evolve(info, id=kept[1])
                 raise self._held_error(f"lock file {self._lock} exists")
@@ -278,7 +277,7 @@ class CosBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> CosBackend:
-    """The backend with the settings of its block, and the variables TENCENTCLOUD_*."""
+    """Settings may also come from the environment variables TENCENTCLOUD_*."""
     http = Http(timeout=60.0)
     bucket, region = read.required("bucket"), read.required("region", "TENCENTCLOUD_REGION")
     prefix, key = read.text("prefix"), read.text("key", default="terraform.tfstate")
@@ -335,7 +334,7 @@ def _role(role: Mapping[str, Any], read: SettingsReading) -> tuple[str, str, int
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its object."""
+    """The object."""
     parts = [workspace] if workspace != DEFAULT_WORKSPACE else []
     key = str(settings.get("key") or "terraform.tfstate")
     path = posixpath.normpath(posixpath.join(str(settings.get("prefix") or ""), *parts, key))

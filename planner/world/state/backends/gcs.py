@@ -1,6 +1,5 @@
-"""`backend "gcs"`: the state in an object of Google Cloud Storage, locked by an object next to it.
-
-Versions are generations; the id of a lock is the generation of its lock object."""
+"""`backend "gcs"`: the state in an object of Google Cloud Storage, locked by an object next to it. Versions are
+generations; the id of a lock is the generation of its lock object."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ SCHEMA = BlockSchema(
 )
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 _STATE, _LOCK = ".tfstate", ".tflock"
-_RACES = 20  # The number of immediate retries if a lock is released while its object is read.
+_RACES = 20  # number of immediate retries if a lock is released while its object is read
 
 
 class GoogleError(ServiceError):
@@ -56,7 +55,7 @@ class GoogleError(ServiceError):
 
 @frozen(repr=False)
 class Bucket:
-    """A client for a bucket. `endpoint` ends with a slash; `key`, or the named KMS key, encrypts objects."""
+    """A client for a bucket. `endpoint` ends with a slash. Objects are encrypted with `key` or the named KMS key."""
 
     name: str
     endpoint: str
@@ -73,7 +72,7 @@ class Bucket:
         body: bytes = b"",
         retries: Retries | None = None,
     ) -> HttpResponse:
-        """The answer to a request. Raises GoogleError for any status from 300 on."""
+        """Raises GoogleError for a status of 300 or higher."""
         token = {"Authorization": f"Bearer {self.tokens()}"} if self.tokens is not None else {}
         answer = self.http.ask(method, url, {**token, **(headers or {})}, body, retries=retries)
         if answer.status >= 300:
@@ -85,7 +84,6 @@ class Bucket:
         return f"{path}?{urlencode(sorted({'alt': 'json', **query}.items()))}"
 
     def _secret(self, is_secret: bool) -> dict[str, str]:
-        """The headers with the customer's key, if there is one."""
         if not self.key or not is_secret:
             return {}
         return {
@@ -95,7 +93,7 @@ class Bucket:
         }
 
     def read(self, name: str, is_secret: bool = True) -> Payload | None:
-        """An object together with its generation. Locks are not secret."""
+        """An object and its generation. Locks are not encrypted with the customer's key (`is_secret` False)."""
         try:
             answer = self.ask("GET", self.url(name, alt="media"), self._secret(is_secret))
         except GoogleError as problem:
@@ -105,8 +103,8 @@ class Bucket:
         return Payload(answer.body, answer.headers.get("x-goog-generation", ""))
 
     def write(self, name: str, data: bytes, is_secret: bool = True, before: str | None = None) -> str:
-        """Store an object, and return its generation. `before`: as in Client.put. If the object has changed, the
-        response has status 412."""
+        """Store an object and return its generation. `before`: as in StateClient.put. If the object has changed, the
+        status is 412."""
         digest = hashlib.md5(data, usedforsecurity=False).digest()
         query = {"name": name, "uploadType": "multipart"}
         if before is not None:
@@ -138,8 +136,7 @@ class Bucket:
         return str(document.get("generation") or "") if isinstance(document, dict) else ""
 
     def remove(self, name: str, **conditions: str) -> None:
-        """Remove an object. Raises GoogleError, also if the object does not exist, unless the response of an earlier
-        removal was lost."""
+        """Raises GoogleError, also if the object does not exist, unless the response of an earlier removal was lost."""
         url = self.url(name, **conditions)
         try:
             self.ask("DELETE", url, retries=NONE)
@@ -211,7 +208,7 @@ class GcsClient(StateClient):
                     raise ServiceError(_several(text, more.text), may_pass=more.may_pass) from None
                 is_taken = isinstance(problem, GoogleError) and problem.status == 412
                 if kept is None and is_taken:
-                    continue  # just released
+                    continue  # the lock was just released
                 holder = lock_info_of(kept.data) if kept is not None else None
                 if kept is None or holder is None:
                     raise Held(text, may_wait=is_taken) from None
@@ -230,7 +227,7 @@ class GcsClient(StateClient):
             raise Held(_missing(problem), self.holder()) from None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Compares the generation here, too, because not all servers with this protocol compare it when they remove an
+        """Compares the generation here, too, because not all compatible servers compare it when they remove an
         object."""
         holder = self.holder()
         if holder is not None and holder.id != lock_id and lock_id.isdigit():
@@ -329,7 +326,7 @@ def _path(prefix: str, workspace: str) -> str:
 
 
 def open(read: SettingsReading, seal: Seal) -> GcsBackend:
-    """The backend with the settings of its block, and the variables GOOGLE_*."""
+    """Settings may also come from the environment variables GOOGLE_*."""
     http = Http()
     bucket = read.required("bucket")
     given_key, kms_key = (
@@ -377,7 +374,7 @@ def open(read: SettingsReading, seal: Seal) -> GcsBackend:
 
 
 def _endpoint(read: SettingsReading) -> tuple[str, bool]:
-    """The address of the storage, and whether it is a test server, which requires no credentials."""
+    """The URL of the storage, and whether it is a test server, which requires no credentials."""
     given = read.text(
         "storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"
     )
@@ -393,7 +390,7 @@ def _endpoint(read: SettingsReading) -> tuple[str, bool]:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its object, at its endpoint."""
+    """The object at its endpoint."""
     where = settings.get("storage_custom_endpoint") or ""
     path = _path(_prefix(str(settings.get("prefix") or "")), workspace)
     return f"gcs:{where}:{settings.get('bucket', '')}/{path}"

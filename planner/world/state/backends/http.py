@@ -1,4 +1,4 @@
-"""`backend "http"`: the state behind a URL, locked and unlocked by requests (the protocol of GitLab and others)."""
+"""`backend "http"`: the state at a URL, locked and unlocked by requests (the protocol of GitLab and others)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _METHOD = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 @frozen
 class StateEndpoint:
-    """The addresses and methods of requests, from the settings."""
+    """URLs and methods of requests."""
 
     address: str
     update_method: str
@@ -61,8 +61,8 @@ class StateEndpoint:
 
 
 class HttpClient(NothingBeside):
-    """The state behind a URL. The server does not keep versions, so the stored content is compared with the content
-    that was read before it is replaced."""
+    """The state at a URL. The server has no versions, so before a write the stored content is compared with the content
+    that was read."""
 
     def __init__(self, endpoint: StateEndpoint) -> None:
         self._to = endpoint
@@ -159,7 +159,7 @@ class HttpClient(NothingBeside):
         holder = lock_info_of(answer.body)
         if holder is None:
             raise Held("HTTP remote state already locked, failed to unmarshal body", info, may_wait=True)
-        if holder.id == info.id:  # an earlier request of ours took the lock, but its response was lost
+        if holder.id == info.id:  # an earlier request of ours took the lock, and its response was lost
             self._lock = info
             return info
         raise Held(f"HTTP remote state already locked:\nID={holder.id}", holder)
@@ -186,8 +186,8 @@ class HttpClient(NothingBeside):
 
 
 def _redirected(method: str, url: str, answer: HttpResponse) -> str:
-    """The URL to which a response redirects. Raises ServiceError: a redirect must not discard sent data, and must not
-    lead from https to http."""
+    """The URL to which a response redirects. Raises ServiceError if sent data would be lost, or for a redirect from
+    https to http."""
     try:
         to = urljoin(url, answer.headers["location"])
         before, after = urlsplit(url), urlsplit(to)
@@ -205,7 +205,7 @@ def _redirected(method: str, url: str, answer: HttpResponse) -> str:
     if method not in ("GET", "HEAD") and answer.status < 307:
         text = f"it is redirected to {display_url(to)} with status {answer.status}, which would lose the sent data"
         raise ServiceError(f"{method} {display_url(url)}: {text}. Write that address in the configuration")
-    # keep the user name and password for the same host
+    # the user name and password are kept for the same host
     if _host(before.geturl()) == _host(to) and "@" not in after.netloc:
         to = after._replace(netloc=before.netloc).geturl()
     return to
@@ -243,7 +243,7 @@ class HttpBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> HttpBackend:
-    """The backend with the settings of its block, and the variables TF_HTTP_*."""
+    """Settings may also come from the environment variables TF_HTTP_*."""
     address = read.required("address", "TF_HTTP_ADDRESS")
     retries = Retries(
         read.number("retry_max", "TF_HTTP_RETRY_MAX", default=2),
@@ -315,7 +315,7 @@ def _check_reserved(headers: Mapping[str, str], has_user: bool, read: SettingsRe
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its address, regardless of the credentials."""
+    """The URL without credentials."""
     address = str(settings.get("address") or os.environ.get("TF_HTTP_ADDRESS", ""))
     try:
         parts = urlsplit(address)

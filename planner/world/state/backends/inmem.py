@@ -1,4 +1,4 @@
-"""`backend "inmem"`: states in the memory of this process. Useful in tests, also of programs that use planner."""
+"""`backend "inmem"`: states in the memory of this process, for tests and for programs that use planner."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ SCHEMA = BlockSchema({"lock_id": text("The id with which the default workspace i
 
 @define
 class WorkspaceMemory:
-    """The data of a workspace."""
-
     data: bytes | None = None
     writes: int = 0
     lock: LockInfo | None = None
@@ -102,8 +100,7 @@ class InMemory(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> InMemory:
-    """The states of this process. With `lock_id`, the default state is locked from the beginning, by an operation
-    `test`."""
+    """With `lock_id`, the default state is locked from the beginning, by an operation `test`."""
     read.finish_check()
     backend = InMemory(read.settings, seal)
     if read.settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:
@@ -113,5 +110,5 @@ def open(read: SettingsReading, seal: Seal) -> InMemory:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its workspace. Each process has its own states."""
+    """The workspace. Each process has its own states."""
     return f"inmem:#{workspace}"

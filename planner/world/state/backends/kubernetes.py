@@ -62,14 +62,14 @@ SCHEMA = BlockSchema(
     },
 )
 _INFO = "app.terraform.io/lock-info"
-_MINE = "planner.world.state"  # the label of documents, whose value is their owner
+_MINE = "planner.world.state"  # the label of documents; its value is their owner
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _ATTEMPTS = 8
 
 
 @frozen(repr=False)
 class Namespace:
-    """A namespace of a cluster, and the names and labels of the states in it."""
+    """A namespace of a cluster, and the names and labels of states in it."""
 
     api: KubernetesApi
     namespace: str
@@ -100,7 +100,7 @@ class Namespace:
         return f"/{api}/namespaces/{quote(self.namespace, safe='')}/{kind}" + (f"/{name}" if name else "")
 
     def read(self, kind: str, name: str) -> dict[str, Any] | None:
-        """An object; None if there is none. Raises ServiceError."""
+        """None if the object does not exist. Raises ServiceError."""
         answer = self.api.ask("GET", self.path(kind, name))
         if answer.status == 404:
             return None
@@ -112,26 +112,25 @@ class Namespace:
         return result
 
     def create(self, kind: str, body: dict[str, Any]) -> bool:
-        """Create an object. Returns False if the object exists. Raises ServiceError."""
+        """False if the object already exists. Raises ServiceError."""
         answer = self.api.ask("POST", self.path(kind), body)
         if answer.status == 404:
             raise problem_of(answer)
         return answer.status != 409
 
     def replace(self, kind: str, body: dict[str, Any]) -> bool:
-        """Replace an object with a new version. Returns False if another process replaced it first. Raises
-        ServiceError."""
+        """False if another process has replaced the object. Raises ServiceError."""
         return self.api.ask("PUT", self.path(kind, body["metadata"]["name"]), body).status not in (404, 409)
 
     def remove(self, kind: str, name: str) -> None:
-        """Remove an object, if there is one. Raises ServiceError."""
+        """Remove an object if it exists. Raises ServiceError."""
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
         answer = self.api.ask("DELETE", self.path(kind, name), body)
         if answer.status == 409:
             raise problem_of(answer)
 
     def listed(self, selector: str) -> list[dict[str, Any]]:
-        """The metadata of the secrets with a label."""
+        """The metadata of the secrets that match a label selector."""
         answer = self.api.ask("GET", f"{self.path('secrets')}?labelSelector={quote(selector, safe='')}")
         if answer.status in (404, 409):
             raise problem_of(answer)
@@ -140,8 +139,7 @@ class Namespace:
 
 
 class KubernetesClient(StateClient):
-    """The state in a secret. The version of the state is a digest of the secret's content, because other programs may
-    change labels."""
+    """The state in a secret. Its version is a digest of the content, because other programs may change labels."""
 
     def __init__(self, at: Namespace, workspace: str) -> None:
         self._at, self._workspace = at, workspace
@@ -204,7 +202,7 @@ class KubernetesClient(StateClient):
         for item in self._at.listed(f"{_MINE}={self._mark}"):
             self._at.remove("secrets", str(item.get("name")))
         if self._held:
-            self._is_deleted = True  # the lease is removed with the lock
+            self._is_deleted = True  # unlocking removes the lease
         else:
             self._remove("leases", self._lease, "Lease")
 
@@ -279,8 +277,7 @@ class KubernetesClient(StateClient):
         return sha256(self._secret.encode()).hexdigest()[:40]
 
     def _document(self, name: str) -> tuple[str, dict[str, Any] | None]:
-        """The name of a document's secret, and the document in it. Raises ServiceError if the secret is not a
-        document."""
+        """The name of a document's secret, and its content. Raises ServiceError if the secret is not a document."""
         whole = f"{self._secret}.{name.lower()}"
         result = self._at.read("secrets", whole)
         if result is not None and (result["metadata"].get("labels") or {}).get(_MINE) != self._mark:
@@ -370,8 +367,8 @@ class KubernetesBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
-    """The backend with the settings of its block, and the variables KUBE_*. Raises ServiceError if the settings do not
-    determine the cluster."""
+    """Settings may also come from the environment variables KUBE_*. Raises ServiceError if they do not determine the
+    cluster."""
     suffix = read.required("secret_suffix")
     namespace = read.text("namespace", "KUBE_NAMESPACE", default="default")
     is_inside = read.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG")
@@ -423,7 +420,7 @@ def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its secret, in the cluster that the settings select."""
+    """The secret, in the cluster that the settings select."""
     where = settings.get("host") or os.environ.get("KUBE_HOST") or ""
     if not where:
         paths = [settings.get("config_path") or os.environ.get("KUBE_CONFIG_PATH")]

@@ -1,7 +1,7 @@
-"""States kept in local files: one store for each file, and the local backend with a file for each workspace.
+"""`backend "local"`: states in files, and the store of one file.
 
-A file is replaced as a whole (written next to it, flushed to disk, renamed), so after a crash the file contains either
-the old or the new state."""
+A file is replaced as a whole (written next to it, flushed to disk, renamed), so after a crash it contains either the
+old or the new state."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ SCHEMA = BlockSchema(
 
 
 class StateStore:
-    """The state in one file. Reads from `read_path` (by default the same file) until the first write; the state before
-    the first write is saved in `backup_path` ("": no backup)."""
+    """The state in one file. Until the first write, it is read from `read_path` (by default the same file); the state
+    before the first write is saved in `backup_path` ("": no backup)."""
 
     def __init__(
         self, path: str, read_path: str | None = None, backup_path: str | None = None, seal: Seal = PLAIN
@@ -71,8 +71,10 @@ class StateStore:
         on_wait: Callable[[], None] | None = None,
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
-        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
-        note_look(self.read_path)  # the file is read through its lock, which opened it for writing
+        """Take the lock for an operation (such as `OperationTypeApply`), waiting up to `timeout` seconds."""
+        note_look(
+            self.read_path
+        )  # recorded here, because the lock opens the file for writing and it is read through the lock
         return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
 
     def unlock(self) -> list[Diagnostic]:
@@ -115,7 +117,7 @@ class StateStore:
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        if os.path.exists(self.path) and not os.path.isfile(self.path):  # for example a device
+        if os.path.exists(self.path) and not os.path.isfile(self.path):  # for example, a device
             return []
         try:
             replace_file(self._beside(name), self.seal.seal_document(name, data), 0o600, durable=False)
@@ -124,7 +126,7 @@ class StateStore:
         return []
 
     def _beside(self, name: str) -> str:
-        """The file name of a document. Other programs do not mistake it for a state, but it matches the usual patterns
+        """The file name of a document. Other programs do not consider it a state, but it matches the usual patterns
         that exclude states and backups from version control (`*.tfstate.*`)."""
         folder, file = os.path.split(os.path.realpath(self.path))
         return os.path.join(folder, f".{file.removesuffix('.tfstate')}.tfstate.{name}.json")
@@ -139,8 +141,8 @@ class StateStore:
     # ------------------------------------------------------------ read and write
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state in the file, plus the changes in the journal of an interrupted apply; None if there is no file yet,
-        or on an error."""
+        """The state in the file with the changes in the journal of an interrupted apply; None if there is no file yet,
+        or on errors."""
         try:
             data = self._bytes(self.read_path)
             content = self._files.opened(data)
@@ -159,8 +161,8 @@ class StateStore:
         return state, diagnostics + more
 
     def _emptied(self) -> list[Diagnostic]:
-        """A warning about an empty state file that has a non-empty backup. planner never leaves a state in this
-        condition, and a plan would create all objects again."""
+        """A warning about an empty state file with a non-empty backup. planner never leaves a state like this, and a
+        plan would create all objects again."""
         try:
             if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
                 return []
@@ -243,15 +245,15 @@ class StateStore:
         return self.journal, []
 
     def _permissions(self) -> int:
-        """The permissions of the journal, which equal the permissions of the state."""
+        """The permissions of the journal, equal to those of the state."""
         try:
             return os.stat(self.path).st_mode & 0o666
         except OSError:
             return 0o600
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state, and return it with its new serial. The serial grows only if the content differs from the
-        content last read or written; a new file gets a new lineage."""
+        """Returns the saved state. The serial increases only if the content differs from the last one read or written;
+        a new file gets a new lineage."""
         if not self._read:
             _, diagnostics = self.read()
             if has_errors(diagnostics):
@@ -259,7 +261,7 @@ class StateStore:
         return self.put(successor(self.current, state, self._lineage)[0])
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state with exactly the serial and lineage that it has."""
+        """Save a state without changing its serial and lineage."""
         problems = self._save(state, self._mark_saving)
         return state, problems or self._end_journal()
 
@@ -280,10 +282,10 @@ class StateStore:
             mark_saving(self.journal_path, state, checksum, self.seal)
 
     def _save(self, state: State, mark: Callable[[State, str], None]) -> list[Diagnostic]:
-        """Replace the file with this state; before that, `mark` records the state with its checksum in the journal."""
+        """Replace the file. Before that, `mark` records the state with its checksum in the journal."""
         try:
             text = self._files.text(state)
-        except ValueError as bad:  # a value that JSON cannot represent
+        except ValueError as bad:  # JSON cannot represent a value
             return [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
         try:
             mark(state, sha256_of(text))
@@ -316,7 +318,7 @@ class StateStore:
         return []
 
     def _end_journal(self) -> list[Diagnostic]:
-        """Remove the journal, because the state file contains all its changes."""
+        """Remove the journal, whose changes are all in the state file."""
         if self.journal is not None:
             self.journal.close()
             self.journal = None
@@ -357,7 +359,7 @@ class StateStore:
         if old is None or not same_content(old, state):
             self._write_backup(self._files.backup(before))
             self._backed_up = True
-        elif self._is_pending and os.path.exists(self.backup_path):  # an older backup must not remain unencrypted
+        elif self._is_pending and os.path.exists(self.backup_path):  # an older backup must not stay unencrypted
             resealed = self._files.resealed(read_whole(self.backup_path))
             if resealed is not None:
                 self._write_backup(resealed)
@@ -370,7 +372,7 @@ class StateStore:
                 file.write(data)
 
     def _replace(self, data: bytes) -> None:
-        """Replace the file atomically; if the directory does not allow new files, overwrite it."""
+        """Replace the file atomically; overwrite it if the directory does not allow new files."""
         target = os.path.realpath(self.path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
 
@@ -400,8 +402,8 @@ class StateStore:
 
 @frozen
 class LocalBackend:
-    """`backend "local"`: the state of the default workspace in the file `path`, and that of each other workspace in a
-    directory of its own."""
+    """The state of the default workspace is in the file `path`, that of each other workspace in a directory of its
+    own."""
 
     path: str = DEFAULT_PATH
     workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
@@ -420,7 +422,6 @@ class LocalBackend:
         return {"path": self.path, "workspace_dir": self.workspace_directory}
 
     def state_path(self, workspace: str = DEFAULT_WORKSPACE) -> str:
-        """The path of a workspace's state."""
         if workspace in (DEFAULT_WORKSPACE, ""):
             return self.path
         return os.path.join(self.workspace_directory, workspace, DEFAULT_PATH)
@@ -428,13 +429,13 @@ class LocalBackend:
     def store(
         self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
     ) -> StateStore:
-        """The store of a workspace; `-state`, `-state-out` and `-backup` ("-": none) take precedence."""
+        """`-state`, `-state-out` and `-backup` ("-": none) take precedence."""
         read_path = on_disk(state or self.state_path(workspace))
         path = on_disk(state_out) if state_out else read_path
         return StateStore(path, read_path, "" if backup == "-" else backup or f"{path}.backup", self.seal)
 
     def workspaces(self) -> list[str]:
-        """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
+        """The default workspace first, the others sorted. Raises OSError."""
         try:
             names = sorted(e.name for e in os.scandir(on_disk(self.workspace_directory)) if e.is_dir())
         except FileNotFoundError:
@@ -442,21 +443,20 @@ class LocalBackend:
         return [DEFAULT_WORKSPACE, *names]
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
-        """Make the directory of a workspace. Raises OSError."""
+        """Raises OSError."""
         os.makedirs(on_disk(os.path.join(self.workspace_directory, workspace)), exist_ok=True)
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
         return []
 
     def delete_workspace(self, workspace: str) -> None:
-        """Remove a workspace and its state. Raises OSError."""
+        """Raises OSError."""
         import shutil
 
         shutil.rmtree(on_disk(os.path.join(self.workspace_directory, workspace)))
 
 
 def open(read: SettingsReading, seal: Seal) -> LocalBackend:
-    """The backend with the settings of its block (absent and None mean the default)."""
     for name, value in read.settings.items():
         if value == "":
             read.wrong("Invalid backend configuration", f'"{name}" must not be empty.')
@@ -466,6 +466,6 @@ def open(read: SettingsReading, seal: Seal) -> LocalBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a local state: the real path of its file. `directory`: relative paths start there."""
+    """The real path of the file. `directory`: the base of relative paths."""
     path, folder = settings.get("path") or DEFAULT_PATH, settings.get("workspace_dir") or DEFAULT_WORKSPACE_DIRECTORY
     return os.path.realpath(os.path.join(directory, LocalBackend(str(path), str(folder)).state_path(workspace)))

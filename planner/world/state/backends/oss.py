@@ -56,8 +56,7 @@ SCHEMA = BlockSchema(
     {"assume_role": NestedBlock(BlockSchema(_ROLE), "set", max_items=1)},
 )
 _PATIENCE, _PAUSE = 10.0, 2.0
-"""The number of seconds for which the state and its digest in TableStore may differ, and the number of seconds between
-two checks."""
+"""seconds for which the state and its digest in TableStore may differ, and seconds between two checks"""
 _BAD_DIGEST = (
     "state data in OSS does not have the expected content.\n\n"
     "This may be caused by unusually long delays in OSS processing a previous state\n"
@@ -87,13 +86,13 @@ class OssBucket:
 
 
 class OssClient(StateClient):
-    """The state in an object. The version of the state is the object's entity tag."""
+    """The state in an object. Its version is the object's entity tag."""
 
     has_place_beside = True
 
     def __init__(self, at: OssBucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
-        # outside the prefix, because OpenTofu treats every name below the prefix as a workspace
+        # outside the prefix, because OpenTofu considers every name below the prefix a workspace
         self._folder = f"{at.prefix}.planner/{self.path.removeprefix(at.prefix).lstrip('/')}/"
 
     @property
@@ -157,7 +156,7 @@ class OssClient(StateClient):
             self._at.table.delete(f"{self.lock_path}-md5")
 
     def _digest(self) -> str:
-        """The digest of the state in the table. "" if the table cannot be read."""
+        """The digest of the state in the table, "" if the table cannot be read."""
         if self._at.table is None:
             return ""
         try:
@@ -180,7 +179,7 @@ class OssClient(StateClient):
             except ServiceError as more:
                 lines = f"\n\t* {text}\n\t* \ngetting lock info got an error: {more.text}\n"
                 raise ServiceError(f"2 errors occurred:{lines}", may_pass=more.may_pass) from None
-            # an earlier request of ours took the lock, but its response was lost
+            # an earlier request of ours took the lock, and its response was lost
             if holder is not None and holder.id == info.id:
                 return info
             raise Held(text, holder, may_wait=problem.code == "OTSConditionCheckFail") from None
@@ -267,7 +266,7 @@ class OssBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> OssBackend:
-    """The backend with the settings of its block, and the variables ALICLOUD_*."""
+    """Settings may also come from the environment variables ALICLOUD_*."""
     http = Http()
     bucket = read.required("bucket")
     given = read.settings.get("prefix")
@@ -314,7 +313,7 @@ def open(read: SettingsReading, seal: Seal) -> OssBackend:
 
 
 def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Http) -> tuple[AliyunKeys, str]:
-    """The credentials, and the region. Raises ServiceError."""
+    """The credentials and the region. Raises ServiceError."""
     name = read.text("profile", "ALICLOUD_PROFILE")
     path = read.text("shared_credentials_file", "ALICLOUD_SHARED_CREDENTIALS_FILE")
     known = profile(name, path) if name else {}
@@ -355,7 +354,7 @@ def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Htt
 
 
 def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
-    """The address of OSS in a region: from the location service or, if that fails, by the usual name."""
+    """The address of OSS in a region: from the location service or, if that fails, the usual name."""
     query = {"ServiceCode": "oss", "Id": region, "Type": "openAPI"}
     quick = Http(timeout=10.0, retries=NONE, proxies=http.proxies)
     try:
@@ -367,7 +366,7 @@ def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its object, at its endpoint."""
+    """The object at its endpoint."""
     prefix = str(settings.get("prefix", "env:")).strip("/").removeprefix("./")
     parts = [workspace] if workspace != DEFAULT_WORKSPACE else []
     key = posixpath.normpath(posixpath.join(prefix, *parts, str(settings.get("key") or "terraform.tfstate")))

@@ -1,7 +1,7 @@
 """`backend "pg"`: states in rows of a PostgreSQL table, locked by advisory locks of the session.
 
 A lock exists as long as its connection, so the lock of a killed process is released. If a connection breaks, the lock
-is taken again, unless the state was written meanwhile."""
+is taken again, unless the state was written in between."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LONGEST = 300.0  # time limits for connecting and for one transaction, in second
 
 @frozen(repr=False)
 class StateTable:
-    """A table of states, and the statements that create it."""
+    """A table of states. `makes_*`: whether to create what is missing."""
 
     connection: str
     schema: str
@@ -65,17 +65,17 @@ class StateTable:
 
     @property
     def creation_lock(self) -> int:
-        """The number of the advisory lock for creating rows; OpenTofu uses the same."""
+        """The number of the advisory lock for creating rows, as in OpenTofu."""
         return -fnv1(f"{self.schema}\0{self.name}".encode())
 
 
 def quoted(name: str) -> str:
-    """An identifier."""
+    """An SQL identifier."""
     return '"' + name.partition("\0")[0].replace('"', '""') + '"'
 
 
 def fnv1(data: bytes) -> int:
-    """The hash FNV-1 with 32 bits. http://www.isthe.com/chongo/tech/comp/fnv/"""
+    """FNV-1 with 32 bits. http://www.isthe.com/chongo/tech/comp/fnv/"""
     result = 0x811C9DC5
     for byte in data:
         result = (result * 0x01000193) & 0xFFFFFFFF ^ byte
@@ -83,8 +83,8 @@ def fnv1(data: bytes) -> int:
 
 
 class PgConnection:
-    """A connection that is opened on first use and reopened after it breaks. Several threads may use the connection, in
-    turn."""
+    """A connection that is opened on first use, and again after it breaks. May be used by several threads, one at a
+    time."""
 
     def __init__(self, table: StateTable) -> None:
         self.table = table
@@ -98,12 +98,12 @@ class PgConnection:
         return self.do(lambda cursor: list(cursor.execute(query, values).fetchall()))
 
     def run(self, query: str, *values: Any) -> None:
-        """Run a command. Raises ServiceError."""
+        """Raises ServiceError."""
         self.do(lambda cursor: cursor.execute(query, values))
 
     def make(self, query: str) -> None:
-        """Create something missing. Even with `IF NOT EXISTS`, the second of two concurrent commands may fail; it then
-        finds that the object exists. Raises ServiceError."""
+        """Create something missing. Even with `IF NOT EXISTS`, the second of two concurrent commands may fail, because
+        the object then exists. Raises ServiceError."""
         errors = _psycopg().errors
 
         def made(cursor: Any) -> None:
@@ -111,14 +111,15 @@ class PgConnection:
                 with suppress(errors.DuplicateSchema, errors.DuplicateTable, errors.DuplicateObject):
                     cursor.execute(query)
             except errors.UniqueViolation as problem:
-                # a violation in pg_catalog means that another command created the object
+                # in pg_catalog, this means that another command created the object
                 if problem.diag.schema_name != "pg_catalog":
                     raise
 
         self.do(made)
 
     def do(self, work: Callable[[Any], T]) -> T:
-        """The result of `work` with a cursor, in its own transaction or in autocommit mode. Raises ServiceError."""
+        """The result of `work` with a cursor, in autocommit mode or in `work`'s own transaction. Raises
+        ServiceError."""
         psycopg = _psycopg()
         with self._mutex:
             connection = self._open(psycopg)
@@ -132,7 +133,7 @@ class PgConnection:
                 raise ServiceError(_message(problem), may_pass=bool(lost)) from None
 
     def transaction(self, work: Callable[[Any], T]) -> T:
-        """The result of `work` in a single transaction."""
+        """The result of `work` in one transaction."""
 
         def within(cursor: Any) -> T:
             with cursor.connection.transaction():
@@ -165,7 +166,7 @@ class PgConnection:
 
 @contextmanager
 def _in_time(connection: Any) -> Iterator[None]:
-    """Break the connection if the server takes longer than LONGEST, or if a stop request ends this thread's wait."""
+    """Break the connection if the server takes longer than LONGEST, or when a stop request ends this thread's wait."""
 
     def end() -> None:
         # the connection may already be closed
@@ -201,11 +202,11 @@ def _psycopg() -> Any:
 
 
 _TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@""")
-"""parts of a message that may contain a password from the connection string, or a piece of it"""
+"""parts of a message that may contain a password from the connection string, or a part of it"""
 
 
 def _secretless(problem: Exception) -> str:
-    """The message of a connection problem, without the password that a malformed connection string may contain."""
+    """The message of a connection problem without the password that a malformed connection string may contain."""
     return _TOLD.sub("", _message(problem))
 
 
@@ -216,7 +217,7 @@ def _message(problem: Exception) -> str:
 
 
 class PgClient(StateClient):
-    """The state in a row. The version of the state is the checksum of the row's content."""
+    """The state in a row. Its version is the checksum of the content."""
 
     def __init__(self, session: PgConnection, workspace: str) -> None:
         self._session, self._table, self._name = session, session.table, workspace
@@ -308,7 +309,7 @@ class PgClient(StateClient):
         """Does nothing, because a lock ends with its holder's connection."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the current connection has the lock; if not, the lock is taken again unless the state was written."""
+        """Whether the current connection has the lock. If not, the lock is taken again unless the state was written."""
         if self._lock is None:
             return False
         self._session.rows("SELECT 1")
@@ -325,7 +326,7 @@ class PgClient(StateClient):
         return (rows[0][0] if rows else "") == seen
 
     def holder(self) -> LockInfo | None:
-        """A process that holds the lock of the row; PostgreSQL has no more information about it."""
+        """A process that has the lock of the row; PostgreSQL has no further information about it."""
         rows = self._session.rows(
             "SELECT a.pid, coalesce(host(a.client_addr), ''), coalesce(to_char(a.backend_start AT TIME ZONE 'UTC', "
             "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
@@ -395,7 +396,7 @@ class PgBackend(RemoteBackend):
         self._session: PgConnection | None = None
 
     def session(self) -> PgConnection:
-        """The connection, after the table has been created if necessary. Raises ServiceError."""
+        """The connection; the table is created if necessary. Raises ServiceError."""
         if self._session is None:
             session = PgConnection(self.table)
             _prepare(session, self.table)
@@ -411,8 +412,8 @@ class PgBackend(RemoteBackend):
 
 
 def _prepare(session: PgConnection, table: StateTable) -> None:
-    """Create the missing schema, table and index, if the block allows it. The function looks them up first, because
-    that requires fewer permissions than CREATE ... IF NOT EXISTS."""
+    """Create the missing schema, table and index, if the settings allow it. They are looked up first, because that
+    requires fewer permissions than CREATE ... IF NOT EXISTS."""
     if table.makes_schema:
         query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
         if not session.rows(query, table.schema)[0][0]:
@@ -429,7 +430,7 @@ def _prepare(session: PgConnection, table: StateTable) -> None:
 
 
 def open(read: SettingsReading, seal: Seal) -> PgBackend:
-    """The backend with the settings of its block, and the variables PG_*."""
+    """Settings may also come from the environment variables PG_*."""
     table = StateTable(
         connection=read.text("conn_str", "PG_CONN_STR"),
         schema=read.text("schema_name", "PG_SCHEMA_NAME", default="terraform_remote_state"),
@@ -444,7 +445,7 @@ def open(read: SettingsReading, seal: Seal) -> PgBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its row in a database, regardless of the credentials."""
+    """The row in a database, without credentials."""
 
     def said(name: str, variable: str, default: str) -> str:
         return str(settings.get(name) or os.environ.get(variable) or default)
@@ -464,4 +465,4 @@ def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str
 
 _WORD = re.compile(r"""(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)""")
 _PLACE = frozenset(("host", "hostaddr", "port", "dbname", "service"))
-"""the keywords of a connection string that identify the host and the database"""
+"""keywords of a connection string that identify the host and the database"""

@@ -1,4 +1,4 @@
-"""`backend "remote"`: states in workspaces of Terraform Enterprise or a similar server."""
+"""`backend "remote"`: states in workspaces of Terraform Enterprise or a compatible server."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ class NamedBackend(TfeBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> NamedBackend:
-    """The backend with the settings of its block."""
     if not read.text("organization"):
         read.wrong("Invalid organization value", 'The "organization" attribute value must not be empty.')
     block = read.settings.get("workspaces") or {}
@@ -91,8 +90,7 @@ def open(read: SettingsReading, seal: Seal) -> NamedBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its workspace in the organization. The backend `cloud` computes the same identity for
-    this workspace."""
+    """The workspace in the organization, equal to that of the `cloud` block."""
     block = settings.get("workspaces") or {}
     name = block.get("name") or ""
     if workspace != DEFAULT_WORKSPACE or not name:

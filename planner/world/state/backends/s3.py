@@ -1,4 +1,5 @@
-"""`backend "s3"`: its settings, and the workspaces in a bucket (state/remote/s3.py reads and writes the objects)."""
+"""`backend "s3"`: settings, and the workspaces in a bucket. planner.world.state.remote.s3 reads and writes the
+objects."""
 
 from __future__ import annotations
 
@@ -105,7 +106,7 @@ SCHEMA = BlockSchema(
         "use_lockfile": flag("Manage locking in the same configured S3 bucket"),
     }
 )
-_MOST_PAGES = 10_000  # the maximum number of pages of a list, of 1,000 objects each
+_MOST_PAGES = 10_000  # maximum number of pages of a list, with 1,000 objects each
 _KMS_KEY = re.compile(
     r"[a-f0-9]{8}-[a-f0-9]{4}-[1-5][a-f0-9]{3}-[ab89][a-f0-9]{3}-[a-f0-9]{12}|mrk-[a-f0-9]{32}|alias/[a-zA-Z0-9/_-]+"
 )
@@ -150,7 +151,7 @@ class S3Backend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> S3Backend:
-    """The backend with the settings of its block, and the variables AWS_*."""
+    """Settings may also come from the environment variables AWS_*."""
     settings, wrong = read.settings, read.wrong
     present = {name: value for name, value in settings.items() if value not in (None, "")}
     read.remarks += _remarks(present)
@@ -267,7 +268,7 @@ def _customer_key(given: str, wrong: Any) -> bytes:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its object, at its endpoint."""
+    """The object at its endpoint."""
     prefix = settings.get("workspace_key_prefix", "env:")
     parts = [prefix, workspace] if workspace != DEFAULT_WORKSPACE else []
     key = "/".join(str(part) for part in (*parts, settings.get("key", "")) if part)

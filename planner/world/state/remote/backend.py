@@ -1,4 +1,4 @@
-"""The common part of backends in services."""
+"""The common part of backends that store states in a service."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from planner.world.state.remote.store import READ, RemoteStore
 
 
 class RemoteBackend(ABC):
-    """A backend that stores states in a service. The module of each backend type implements access to the state of a
-    workspace, and the list of workspaces."""
+    """A backend that stores states in a service. A subclass implements access to the state of one workspace and the
+    list of workspaces. `makes_empty`: `init` saves an empty state if there is none, as in OpenTofu."""
 
     type: ClassVar[str]
     has_workspaces: ClassVar[bool] = True
@@ -29,25 +29,25 @@ class RemoteBackend(ABC):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that are written in the block, without those from the environment or defaults."""
+        """The settings in the block, without environment variables and defaults."""
         return self._settings
 
     @abstractmethod
     def client(self, workspace: str) -> RemoteStateClient:
-        """The state of a workspace. Raises ServiceError."""
+        """Raises ServiceError."""
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The existing workspaces except the default one. Raises ServiceError."""
+        """The workspaces except the default one. Raises ServiceError."""
 
     def remove(self, workspace: str) -> None:
-        """Remove the state of a workspace and the documents next to it. Raises ServiceError."""
+        """Raises ServiceError."""
         self.client(workspace).delete()
 
     def store(
         self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
     ) -> Store:
-        """The store of a workspace; with `-state`, a file is used instead. Raises ServiceError."""
+        """The store of a workspace; with `-state`, a file instead. Raises ServiceError."""
         if state or state_out:
             return LocalBackend(seal=self.seal).store(DEFAULT_WORKSPACE, state, state_out, backup)
         if not self.has_workspaces and workspace != DEFAULT_WORKSPACE:
@@ -58,19 +58,18 @@ class RemoteBackend(ABC):
         return RemoteStore(self.client(workspace), self.seal, backup)
 
     def workspaces(self) -> list[str]:
-        """The names of all workspaces: the default one first, the others sorted. Raises ServiceError."""
+        """The default workspace first, the others sorted. Raises ServiceError."""
         if not self.has_workspaces:
             return [DEFAULT_WORKSPACE]
         return [DEFAULT_WORKSPACE, *sorted(set(self.names()) - {DEFAULT_WORKSPACE})]
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
-        """Save an empty state, if there is none. Raises Failure, ServiceError."""
+        """Save an empty state if there is none. Raises Failure, ServiceError."""
         if not self.has_workspaces:
             raise ServiceError("workspaces not supported")
         _raise(self.remote_store(workspace).make_empty(with_lock))
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
-        """Prepare the selected workspace for `init`."""
         if not self.makes_empty:
             return []
         try:
@@ -79,7 +78,7 @@ class RemoteBackend(ABC):
             return [unreachable(self.type, problem)]
 
     def delete_workspace(self, workspace: str) -> None:
-        """Remove a workspace and its state. Raises ServiceError."""
+        """Raises ServiceError."""
         if not self.has_workspaces:
             raise ServiceError("workspaces not supported")
         client = self.client(workspace)

@@ -1,5 +1,4 @@
-"""The interface through which a backend accesses the state of one workspace: bytes with a version, a lock, and further
-documents."""
+"""The interface to the state of one workspace in a service: bytes with a version, a lock, and further documents."""
 
 from __future__ import annotations
 
@@ -13,15 +12,14 @@ from planner.world.state.lock import LockInfo
 
 @frozen
 class Payload:
-    """Stored bytes with their version, which the service defines (an entity tag or a generation, for example)."""
+    """Stored bytes with their version, which the service defines (such as an entity tag or a generation)."""
 
     data: bytes
     version: str
 
 
 class Held(ServiceError):
-    """The lock is held by another process. `info`: the known data about the holder; `may_wait`: whether a later attempt
-    can succeed."""
+    """Another process holds the lock. `may_wait`: a later attempt can succeed."""
 
     def __init__(self, text: str, info: LockInfo | None = None, may_wait: bool | None = None) -> None:
         super().__init__(text)
@@ -30,8 +28,7 @@ class Held(ServiceError):
 
 
 class Newer(ServiceError):
-    """The stored version differs from the one that was read, because another process has written the state
-    meanwhile."""
+    """Another process has written the state since it was read: the stored version differs."""
 
 
 class RemoteStateClient(Protocol):
@@ -39,11 +36,11 @@ class RemoteStateClient(Protocol):
 
     @property
     def place(self) -> str:
-        """The place of the state, for messages: `s3://bucket/key`. No secrets."""
+        """The URL or path of the state, without secrets, for messages: `s3://bucket/key`."""
 
     @property
     def locks(self) -> bool:
-        """Whether locks are used, according to the configuration."""
+        """Whether the configuration enables locks."""
 
     @property
     def lock_path(self) -> str:
@@ -60,24 +57,23 @@ class RemoteStateClient(Protocol):
         """Delete the state."""
 
     def lock(self, info: LockInfo) -> LockInfo:
-        """Take the lock, and return the info with the id for releasing it. Raises Held. A request that succeeded
-        although its response was lost is treated as successful."""
+        """Take the lock, and return the info with the id for releasing it. Raises Held. If a response was lost but the
+        request succeeded, the lock counts as taken."""
 
     def unlock(self, lock_id: str) -> None:
-        """Release the lock with this id. Raises ServiceError, also if another process holds the lock."""
+        """Raises ServiceError, also if another process holds the lock."""
 
     def force_unlock(self, lock_id: str) -> None:
         """Remove the lock with this id, even if another process holds it."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the lock with this id is still held. Returns True if the service does not provide this
-        information."""
+        """Whether the lock with this id is still held. True if the service does not say."""
 
     def holder(self) -> LockInfo | None:
-        """The holder of the lock; None if there is no lock or its holder is unknown."""
+        """None if there is no lock or its holder is unknown."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots of the state while an apply runs, as in Store."""
+        """Seconds between two snapshots during an apply, as in Store."""
 
     @property
     def has_place_beside(self) -> bool:
@@ -94,14 +90,14 @@ class RemoteStateClient(Protocol):
 
 
 class StateClient:
-    """The base for most services: snapshots are written at the interval that the user sets."""
+    """The base class for most services. Snapshots are written at the user's interval."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         return 0.0 if is_urgent else interval
 
 
 class NothingBeside(StateClient):
-    """The common base for services that store only the state, without documents next to it."""
+    """The base class for services that store only the state."""
 
     @property
     def has_place_beside(self) -> bool:
@@ -117,21 +113,21 @@ class NothingBeside(StateClient):
         pass
 
 
-# States stored compressed with gzip.
+# States that are compressed with gzip.
 
 
-LARGEST = 1 << 30  # the maximum size of a state, in bytes
-_FRAME = 31  # the window size with which zlib writes the gzip format
+LARGEST = 1 << 30  # the maximum size of an uncompressed state, in bytes
+_FRAME = 31  # the window size that makes zlib write gzip
 
 
 def compress(data: bytes) -> bytes:
-    """The compressed data; equal data give equal bytes."""
+    """Equal data give equal bytes."""
     compressor = zlib.compressobj(6, zlib.DEFLATED, _FRAME)
     return compressor.compress(data) + compressor.flush()
 
 
 def unpacked(data: bytes, place: str) -> bytes:
-    """Decompressed bytes. Raises ServiceError for bytes that are not gzip, are truncated, or are too large."""
+    """Decompressed bytes. Raises ServiceError if the data are not gzip, incomplete, or too large."""
     decompressor = zlib.decompressobj(_FRAME)
     try:
         result = decompressor.decompress(data, LARGEST)

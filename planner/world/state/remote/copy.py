@@ -1,7 +1,8 @@
 """A copy of the journal next to a state in a service, so that another machine can continue an interrupted operation.
-The journal itself is in the working directory. A separate thread sends new entries to the service, at most half a
-second later if the service responds. The copy has a head, which identifies the journal, and parts with the journal's
-text. Only the last part is replaced, until it has reached its full size."""
+
+The journal itself is in the working directory. A thread sends new entries to the service, normally within half a
+second. The copy has a head, which identifies the journal, and parts with its text; only the last part is replaced,
+until it has its full size."""
 
 from __future__ import annotations
 
@@ -20,17 +21,17 @@ from planner.world.state.remote.documents import delete_documents
 
 HEAD = "planner.journal"
 TAKEN = "planner.taken"
-PART = 256 << 10  # the size of a part, in bytes
-PAUSE = 0.5  # The number of seconds between two copies.
+PART = 256 << 10  # bytes in a part
+PAUSE = 0.5  # seconds between two copies
 _MOST_PARTS = 4096
 _LONGEST_ID = 64
 _MOST_TAKEN = 20
-_CLOSING = 5.0  # The number of seconds that the last copy may take after a failed operation.
+_CLOSING = 5.0  # maximum number of seconds for the last copy after a failed operation
 
 
 @frozen
 class Copied:
-    """A journal that was found next to a state: its id and its bytes."""
+    """A journal that was found next to a state."""
 
     id: str
     data: bytes
@@ -63,8 +64,7 @@ def read_copy(client: RemoteStateClient) -> Copied | None:
 
 
 def forget(client: RemoteStateClient, journal: str, parts: int | None = None) -> None:
-    """Remove the copy of a journal. The head is removed first, so that no incomplete copy is ever read. Raises
-    ServiceError."""
+    """Remove the copy of a journal; the head first, so that no incomplete copy is ever read. Raises ServiceError."""
     client.delete_beside(HEAD)
     number = 0
     while number < _MOST_PARTS if parts is None else number < parts:
@@ -89,21 +89,20 @@ def _part(journal: str, number: int) -> str:
 
 
 def id_of(data: bytes) -> str:
-    """The id of a journal: a digest of its first line, which is unique."""
+    """A digest of the journal's first line, which is unique."""
     return hashlib.sha256(data.partition(b"\n")[0]).hexdigest()[:32]
 
 
 def take_in(client: RemoteStateClient, journal: Copied) -> None:
-    """Record that the state contains the changes of this copy, so that the machine with the original journal notices,
-    and remove the copy. Raises ServiceError."""
+    """Record that the state contains the changes of this copy, so that the machine with the journal itself notices, and
+    remove the copy. Raises ServiceError."""
     copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
     client.put_beside(TAKEN, json.dumps(copies).encode())
     forget(client, journal.id)
 
 
 def is_taken_in(client: RemoteStateClient, data: bytes) -> bool:
-    """Whether a state contains all changes in the bytes of a journal, because they were added to the state from the
-    copy. Raises ServiceError."""
+    """Whether the changes in these bytes of a journal were added to the state from the copy. Raises ServiceError."""
     return client.has_place_beside and [id_of(data), len(data)] in _taken_copies(client)
 
 
@@ -130,18 +129,17 @@ class Copier:
         self.problem: ServiceError | None = None
 
     def grown(self) -> None:
-        """Record that the file has grown."""
         if self._thread is None:
             self._thread = Thread(target=self._run, name="journal copy", daemon=True)
             self._thread.start()
         self._grown.set()
 
     def copy_now(self) -> None:
-        """Send new entries, and return when the service has them. Raises ServiceError, OSError."""
+        """Returns when the service has all entries. Raises ServiceError, OSError."""
         self._copy()
 
     def close(self, finished: bool) -> None:
-        """Stop copying. `finished`: whether the state contains all changes, so that the copy can be removed."""
+        """Stop copying. `finished`: the state has all changes, so the copy is removed."""
         self._end.set()
         self._grown.set()
         if self._thread is not None:
@@ -172,7 +170,7 @@ class Copier:
             self._end.wait(PAUSE)
 
     def _copy(self) -> None:
-        """Send new entries. Raises ServiceError, OSError."""
+        """Raises ServiceError, OSError."""
         with self._copying:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:

@@ -1,6 +1,7 @@
-"""planner's documents next to a state in a service, in parts of a size that every service accepts. The first part
-begins with a line that has the length and the checksum of the whole document, so that a document that is incomplete or
-being replaced is not read."""
+"""planner's documents next to a state in a service, in parts of a size that every service accepts.
+
+The first part begins with a line that has the length and the checksum of the whole document, so that no document is
+read that is incomplete or being replaced."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DOCUMENTS
 from planner.world.state.remote.client import RemoteStateClient
 
-PART = 256 << 10  # the size of a part, in bytes
+PART = 256 << 10  # bytes in a part
 _MOST_PARTS = 4096
 
 
 def read_document(client: RemoteStateClient, name: str) -> bytes | None:
-    """A document; None if there is none or it is incomplete. Raises ServiceError."""
+    """None if there is no complete document. Raises ServiceError."""
     first = client.get_beside(_part(name, 0))
     header, _, content = (first or b"").partition(b"\n")
     length, _, checksum = header.decode("ascii", "replace").partition(" ")
@@ -35,7 +36,7 @@ def read_document(client: RemoteStateClient, name: str) -> bytes | None:
 
 
 def put_document(client: RemoteStateClient, name: str, data: bytes) -> None:
-    """Store a document, and if permitted remove leftover parts of a longer version. Raises ServiceError."""
+    """Store a document, and remove remaining parts of a longer version if permitted. Raises ServiceError."""
     whole = f"{len(data)} {sha256_of(data)}\n".encode() + data
     parts = range(0, len(whole), PART)
     for number, at in enumerate(parts):

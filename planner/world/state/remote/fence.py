@@ -15,8 +15,8 @@ from planner.world.state.lock import Stop, wait
 from planner.world.state.remote.client import Held, Newer, RemoteStateClient
 
 T = TypeVar("T")
-INTERVAL = 3.0  # The number of seconds for which the result of a check is reused.
-OUTAGE = 120.0  # The number of seconds for which a service may be unavailable before an error is reported.
+INTERVAL = 3.0  # seconds for which the result of a check is reused
+OUTAGE = 120.0  # seconds for which a service may be unavailable before an error is reported
 
 
 class Fence:
@@ -29,7 +29,7 @@ class Fence:
         self._mutex = Lock()
 
     def check(self) -> None:
-        """Raises Failure if the lock is lost; the result of a recent check is reused."""
+        """Raises Failure if the lock is lost. The result of a recent check is reused."""
         with self._mutex:
             if self._lost is None and time.monotonic() - self._asked >= INTERVAL:
                 self._ask()
@@ -38,11 +38,10 @@ class Fence:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the lock is known to be lost."""
         return self._lost is not None
 
     def problem(self) -> Diagnostic | None:
-        """The error if the lock is lost, otherwise None. Checks the lock anew."""
+        """Check the lock, and return an error if it is lost."""
         with self._mutex:
             if self._lost is None:
                 self._ask()
@@ -73,8 +72,8 @@ class Fence:
 
 
 def patiently(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
-    """The response of a service, with retries while the service is unavailable. Raises ServiceError if the service is
-    unavailable for too long, or if a stop is requested."""
+    """The result of a request, with retries while the service is unavailable. Raises ServiceError if this lasts too
+    long or a stop is requested."""
     began, pause = time.monotonic(), 0.5
     while True:
         try:

@@ -28,10 +28,9 @@ from planner.world.state.remote.fence import Fence
 
 
 class Leftovers:
-    """The journals left behind: files next to `path` in the working directory, and the copy in the service. The file of
-    a journal is complete; a copy without a file was written by another machine. Journals that are still being written
-    are ignored. True if the journals add anything to the state. Raises ServiceError for problems of services, and
-    OSError for problems of files."""
+    """The journals of interrupted operations: files next to `path` in the working directory, and the copy in the
+    service. A file is complete; a copy without a file was written by another machine. Journals that are still being
+    written are ignored. True if the journals add anything to the state. Raises ServiceError, OSError."""
 
     def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal
@@ -49,8 +48,8 @@ class Leftovers:
     def taken_in(
         self, state: State | None, checksum: str, is_at_work: Callable[[], bool]
     ) -> tuple[State | None, list[Diagnostic]]:
-        """The state plus the changes in the journals; None on an error. `checksum`: the checksum of the unencrypted
-        stored state; `is_at_work`: whether the writer of the copy is still running."""
+        """The state plus the changes in the journals; None on an error. `checksum`: of the unencrypted stored state.
+        `is_at_work`: whether the writer of the copy is still running."""
         problems: list[Diagnostic] = []
         self._files, self._copy, self._is_damaged, self.missing = [], None, False, ()
         ids = set()
@@ -96,11 +95,10 @@ class Leftovers:
 
     @property
     def _beside(self) -> str:
-        """The name of the copied journal."""
+        """The name of the copy in messages."""
         return f"{HEAD} beside {self._client.place}"
 
     def _leftover_files(self) -> list[str]:
-        """The journals in the working directory that are no longer being written."""
         folder, name = os.path.split(self._path)
         stem = name.removesuffix(SUFFIX)
         try:
@@ -110,7 +108,7 @@ class Leftovers:
         return [path for path in (os.path.join(folder, n) for n in names) if not is_written(path)]
 
     def found(self) -> dict[str, bytes]:
-        """The bytes of the journals by the places where they are stored."""
+        """The bytes of the journals by path or name."""
         result = {path: read_whole(path) for path in self._leftover_files()}
         copy = read_copy(self._client)
         if copy is not None and copy.id not in map(id_of, result.values()):
@@ -118,8 +116,7 @@ class Leftovers:
         return result
 
     def discard(self, place: str) -> None:
-        """Discard a journal: its file and its copy. The journal's bytes are kept in a file whose name marks it as
-        discarded."""
+        """Remove a journal and its copy. Its bytes are kept in a file whose name marks them as discarded."""
         copy, kept = read_copy(self._client), f"{place}{DISCARDED}"
         if place != self._beside:
             os.replace(place, kept)
@@ -133,7 +130,6 @@ class Leftovers:
             take_in(self._client, copy)
 
     def mark_saving(self, state: State, checksum: str) -> None:
-        """Record that a state with all changes of the journals will be written."""
         for path in self._files:
             mark_saving(path, state, checksum, self._seal)
 
@@ -175,7 +171,7 @@ class GuardedJournal(Journal):
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
         super().snapshot(state, checksum, changes)
         if self._copier is not None:
-            self._copier.copy_now()  # so that other machines can determine which process is changing the state
+            self._copier.copy_now()  # so that other machines can see which process is changing the state
 
     def _tell(self) -> None:
         if self._copier is not None:

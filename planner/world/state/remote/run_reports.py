@@ -1,4 +1,4 @@
-"""Reports of a server about a run, in addition to its logs: warnings, tasks, estimated costs and policies."""
+"""Reports of a server about a run, besides its logs: warnings, tasks, estimated costs and policies."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _WARNINGS = frozenset(("changed_policy_enforcements", "changed_task_enforcements
 _UNFINISHED = frozenset(("pending", "running", "queued"))
 _FAILED = frozenset(("canceled", "errored", "failed"))
 _SCOPES = {"organization": "Organization policy check", "workspace": "Workspace policy check"}
-Override = Callable[[str], bool]  # prompts for overriding a failure, and returns whether the user agrees
+Override = Callable[[str], bool]  # asks the user whether to override a failure
 
 
 @frozen(eq=False)
 class Reports:
-    """Prints what the server reports about a run. Methods raise ServiceError."""
+    """Prints reports of the server about a run. Methods raise ServiceError."""
 
     run: ServerRun
     line: Callable[[str], None]
     override: Override
 
     def warnings(self) -> Iterator[str]:
-        """Warnings: settings that have changed since the run was configured."""
+        """Settings that have changed since the run was configured."""
         answer = self.run.api.ask("GET", path_of("runs", self.run.id, "run-events")) or {}
         for event in map(attributes, answer.get("data") or ()):
             if event.get("action") in _WARNINGS:
@@ -36,7 +36,7 @@ class Reports:
 
     def stage(self, name: str, title: str) -> str:
         """Wait for the tasks of a stage, such as `pre_plan`, and print their results. Returns the reason why the run
-        cannot continue; "" if it can."""
+        cannot continue ("" if it can)."""
         for id in self.run.related("task-stages"):
             if self.run.part("task-stages", id).get("stage") == name:
                 return self._stage(id, title)
@@ -69,7 +69,7 @@ class Reports:
         return failed or (f"The stage ended with the status {status}." if status in _FAILED else "")
 
     def _tasks(self, results: list[dict[str, Any]]) -> str:
-        """Print the results of tasks. Returns the reason why the run cannot continue."""
+        """Returns the reason why the run cannot continue."""
         mandatory = []
         for task in results:
             status, level = str(task.get("status")), str(task.get("workspace-task-enforcement-level") or "")
@@ -83,7 +83,6 @@ class Reports:
         return f"These mandatory tasks did not succeed: {', '.join(mandatory)}." if mandatory else ""
 
     def _evaluation(self, id: str, state: Mapping[str, Any]) -> None:
-        """Print the result of each policy in an evaluation."""
         counts = state.get("result-count") or {}
         total = sum(int(counts.get(name) or 0) for name in ("advisory-failed", "mandatory-failed", "errored", "passed"))
         self.line(f"  Policies ({state.get('policy-kind') or 'opa'}): {state.get('status')}, {total} evaluated")
@@ -99,8 +98,8 @@ class Reports:
     # ------------------------------------------------------------ costs
 
     def cost(self, has_ended: bool) -> str:
-        """Wait for the estimated costs and print them. `has_ended`: the run failed, or was cancelled. Returns the
-        reason why the run cannot continue."""
+        """Wait for the estimated costs and print them. `has_ended`: the run failed or was cancelled. Returns the reason
+        why the run cannot continue."""
         for id in self.run.related("cost-estimate"):
             tries = 0
             while (state := self.run.part("cost-estimates", id)).get("status") in _UNFINISHED:
@@ -166,7 +165,7 @@ class Reports:
 
 
 def log_line(text: str) -> Mapping[str, Any] | None:
-    """The fields of a line of a structured log; None for a line of plain text."""
+    """The fields of a line of a structured log; None for plain text."""
     if not text.startswith("{"):
         return None
     try:

@@ -1,5 +1,6 @@
-"""Plans and applies on a server: a configuration is uploaded, a run is created for it, and its logs are read. Instead
-of a plan file, a small file names a run that waits to be applied."""
+"""Plans and applies on a server: uploads a configuration, creates a run for it, and reads its logs.
+
+A small file names a run that waits to be applied; it replaces the plan file."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ WAITING = frozenset(("policy_soft_failed", "policy_override", "post_plan_awaitin
 """statuses in which the server waits for a decision"""
 SAVED = "planned_and_saved"
 PENDING = "pending"
-_LARGEST_NOTE = 4096  # the maximum size, in bytes, of a file that names a run
+_LARGEST_NOTE = 4096  # the maximum size of a file that names a run, in bytes
 _CHUNK = 1 << 16
 _ENDED = frozenset(("finished", "errored", "canceled", "unreachable"))
 _PAUSES = (0.1, 0.3, 0.7, 1.5, 3.0)
@@ -31,7 +32,8 @@ _PAUSES = (0.1, 0.3, 0.7, 1.5, 3.0)
 
 @frozen(eq=False)
 class ServerRun:
-    """A run of a workspace. Methods raise ServiceError."""
+    """A run of a workspace. `page`: its URL for browsers. `check`: called before each pause; it raises ServiceError to
+    stop waiting. Methods raise ServiceError."""
 
     api: Tfe
     id: str
@@ -40,11 +42,11 @@ class ServerRun:
     """called before each pause; it raises ServiceError to stop waiting"""
 
     def read(self) -> dict[str, Any]:
-        """The data of the run: attributes and relationships."""
+        """Attributes and relationships."""
         return _data(self.api.ask("GET", path_of("runs", self.id)))
 
     def log(self, part: str) -> Iterator[str]:
-        """The lines of the log of a part of the run, `plan` or `apply`, until it ends."""
+        """The lines of the log of `plan` or `apply`, until it ends."""
         rest = b""
         for data in self._log(part):
             *lines, rest = (rest + data).replace(b"\x02", b"").replace(b"\x03", b"").split(b"\n")
@@ -69,18 +71,17 @@ class ServerRun:
             self.pause(tries)
 
     def related(self, kind: str) -> list[str]:
-        """The ids of related objects of the run: its plan, apply, workspace, cost-estimate, policy-checks,
-        task-stages."""
+        """The ids of objects of the run: plan, apply, workspace, cost-estimate, policy-checks or task-stages."""
         relation = (self.read().get("relationships") or {}).get(kind) or {}
         data = relation.get("data") or []
         return [str(one["id"]) for one in (data if isinstance(data, list) else [data]) if one.get("id")]
 
     def part(self, kind: str, id: str) -> dict[str, Any]:
-        """The attributes of a related object of the run, such as `cost-estimates`."""
+        """The attributes of a related object, such as `cost-estimates`."""
         return attributes(_data(self.api.ask("GET", path_of(kind, id))))
 
     def plan_json(self, redacted: bool) -> bytes:
-        """The plan as plan JSON. `redacted`: without sensitive values, and with the schemas of its providers."""
+        """`redacted`: without sensitive values, and with the schemas of the providers."""
         name = "json-output-redacted" if redacted else "json-output"
         return self.api.download(path_of("plans", self._part_id("plan"), name))
 
@@ -88,8 +89,8 @@ class ServerRun:
         return next(iter(self.related(part)), "")
 
     def wait(self, done: Callable[[Mapping[str, Any]], bool], changed: Callable[[str], None]) -> dict[str, Any]:
-        """Wait until `done` accepts the attributes of the run, and return them; `changed` is called with each new
-        status."""
+        """Wait until `done` accepts the attributes of the run, or the run has ended, and return them. `changed`
+        receives each new status."""
         status, tries = "", 0
         while True:
             state = attributes(self.read())
@@ -103,22 +104,22 @@ class ServerRun:
             self.pause(tries)
 
     def act(self, action: str) -> None:
-        """Confirm (`apply`), `discard` or `cancel` the run."""
+        """`apply` (confirm), `discard` or `cancel` the run."""
         self.api.ask("POST", path_of("runs", self.id, "actions", action), {"comment": "planner"})
 
     def override(self, kind: str, id: str) -> None:
-        """Override a failure in policy-checks or task-stages."""
+        """Override a failure; `kind`: policy-checks or task-stages."""
         self.api.ask("POST", path_of(kind, id, "actions", "override"))
 
     def pause(self, tries: int) -> None:
-        """Wait before the next request for the same data, longer each time."""
+        """Wait before a request is repeated, longer each time."""
         self.check(self)
         self.api.pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
 
 
 @frozen
 class SavedRun:
-    """A run that waits to be applied: its id, and the host of the server. `plan -out` saves it."""
+    """A run that waits to be applied, as `plan -out` saves it."""
 
     run_id: str
     hostname: str
@@ -130,7 +131,7 @@ class SavedRun:
 
 
 def saved_run(path: str) -> SavedRun | None:
-    """The run that a file names; None if it is not such a file or cannot be read."""
+    """The run that a file names; None if the file names none or cannot be read."""
     try:
         where = on_disk(path)
         if not os.path.isfile(where) or os.path.getsize(where) > _LARGEST_NOTE:
@@ -144,7 +145,7 @@ def saved_run(path: str) -> SavedRun | None:
 
 
 def upload_root(directory: str, working_directory: str) -> Path:
-    """The directory to upload: a parent directory, if the workspace has its root module in a subdirectory."""
+    """The directory to upload: a parent directory if the workspace has its root module in a subdirectory."""
     root = absolute_path(directory)
     inner = posixpath.normpath(working_directory) if working_directory else "."
     if inner not in (".", "/") and f"{root}/".endswith(f"/{inner.strip('/')}/"):
@@ -155,7 +156,7 @@ def upload_root(directory: str, working_directory: str) -> Path:
 def start_run(
     api: Tfe, workspace: str, folder: Path, given: Mapping[str, Any], page: str, check: Callable[[ServerRun], None]
 ) -> ServerRun:
-    """Upload a configuration and start a run of it. `given`: attributes of the run. Raises ServiceError."""
+    """Upload a configuration and start a run. `given`: attributes of the run. Raises ServiceError."""
     packed = archive(folder)
     body = {"auto-queue-runs": False, "speculative": bool(given.get("plan-only"))}
     if given.get("save-plan"):
@@ -205,11 +206,11 @@ IGNORE_FILE = ".terraformignore"
 _USUAL = (".git/", ".terraform/", "!.terraform/modules/", "terraform.rc", ".terraformrc")
 _LARGEST = 1 << 30
 Patterns = list[tuple[re.Pattern[str], bool]]
-"""(pattern, whether it excludes the files that match it); the last matching pattern decides"""
+"""(pattern, whether it excludes files); the last pattern that matches decides"""
 
 
 def archive(folder: Path) -> bytes:
-    """A .tar.gz archive of a directory. Raises ServiceError."""
+    """As .tar.gz. Raises ServiceError."""
     buffer = io.BytesIO()
     try:
         with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
@@ -228,7 +229,6 @@ def archive(folder: Path) -> bytes:
 
 
 def files_to_upload(folder: Path) -> Iterator[str]:
-    """The files below a directory that are uploaded."""
     patterns = ignore_patterns(folder)
     for base, folders, files in os.walk(folder):
         inner = os.path.relpath(base, folder)
@@ -240,7 +240,7 @@ def files_to_upload(folder: Path) -> Iterator[str]:
 
 
 def ignore_patterns(folder: Path) -> Patterns:
-    """The default patterns, and the patterns of the directory's `.terraformignore`."""
+    """The default patterns, followed by those in the directory's `.terraformignore`."""
     try:
         lines = (folder / IGNORE_FILE).read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -249,7 +249,7 @@ def ignore_patterns(folder: Path) -> Patterns:
 
 
 def is_ignored(name: str, patterns: Patterns) -> bool:
-    """Whether a file is excluded, by its own name or the name of a parent directory."""
+    """Whether a file is excluded, itself or with a parent directory."""
     ignored = False
     for pattern, leaves_out in patterns:
         if pattern.match(name):

@@ -1,8 +1,7 @@
-"""The state of a workspace in an object of a bucket, locked by an object next to it, by an item in DynamoDB, or by
-both.
+"""The state of a workspace in an object of a bucket. The lock is another object, an item in DynamoDB, or both.
 
-An item of the table has the digest of the current content, so that planner notices if S3 returns an outdated version of
-the object."""
+An item in DynamoDB also has the digest of the current content, so that planner notices if S3 returns an outdated
+version of the object."""
 
 from __future__ import annotations
 
@@ -24,8 +23,7 @@ from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
 
 _PATIENCE, _PAUSE = 10.0, 2.0
-"""The number of seconds for which the state and its digest in DynamoDB may differ, and the number of seconds between
-two checks."""
+"""Maximum seconds for which the state and its digest in DynamoDB may differ, and seconds between two checks."""
 
 
 @frozen(repr=False)
@@ -49,7 +47,6 @@ class S3Bucket:
     dynamodb: Service
 
     def path(self, workspace: str) -> str:
-        """The key of a workspace's state."""
         if workspace == DEFAULT_WORKSPACE:
             return self.key
         return "/".join(part for part in (self.prefix, workspace, self.key) if part)
@@ -76,7 +73,7 @@ class S3Bucket:
         return headers
 
     def customer_headers(self) -> dict[str, str]:
-        """The headers with the customer's key, if there is one."""
+        """The headers with the customer's encryption key, if there is one."""
         if not self.encrypt or not self.customer_key:
             return {}
         return {
@@ -92,7 +89,7 @@ remains valid if the process is killed in between"""
 
 
 class S3Client(StateClient):
-    """The state in an object. The version of the state is the object's entity tag."""
+    """The version of the state is the object's entity tag."""
 
     has_place_beside = True
 
@@ -173,7 +170,7 @@ class S3Client(StateClient):
         return version
 
     def _version(self) -> str:
-        """The entity tag of the object; "" if it is missing or empty."""
+        """The entity tag; "" if the object is missing or empty."""
         at = self._at
         try:
             answer = at.s3.ask("HeadObject", "HEAD", at.url_path(self.path), at.customer_headers())
@@ -200,7 +197,7 @@ class S3Client(StateClient):
         return str((result.get(name) or {}).get("S") or "")
 
     def _digest(self) -> str:
-        """The digest of the state in DynamoDB. "" if the table cannot be read."""
+        """The digest of the state in DynamoDB; "" if the table cannot be read."""
         if not self._at.table:
             return ""
         try:
@@ -253,7 +250,7 @@ class S3Client(StateClient):
         return lock_info_of(text.encode()) if text else None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove both locks. Only one lock exists if a process was killed while it removed both."""
+        """A process that was killed while it removed both locks leaves one of them."""
         has_file = self._at.lock_file and self._file_holder() is not None
         has_item = bool(self._at.table) and self._item_holder() is not None
         if has_file != has_item and self._at.lock_file and self._at.table:
@@ -333,8 +330,7 @@ class S3Client(StateClient):
 
 
 class _Later(Thread):
-    """A value that is computed in a thread while data is sent, because computing checksums of a large state takes as
-    long as sending it."""
+    """A value that a thread computes while data is sent: checksums of a large state take as long as sending it."""
 
     def __init__(self, work: Callable[[], str]) -> None:
         super().__init__(name="digest", daemon=True)
@@ -362,8 +358,8 @@ def _base64(data: bytes) -> str:
 
 
 def _check_holder(problem: ServiceError, ask: Callable[[], LockInfo | None], info: LockInfo) -> None:
-    """Check whether a refused lock is in fact held by this process, because an earlier response was lost. Raises Held
-    or ServiceError if the process does not hold the lock."""
+    """Check whether this process holds a lock that was refused, because an earlier response was lost. Raises Held or
+    ServiceError if it does not."""
     try:
         holder = ask()
     except ServiceError as more:

@@ -1,7 +1,7 @@
 """The state of a workspace in a service: locked, read and written, with a journal in the working directory.
 
-Locks, serials and the stored form are the same as in OpenTofu (states/remote): compact JSON, a serial that grows if the
-content differs, and growing pauses while waiting for a lock."""
+Locks, serials and the stored form are as in OpenTofu (states/remote): compact JSON, a serial that grows if the content
+differs, and growing pauses while waiting for a lock."""
 
 from __future__ import annotations
 
@@ -30,13 +30,12 @@ from planner.world.state.verify import VerifiedFile, verify_kept
 from planner.world.state.workspace import data_directory
 
 READ = "state.remote_read"  # the code of errors while reading from a service
-FOLDER = "planner"
-"""the subdirectory of the data directory for journals and other files of states that are stored elsewhere"""
-_LONGEST_PAUSE = 16.0  # The number of seconds between two attempts to take a lock.
+FOLDER = "planner"  # subdirectory of the data directory for journals and other files of states in services
+_LONGEST_PAUSE = 16.0  # seconds between two attempts to take a lock
 
 
 class RemoteStore:
-    """A state in a service. `backup_path`: the file in which the state before the first write is saved ("": none)."""
+    """A state in a service. `backup_path`: the file for a copy of the state before the first write ("": none)."""
 
     def __init__(self, client: RemoteStateClient, seal: Seal = PLAIN, backup_path: str = "") -> None:
         self.client, self.seal, self.backup_path = client, seal, backup_path
@@ -97,7 +96,7 @@ class RemoteStore:
         return []
 
     def unlock(self) -> list[Diagnostic]:
-        """Release the lock, unless it is lost."""
+        """Does nothing if the lock is lost."""
         info, fence, copier = self._info, self._fence, self._copier
         self._info = self._fence = self._copier = None
         if copier is not None:
@@ -128,7 +127,7 @@ class RemoteStore:
         )
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of the lock, if known; the service compares the ids when the lock is removed."""
+        """The holder of the lock, if known. The service compares the ids when the lock is removed."""
         if not self.client.locks:
             return None, [error("state.no_locks", "Locking disabled", "Locking is disabled for this backend.")]
         return self._holder() or LockInfo(lock_id, "", "", "", "", "", self.client.lock_path), []
@@ -143,7 +142,7 @@ class RemoteStore:
         return []
 
     def _holder(self) -> LockInfo | None:
-        """The holder of the lock; None if there is no lock or its holder cannot be read."""
+        """None if there is no lock or its holder cannot be read."""
         try:
             return self.client.holder()
         except ServiceError:
@@ -156,7 +155,7 @@ class RemoteStore:
     # ------------------------------------------------------------ read
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state plus the changes in the journal of an interrupted operation; None if there is none yet, or on an
+        """The state plus the changes in the journal of an interrupted operation. None if there is no state, or on an
         error."""
         note_service_read()
         try:
@@ -175,7 +174,7 @@ class RemoteStore:
         return state, [*problems, *item]
 
     def _take_in(self, kept: Payload | None) -> tuple[str, list[Diagnostic]]:
-        """Read a state. Returns also the checksum of its unencrypted content, and its problems."""
+        """Read a state. Returns the checksum of its unencrypted content, and its problems."""
         if kept is None or not kept.data:
             self.current, self._version, self._read = None, kept.version if kept is not None else "", True
             return "", []
@@ -223,9 +222,8 @@ class RemoteStore:
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        """A journal for an operation that changes the state; the next `write` closes it. The content of an older
-        journal is saved first. `begins_with`: the state at the beginning of the operation, after refreshing and
-        moving."""
+        """A journal for an operation; the next `write` closes it. The changes in an older journal are saved first.
+        `begins_with`: the state at the beginning of the operation, after refreshing and moving."""
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
@@ -256,8 +254,8 @@ class RemoteStore:
     # ------------------------------------------------------------ write
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state, and return it with its new serial. The serial grows only if the content differs from the
-        content last read or written; a new state gets a new lineage."""
+        """Save a state, and return it with its new serial, which grows only if the content differs from that last read
+        or written. A new state gets a new lineage."""
         if not self._read:
             _, problems = self.read()
             if has_errors(problems):
@@ -272,7 +270,7 @@ class RemoteStore:
         return self.put(new)
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state with exactly the serial and lineage that it has."""
+        """Save a state with the serial and lineage that it has."""
         longest = OUTAGE if self.journal is not None else 0.0
         problems = self._save(state, self._mark_saving, longest)
         return state, problems or self._end_journal(state)
@@ -293,8 +291,8 @@ class RemoteStore:
         self._left.mark_saving(state, checksum)
 
     def _save(self, state: State, mark: Callable[[State, str], None], longest: float = 0.0) -> list[Diagnostic]:
-        """Replace the stored state; before that, `mark` records the new state with its checksum in the journal.
-        `longest`: seconds for which the service may be unavailable."""
+        """Replace the stored state, after `mark` has recorded the new state and its checksum in the journal. `longest`:
+        seconds for which the service may be unavailable."""
         try:
             data = write_state(state, compact=True, texts=self._texts)
             sealed = self.seal.seal(data)
@@ -335,8 +333,8 @@ class RemoteStore:
         return error("state.remote_write", "Failed to save state", detail)
 
     def _settle(self, longest: float = 0.0) -> list[Diagnostic]:
-        """Determine whether a failed write succeeded although its response was lost; if so, the next write replaces
-        that state under the next serial. `longest`: seconds for which the service may be unavailable."""
+        """Determine whether a write succeeded although its response was lost; if so, the next write replaces that state
+        under the next serial. `longest`: seconds for which the service may be unavailable."""
         if not self._unanswered:
             return []
         try:
@@ -352,7 +350,7 @@ class RemoteStore:
         return []
 
     def _put(self, sealed: bytes) -> str:
-        """Write the state. A write whose response was lost is treated as successful if it succeeded."""
+        """If a response was lost but the write succeeded, the write counts as successful."""
         try:
             return self.client.put(sealed, self._version)
         except Newer:
@@ -367,7 +365,7 @@ class RemoteStore:
             self.backup_path = ""
 
     def _end_journal(self, state: State) -> list[Diagnostic]:
-        """Remove the journals, because the service has the complete state."""
+        """Remove the journals: the service has the complete state."""
         self.current, self._read = state, True
         if self._copier is not None:
             self._copier.close(finished=True)
@@ -396,7 +394,7 @@ class RemoteStore:
         return []
 
     def keep_backup(self, path: str) -> None:
-        """Set the file for a copy of a service's state, if the user requests one."""
+        """Set the file for a copy of the state before the first write."""
         if not path.startswith(f"{self.place}."):
             self.backup_path = path
 
@@ -415,7 +413,7 @@ class RemoteStore:
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        """See Store. If the service can store only states, the document is stored in the working directory."""
+        """If the service can store only states, the working directory receives the document."""
         path = self._beside(f"{name}.json")
         try:
             sealed = self.seal.seal_document(name, data)
@@ -429,12 +427,11 @@ class RemoteStore:
         return []
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-        """The stored files of the state, and the problems with them. Nothing is changed."""
+        """The stored files of the state, and their problems. Changes nothing."""
         _, problems = self.read()
         return verify_kept(self.place, self.current, self.journal_path, problems, self.seal)
 
     def erase(self) -> list[Diagnostic]:
-        """Remove the state."""
         try:
             self.client.delete()
             delete_documents(self.client)
@@ -444,7 +441,7 @@ class RemoteStore:
         return []
 
     def make_empty(self, with_lock: bool) -> list[Diagnostic]:
-        """Save an empty state, if there is none."""
+        """Save an empty state if there is none."""
         state, problems = self.read()
         if state is not None or has_errors(problems):
             return problems

@@ -1,5 +1,5 @@
-"""States that Terraform Enterprise, or a similar server, keeps in workspaces: the common part of the backends `remote`
-and `cloud`. planner.operations.remote_run contains runs on the server."""
+"""States in workspaces of Terraform Enterprise or a similar server: the common part of the backends `remote` and
+`cloud`. planner.operations.remote_run has the runs on the server."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ _PENDING = 30  # seconds that a server may take to process a state before the lo
 
 
 class Organization:
-    """An organization on a host; the host's services, the token, and whether the organization exists are checked on
-    first use."""
+    """An organization on a host. Services, token and existence are checked on first use."""
 
     def __init__(self, kind: str, host: str, name: str, token: str, services: tuple[str, ...]) -> None:
         self.host, self.name = host, name
@@ -61,7 +60,7 @@ class Organization:
 
     @property
     def runs(self) -> bool:
-        """Whether plans can run at the host. Raises ServiceError."""
+        """Whether the host can run plans. Raises ServiceError."""
         return self.api is not None and self._runs and not os.environ.get("TF_FORCE_LOCAL_BACKEND")
 
     def _may_run(self, api: Tfe) -> bool:
@@ -87,7 +86,7 @@ class WorkspaceSettings:
 
 
 class TfeClient(NothingBeside):
-    """The state of a workspace. The version of the state is the id of a state version on the server."""
+    """The version of the state is the id of a state version on the server."""
 
     locks = True
     lock_path = ""
@@ -102,8 +101,8 @@ class TfeClient(NothingBeside):
         """seconds between two snapshots, as requested by the server; 0: not set"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """The interval that OpenTofu uses: `cloud` writes snapshots as often as the server allows. `remote` writes
-        none, unless this process is itself a run on the server."""
+        """As in OpenTofu: `cloud` writes snapshots as often as the server allows; `remote` writes none, unless this
+        process itself runs on the server."""
         if self.organization.kind == "remote":
             return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
         if is_urgent:
@@ -140,7 +139,7 @@ class TfeClient(NothingBeside):
         return self._found
 
     def ensure(self) -> str:
-        """The id of the workspace, which is created if it does not exist. Raises ServiceError."""
+        """The id of the workspace, which is created if missing. Raises ServiceError."""
         result = self._workspace()
         if result is None:
             api = self.organization.api
@@ -176,25 +175,24 @@ class TfeClient(NothingBeside):
 
     @property
     def working_directory(self) -> str:
-        """The directory of the root module in uploaded configurations; "" if it is at the top. Raises ServiceError."""
+        """The directory of the root module in uploaded configurations ("": the top). Raises ServiceError."""
         return str(_attributes(self._workspace()).get("working-directory") or "")
 
     @property
     def has_structured_output(self) -> bool:
-        """Whether the logs of runs are structured (JSON), without the plan. Raises ServiceError."""
+        """Whether the logs of runs are structured (JSON) and do not contain the plan. Raises ServiceError."""
         return bool(_attributes(self._workspace()).get("structured-run-output-enabled"))
 
     @property
     def workspace_variables(self) -> list[dict[str, Any]]:
-        """The variables of runs on the server, if the workspace has such runs: key, value, category, hcl, sensitive.
-        Raises ServiceError."""
+        """Variables of runs on the server: key, value, category, hcl, sensitive. Raises ServiceError."""
         if not self.runs_there:
             return []
         path = path_of("workspaces", self.ensure(), "vars")
         return [_attributes(one) for one in self.organization.api.all(path)]
 
     def version_conflict(self) -> str:
-        """A sentence if runs on the server use another version of OpenTofu; otherwise "". Raises ServiceError."""
+        """A sentence if runs on the server use another version of OpenTofu, otherwise "". Raises ServiceError."""
         if not self.runs_there:
             return ""
         wanted = str(_attributes(self._workspace()).get("terraform-version") or "latest")
@@ -271,7 +269,7 @@ class TfeClient(NothingBeside):
         return str(_data(made)["id"])
 
     def _check(self, workspace: str, before: str | None) -> None:
-        """Raises Newer if the version differs from the one that was read, and ServiceError."""
+        """Raises Newer if the version differs from the one that was read; ServiceError."""
         if before is not None:
             current = self._current(workspace)
             if (str(current["id"]) if current is not None else "") != before:
@@ -307,9 +305,9 @@ class TfeClient(NothingBeside):
             if problem.code != "409":
                 raise
             said = self._holder_info(self._workspace(again=True))
-            # otherwise an earlier request of ours took the lock, but its response was lost
+            # an earlier request may have taken the lock although its response was lost
             if said is None or said.id != info.id:
-                holder = evolve(said, id=self._lock_id) if said is not None else self._nobody()
+                holder = evolve(said, id=self._lock_id) if said is not None else self._unknown_holder()
                 raise Held(f'workspace already locked (lock ID: "{self._lock_id}")', holder) from None
             done = {}
         self._found = _data(done) if done else self._found
@@ -320,12 +318,11 @@ class TfeClient(NothingBeside):
         result = self.organization.api.ask("POST", path_of("workspaces", workspace, "actions", action), body)
         return result if result is not None else _gone("resource not found")
 
-    def _nobody(self) -> LockInfo:
-        """The lock info for a holder that recorded none."""
+    def _unknown_holder(self) -> LockInfo:
         return LockInfo(self._lock_id, "", "", "", "", "", "")
 
     def _holder_info(self, workspace: Mapping[str, Any] | None) -> LockInfo | None:
-        """The lock info that the holder recorded; other programs than planner record none."""
+        """The lock info of the holder; programs other than planner record none."""
         reason = str(_attributes(workspace).get("locked-reason") or "")
         return lock_info_of(reason[reason.find("{") :].encode()) if "{" in reason else None
 
@@ -349,7 +346,7 @@ class TfeClient(NothingBeside):
                     continue
                 result = self._workspace(again=True)
                 if problem.code == "409" and not _attributes(result).get("locked"):
-                    return None  # our own request removed the lock, but its response was lost
+                    return None  # this request removed the lock, but its response was lost
                 raise
         return None
 
@@ -373,7 +370,7 @@ class TfeClient(NothingBeside):
         if not _attributes(result).get("locked"):
             return None
         holder = self._holder_info(result)
-        return evolve(holder, id=self._lock_id) if holder is not None else self._nobody()
+        return evolve(holder, id=self._lock_id) if holder is not None else self._unknown_holder()
 
 
 def _gone(text: str) -> Any:
@@ -393,7 +390,7 @@ def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _state_data(data: bytes) -> tuple[int, str, bytes]:
-    """The serial, the lineage and the outputs of a state; for an encrypted state, only the serial and the lineage."""
+    """The serial, the lineage and the outputs; an encrypted state has no outputs here."""
     try:
         state = json.loads(data)
         serial, lineage = int(state.get("serial") or 0), str(state.get("lineage") or "")
@@ -408,8 +405,7 @@ def _state_data(data: bytes) -> tuple[int, str, bytes]:
 
 
 def project_of(organization: Organization, name: str, makes: bool = False) -> str:
-    """The id of a project, "" if it does not exist. `makes`: whether to create a missing project. Raises
-    ServiceError."""
+    """The id of a project, "" if it does not exist. `makes`: create a missing project. Raises ServiceError."""
     path = path_of("organizations", organization.name, "projects")
     for item in organization.api.all(path, **{"filter[names]": name}):
         if _attributes(item).get("name") == name:
@@ -424,7 +420,7 @@ def project_of(organization: Organization, name: str, makes: bool = False) -> st
 
 
 class TfeStore(RemoteStore):
-    """The state of a workspace, for plans and applies that run locally."""
+    """The state of a workspace whose plans and applies run locally."""
 
     client: TfeClient
 
@@ -484,7 +480,6 @@ class TfeBackend(RemoteBackend):
         return TfeStore(self.client(workspace), self.seal, backup)
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
-        """Create a workspace without a state."""
         if not self.has_workspaces:
             raise ServiceError("workspaces not supported")
         self.client(workspace).ensure()
