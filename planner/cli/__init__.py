@@ -1,1 +1,1 @@
-"""The command line: parses arguments, with one module per command, prints results, and returns exit codes."""
+"""The command line: parses arguments, runs one module for each command, prints results, and returns exit codes."""

@@ -1,4 +1,4 @@
-"""Prompting for approval before a change."""
+"""Prompts for approval of changes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ QUESTIONS = {
 
 
 def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool:
-    """Prompt for approval of a plan in this mode; the prompt names the workspace, and only the answer `yes` approves.
-    Raises Failure if prompting is not possible."""
+    """Prompt for approval; only `yes` approves. Raises Failure if prompts are not possible."""
     from planner.world.state.backend import DEFAULT_WORKSPACE
 
     question, remark = QUESTIONS[mode]
@@ -40,8 +39,8 @@ def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool
 
 
 def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: bool = False) -> str:
-    """The answer to a question, without surrounding blanks. `hidden`: whether the input is not shown. Raises Failure if
-    prompting is not possible."""
+    """The answer, without surrounding blanks. `hidden`: do not echo the input. Raises Failure if prompts are not
+    possible."""
     if not may_ask:
         raise Failure(
             error(
@@ -66,7 +65,7 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
 
 
 def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
-    """The calls; if prompts are allowed, they prompt for variables that have no value."""
+    """The calls, with a prompt for variables without a value, if prompts are allowed."""
     if not may_ask:
         return calls
 
@@ -74,7 +73,7 @@ def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
         remark = description or "The variable has no default, and no value is set."
         try:
             return ask(f"var.{name}", remark, terminal, True, sensitive)
-        except (Failure, OSError):  # without an answer, the missing value is reported like any other one
+        except (Failure, OSError):  # then the missing value is reported as usual
             return None
 
     return calls.having(ask_variable=ask_variable)
@@ -82,7 +81,7 @@ def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
 
 @contextmanager
 def _unseen(terminal: Terminal) -> Iterator[None]:
-    """A terminal that does not echo the input."""
+    """Disables the terminal's echo."""
     import termios
 
     number = terminal.stdin.fileno()

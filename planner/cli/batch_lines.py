@@ -1,4 +1,4 @@
-"""Prints the progress of a batch, line by line."""
+"""Prints a batch's progress, line by line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from planner.workflows.batch.model import FinishedUnit, Share, units_text
 from planner.workflows.batch.schedule import BatchListener
 
 SHOWN = 10
-"""the maximum number of units that a list names"""
+"""maximum number of units in a list"""
 STYLES = {
     "changes": ("yellow",),
     "incomplete": ("cyan",),
@@ -23,13 +23,12 @@ STYLES = {
 
 
 class BatchLines(BatchListener):
-    """Prints a line when a unit begins and when it ends."""
+    """Prints a line when a unit begins, and one when it ends."""
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         self.terminal, self.show = terminal, show
 
     def say(self, text: str) -> None:
-        """Print one or more lines."""
         self.terminal.out(text)
         self.terminal.stdout.flush()
 
@@ -45,7 +44,7 @@ class BatchLines(BatchListener):
 
     def finish_unit(self, done: FinishedUnit) -> None:
         if done.reused:
-            return  # the unit was not run; the table shows it
+            return  # the unit did not run; the table lists it
         shown = done.result.text if self.show and done.result is not None else ""
         self.say("\n".join(filter(None, (line(done, self.terminal), shown))))
 
@@ -54,7 +53,7 @@ class BatchLines(BatchListener):
 
 
 def share_text(share: Share, selected: int) -> str:
-    """The sentence about the shard of a batch, and about the units that are planned in addition."""
+    """The sentence about a batch's shard, and about further planned units."""
     units = f"{len(share.units):,} of {selected:,} units"
     if not share.beside:
         return f"Shard {share.number} of {share.count}: {units}."
@@ -65,25 +64,24 @@ def share_text(share: Share, selected: int) -> str:
 
 
 def goes_on_text(applied: list[str], begun: list[str]) -> str:
-    """The message that a saved plan was already partly applied."""
+    """The message that a saved plan was partly applied before."""
     lines = [f"Already applied from this plan: {few(applied)}."] if applied else []
     lines += [f"{unit}: was being applied when an earlier run was interrupted or failed" for unit in begun]
     return "\n".join(lines)
 
 
 def few(names: list[str]) -> str:
-    """The first few names, and the number of the others."""
+    """The first names, and the number of others: `a, b and 3 more`."""
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def stopping_text(units: list[str]) -> str:
-    """The message after an interrupt."""
     rest = f" {', '.join(units)}: finishing. Interrupt again to stop immediately." if units else ""
     return f"Interrupted: no more units are started.{rest}"
 
 
 def line(done: FinishedUnit, terminal: Terminal) -> str:
-    """The result of a unit, in one line."""
+    """A unit's result, in one line."""
     word = terminal.paint(done.outcome, *STYLES.get(done.outcome, ()))
     because = f", {units_text(done.causes)}" if done.causes else ""
     result = done.result

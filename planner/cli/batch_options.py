@@ -1,4 +1,4 @@
-"""Flags of the batch commands, and the options of operations that they set."""
+"""Flags of batch commands, and the options that they set."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ last run); deps(...) of a set adds its dependencies and rdeps(...) its dependent
 
 
 def batch_options(arguments: Arguments) -> BatchOptions:
-    """The options set by the flags of a batch command. Raises UsageError."""
+    """Raises UsageError."""
     if arguments.get("workers", 0) < 0:
         raise UsageError("Option -workers must not be negative", "0 means one per processor.")
     if arguments.get("parallelism", 10) < 1:
@@ -145,7 +145,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
 
 
 def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
-    """The arguments of Request that replace services of the stacks platform. Raises UsageError."""
+    """Request's (kind, name, value) that replace services of the stacks platform. Raises UsageError."""
     items = []
     for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
         for name, value in named_values(arguments, flag).items():
@@ -155,8 +155,8 @@ def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
 
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """The policies for each unit, the overridden codes and the reason. Raises UsageError."""
-    # for `batch policy`, -policy names policies that judge all units together
+    """Policies for each unit, overridden codes, and the reason. Raises UsageError."""
+    # in `batch policy`, -policy names policies for all units together
     if arguments.get("policy-override") is None:
         return (), (), ""
     overrides, reason = tuple(arguments["policy-override"]), arguments["override-reason"].strip()
@@ -171,7 +171,7 @@ def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], st
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """The two numbers of `3/20`: the shard and the count of shards; (0, 0) for the empty string. Raises UsageError."""
+    """`3/20` -> (3, 20); "" -> (0, 0). Raises UsageError."""
     return _shard_of(text) if text else (0, 0)
 
 

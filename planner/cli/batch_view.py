@@ -1,4 +1,4 @@
-"""The output of batch commands: progress, the plans of units, a table at the end, reports in files."""
+"""The output of batch commands: progress, plans of units, the final table, and report files."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 MANY = 40
-"""the number of units above which the table omits unchanged units"""
+"""number of units above which the table omits unchanged units"""
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
-    """The listener that shows the progress of a batch: none with -json, a live table on a terminal, otherwise lines."""
+    """Shows a batch's progress: nothing with -json, a live table on a terminal, otherwise lines."""
     if arguments["json"]:
         return BatchListener()
     show = bool(arguments.get("show"))
@@ -41,13 +41,13 @@ def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
 
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Show the result of a batch and write the reports; returns the exit code."""
+    """Show a batch's result, and write the reports; returns the exit code."""
     document = report_json(report, is_brief(arguments))
     return conclude_with(document, report, arguments, terminal)
 
 
 def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Like `conclude`, for a document that was already made; `report` has the diagnostics and the result."""
+    """Like `conclude`, with the report's document. `report`: diagnostics and result."""
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         terminal.data(json_text(document))
@@ -60,12 +60,12 @@ def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, t
 
 
 def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
-    """Whether removed units still have, or may still have, objects."""
+    """Whether removed units still have objects, or may have."""
     return bool(document["orphaned"]) or any(d.code == "batch.manifest" for d in report.diagnostics)
 
 
 def is_brief(arguments: Arguments) -> bool:
-    """Whether the changes of units can be left out of the report, because they are neither printed nor compared."""
+    """Whether reports need no changes of units: none are printed, compared or saved."""
     return not any(
         arguments.get(name)
         for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard", "out")
@@ -88,8 +88,7 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
-    """Print the errors, with the units that were skipped because of them. Errors are printed last, so that they are
-    noticed."""
+    """Print errors, with the units skipped because of them. Printed last, so that they are noticed."""
     held_up = blocked(document)
     beside = document["shard"]["beside"] if document["shard"] is not None else []
     for unit in [*document["units"], *beside]:
@@ -103,7 +102,7 @@ def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
-    """The skipped units, grouped by the unit that is the first cause, in the order of the report."""
+    """{unit that is the first cause: units skipped because of it}, in the report's order."""
     because = {unit["unit"]: unit["because"] for unit in document["units"] if unit["outcome"] == "skipped"}
     result: dict[str, list[str]] = {}
     for name in because:
@@ -115,8 +114,8 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
-    """On GitHub's runners, annotate the lines of a change with their diagnostics."""
-    analysis = getattr(report, "analysis", None)  # joined results were already annotated by their jobs
+    """On GitHub's runners, annotate changed lines with their diagnostics."""
+    analysis = getattr(report, "analysis", None)  # the jobs already annotated joined results
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
         from planner.workflows.batch.reports.github import github
 
@@ -146,7 +145,7 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def table(document: dict[str, Any]) -> str:
-    """A row for each unit; if there are many units, only rows for those with something to report."""
+    """A row for each unit; for many units, without unchanged units."""
     rows, units = [], document["units"]
     if len(units) > MANY:
         units = [unit for unit in units if unit["outcome"] != "unchanged"]
@@ -161,8 +160,8 @@ def table(document: dict[str, Any]) -> str:
 
 
 def aligned(rows: list[list[Any]], sides: str) -> str:
-    """Rows as a table with a line below the first row; each column is aligned left (l) or right (r). There may be
-    thousands of rows."""
+    """A table with a line below the first row. `sides`: l or r for each column, its alignment. There may be thousands
+    of rows."""
     columns = [[cell(str(value)) for value in column] for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     laid = [
@@ -175,13 +174,12 @@ def aligned(rows: list[list[Any]], sides: str) -> str:
 
 
 def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
-    """The directory of a unit's files, relative to the fleet's directory; for a deployment, the directory of the
-    stack."""
+    """The directory of a unit's files, relative to the fleet's; for a deployment the stack's."""
     return "" if "about" in document else unit.get("folder", "")
 
 
 def diagnostic_text(unit: str, folder: str, diagnostic: dict[str, Any], terminal: Terminal) -> str:
-    """A diagnostic of a unit, received as data from another process."""
+    """A unit's diagnostic, which is JSON from another process."""
     is_error = diagnostic["severity"] == "error"
     paint = terminal.error_paint if is_error else terminal.paint
     title = paint("Error: " if is_error else "Warning: ", "bold", "red" if is_error else "yellow")
@@ -236,19 +234,19 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
 
 
 def _for_owner(path: str, flags: int) -> int:
-    """Open a file that only the user can read, because it contains values."""
+    """Open a file for the user only, because it contains values."""
     return os.open(path, flags, 0o600)
 
 
 def _kept_text(document: dict[str, Any], report: Any) -> str:
-    """The report with the reviews of units, which can be joined or shown later."""
+    """The report and the units' reviews, to be joined or shown later."""
     from planner.workflows.batch.reports.review import reviews_json
 
     return json_text({**document, "reviews": reviews_json(_unit_reviews(report, True))})
 
 
 def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -> dict[str, Any] | None:
-    """The review of the fleet, if requested."""
+    """None if not requested."""
     analysis = getattr(report, "analysis", None)
     subject = Review(arguments, "batch", directory=analysis.fleet.root if analysis is not None else ".").subject
     if subject is None:
@@ -259,7 +257,7 @@ def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -
 
 
 def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
-    """The reviews of units; for joined units, they come from the jobs that planned them."""
+    """The units' reviews; joined units have them from their jobs."""
     from planner.workflows.batch.reports.review import unit_reviews
 
     joined: UnitReviews | None = getattr(report, "reviews", None)
@@ -267,27 +265,27 @@ def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
 
 
 def texts(report: Any) -> dict[str, str]:
-    """The output of the units' runs, if requested."""
-    done = getattr(report, "done", {})  # joined results contain no output
+    """{unit: output of its run}, if requested."""
+    done = getattr(report, "done", {})  # joined results have no output
     return {unit: end.result.text for unit, end in done.items() if end.result is not None and end.result.text}
 
 
 def edge_grounds(report: Any) -> dict[Any, Any]:
-    """The reasons for the edges between units."""
+    """The reasons for edges between units."""
     from planner.workflows.batch.questions import grounds
 
     analysis = getattr(report, "analysis", None)
     return grounds(analysis) if analysis is not None else {}
 
 
-# The running work of a batch, as a table at the bottom of a terminal that is redrawn in place; finished units scroll
-# above it. The table is drawn on events and at each tick of the batch, without a thread of its own.
+# A batch's running work, as a table at the bottom of the terminal that is redrawn in place; lines of finished units
+# scroll above. It is drawn on events and at the batch's ticks, without a thread.
 
 
 MOST_ROWS = 10
-"""the maximum number of units that are shown as running"""
+"""maximum number of units shown as running"""
 SOONEST = 0.1
-"""the minimum number of seconds between two redraws"""
+"""minimum seconds between two redraws"""
 
 
 class Live(BatchLines):
@@ -296,14 +294,14 @@ class Live(BatchLines):
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         super().__init__(terminal, show)
         self.begun: dict[str, int] = {}
-        """submitted units, and the number of the attempt"""
+        """{submitted unit: number of the attempt}"""
         self.since: dict[str, float] = {}
-        """the start times of running units; if a command changes nothing, more units may be submitted and queued"""
+        """start times of running units; `begun` may contain more units, which are queued"""
         self.slots = 1
         self.outcomes: Counter[str] = Counter()
         self.expected = 0
         self.bad: list[str] = []
-        self._widths: list[int] = []  # the widths of the lines on the screen
+        self._widths: list[int] = []  # widths of the lines on the screen
         self._drawn_at = 0.0
 
     def say(self, text: str) -> None:
@@ -381,22 +379,21 @@ class Live(BatchLines):
             self._widths = []
 
     def _back(self) -> str:
-        """Escapes that move to the beginning of the table and clear the rest of the screen; the number of lines takes
-        into account that the terminal may have become narrower, so that lines wrap."""
+        """Escapes that move to the table's beginning and clear the rest. Lines wrap if the terminal became narrower,
+        which counts."""
         columns, _ = _size(self.terminal)
         height = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{height}A\x1b[J" if height else ""
 
 
 def is_live(no_color: bool) -> bool:
-    """Whether the output is a terminal on which a table can be drawn: False if the output is collected or plain text is
-    requested."""
+    """False if a table cannot be drawn: output is recorded, or plain text is requested."""
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return not no_color and not in_ci and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
 
 def _size(terminal: Terminal) -> tuple[int, int]:
-    """The current width and height of the terminal, in columns and rows."""
+    """The terminal's current columns and rows."""
     try:
         size = os.get_terminal_size(terminal.stderr.fileno())
         return size.columns or 80, size.lines or 24
@@ -413,12 +410,12 @@ def elapsed(seconds: float) -> str:
 
 
 def cells(text: str) -> int:
-    """The width of a text in columns."""
+    """A text's width in columns."""
     return len(text) if text.isascii() else sum(map(_cell, text))
 
 
 def fitting(text: str, columns: int) -> str:
-    """The longest beginning of a text that fits into this number of columns."""
+    """The text, cut to this number of columns."""
     if cells(text) <= columns:
         return text
     kept, left = "", columns - 2

@@ -1,6 +1,5 @@
-"""Completion of command lines in shells: if COMP_LINE is in its environment, the program prints the words that can
-follow.
-`-install-autocomplete` enables completion in the user's shells."""
+"""Completion of command lines in shells: with COMP_LINE in its environment, the program prints the words that can
+follow. `-install-autocomplete` enables this in the user's shells."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _SPECIAL = {
     '"': re.compile(r"[\"$`\\]"),
     "'": re.compile(r"(?!)"),
 }
-"""the characters with a special meaning in shells, by the quote around them"""
+"""characters with a meaning in shells, by the quote around them"""
 _FISH = """function __complete_planner
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct)
@@ -35,8 +34,8 @@ complete -f -c planner -a "(__complete_planner)"
 
 
 def completions(line: str, current: str = "") -> list[str]:
-    """The words that can complete a command line, which begins with the name of the program. `current`: the last word
-    according to the shell; bash begins a new word after `=` and `:`, and replaces only this word."""
+    """Completions of a command line, which begins with the program's name. `current`: the last word according to the
+    shell. Only this is replaced: for bash, `=` and `:` begin a new word."""
     words, last, quote = _split(line)
     words = words[1:]
     while words and words[0].startswith("-"):
@@ -52,7 +51,7 @@ def completions(line: str, current: str = "") -> list[str]:
 
 
 def _split(line: str) -> tuple[list[str], str, str]:
-    """The words before the last word; the last word (empty after a space) with its backslashes; and its open quote."""
+    """(words before the last, last word with its backslashes, its open quote); the last word is "" after a space."""
     words, word, quote, is_word = [], "", "", False
     characters = iter(line)
     for character in characters:
@@ -72,8 +71,7 @@ def _split(line: str) -> tuple[list[str], str, str]:
 
 @dataclass(frozen=True)
 class _Typed:
-    """A command line up to the cursor: a command, complete words, and the beginning of another word, which may be
-    quoted."""
+    """A command line up to the cursor: command, complete words, and the beginning of another word in an open quote."""
 
     command: str
     words: list[str]
@@ -100,7 +98,7 @@ class _Typed:
         return ["-help", *(f"-{flag.name}{'' if flag.kind == 'bool' else '='}" for flag in shown)]
 
     def _quoted(self, placeholder: str, value: str) -> list[str]:
-        """Words for a placeholder, with backslashes before characters that have a meaning for the shell."""
+        """Words for a placeholder, with the shell's special characters escaped."""
         from planner.cli.completion_words import words_for
 
         plain = value if self.quote == "'" else _BACKSLASH.sub(r"\1", value)
@@ -109,7 +107,7 @@ class _Typed:
 
 
 def install(terminal: Terminal, remove: bool = False) -> int:
-    """Add completion to the existing startup files of bash, zsh and fish, or remove it. Raises UsageError."""
+    """Add completion to existing startup files of bash, zsh and fish, or remove it. Raises UsageError."""
     program = os.path.abspath(shutil.which("planner") or sys.argv[0])
     home = Path.home()
     bash, zsh = f"complete -C {program} planner", f"complete -o nospace -C {program} planner"
@@ -147,7 +145,7 @@ def install(terminal: Terminal, remove: bool = False) -> int:
 
 
 def _change(path: Path, lines: list[str], remove: bool) -> bool:
-    """Add lines to a file or remove them. Returns whether the file was changed."""
+    """Add or remove lines. Returns whether the file changed."""
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
     present = text.splitlines()
     if remove:

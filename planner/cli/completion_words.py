@@ -1,5 +1,5 @@
-"""Words for the completion of command lines, read from the working directory: addresses, files, workspaces, units,
-policies, relations. For speed, files are searched with patterns, and nothing is evaluated."""
+"""Words for completion, from the working directory: addresses, files, workspaces, units, policies, relations. To be
+fast, it searches files with patterns and evaluates nothing."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ _RELATION = re.compile(r"^\.decl ([a-z_]\w*)\(", re.M)
 _Source: TypeAlias = Callable[[str], Iterable[str]]
 _MOST_FILES = 400
 _MOST_BYTES = 8 << 20
-"""the maximum size of a state that is read"""
+"""maximum size of a state that is read"""
 _MOST_UNITS = 2000
 _DEEPEST = 5
 
 
 def words_for(command: str, placeholder: str, typed: str, before: Sequence[str] = ()) -> list[str]:
-    """The words for a placeholder in the usage of a command or flag, such as ADDRESS; empty if the meaning of the
-    placeholder is not known. `typed`: the beginning of the word; `before`: the words of the command line between the
-    command and this word."""
+    """The words for a placeholder in a usage, for example ADDRESS; empty if the placeholder is unknown. `typed`: the
+    beginning of the word. `before`: words between the command and this one."""
     if placeholder == "NAME":
         placeholder = _NAMES.get(command.partition(" ")[0], "")
     if placeholder in ("ADDRESS", "FROM", "TO") and command.partition(" ")[0] in ("state", "taint", "untaint"):
@@ -43,7 +42,7 @@ def words_for(command: str, placeholder: str, typed: str, before: Sequence[str] 
         source = _of_query(given)
     try:
         return sorted(set(source(typed))) if source else []
-    # ignore damaged files, because a shell does not expect error messages
+    # damaged files are ignored, because shells show no error messages
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return []
 
@@ -58,7 +57,7 @@ _OPERATOR = re.compile(r"(?:.*[\s(,&+])?", re.S)
 
 
 def _of_why(given: Sequence[str]) -> _Source:
-    """The words that can follow a word of `why`."""
+    """Words that follow those of `why`."""
     if not given:
         return lambda typed: (*WORDS_OF_WHY, *_things(typed))
     if given[0] in _VERDICTS:
@@ -67,13 +66,13 @@ def _of_why(given: Sequence[str]) -> _Source:
 
 
 def _codes_of_policies(_: str) -> Iterator[str]:
-    """The codes of the policies of this directory."""
+    """Codes of the directory's policies."""
     for path in sorted(Path(".planner", "policies").rglob("*.dl"))[:_MOST_FILES]:
         yield from _CODE.findall(path.read_text("utf-8", "replace"))
 
 
 def _of_query(given: Sequence[str]) -> _Source:
-    """After a verb, its nodes; otherwise verbs and relations, even within an expression."""
+    """After a verb, nodes; otherwise verbs and relations, also within an expression."""
     if given:
         return _addresses
 
@@ -95,13 +94,13 @@ def _of_query(given: Sequence[str]) -> _Source:
 
 
 def _addresses(_: str) -> Iterator[str]:
-    """Resources, modules, and the instances of the state."""
+    """Resources, modules, and instances in the state."""
     yield from _configured("resource")
     yield from _objects("")
 
 
 def _things(_: str) -> Iterator[str]:
-    """Addresses of all kinds that `why` accepts."""
+    """Everything that `why` can explain."""
     yield from _configured("resource", "variable", "output")
     yield from _objects("")
 
@@ -132,7 +131,7 @@ _PREFIXES = {"variable": "var", "output": "output"}
 
 
 def _objects(_: str) -> Iterator[str]:
-    """The instances in a local state."""
+    """Instances in a local state."""
     workspace = os.environ.get("TF_WORKSPACE") or _read(
         Path(os.environ.get("TF_DATA_DIR") or ".terraform", "environment")
     )
@@ -174,7 +173,7 @@ def _workspaces(_: str) -> list[str]:
 
 
 def _files(typed: str) -> Iterator[str]:
-    """The files and directories in the directory that has been typed so far."""
+    """Entries of the directory that was typed so far."""
     directory = typed.rpartition("/")[0] + "/" if "/" in typed else ""
     for entry in os.scandir(directory or "."):
         if not entry.name.startswith(".") or typed.rpartition("/")[2].startswith("."):
@@ -186,7 +185,7 @@ def _directories(typed: str) -> Iterator[str]:
 
 
 def _units(_: str) -> Iterator[str]:
-    """Directories with a configuration, below this one."""
+    """Directories below this one that contain a configuration."""
     count = 0
     for directory, below, files in os.walk("."):
         below[:] = sorted(name for name in below if not name.startswith("."))
@@ -248,7 +247,7 @@ def _commands(_: str) -> Iterable[str]:
 
 
 _NAMES = {"workspace": "WORKSPACE", "output": "OUTPUT", "vars": "VARIABLE", "schema": "SCHEMA", "policy": "LIBRARY"}
-"""the meaning of the placeholder NAME, by the first word of the command"""
+"""meaning of the placeholder NAME, by the command's first word"""
 _SOURCES: dict[str, _Source] = {
     **dict.fromkeys(("ADDRESS", "NODE", "FROM", "TO"), _addresses),
     "THING": _things,

@@ -1,4 +1,4 @@
-"""Ends most commands: prints the diagnostics and returns the exit code, or prints a document."""
+"""Prints diagnostics, documents and verdicts at the end of a command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """Print the diagnostics. Returns 0, or 1 if one of them is an error."""
+    """Returns 0; 1 if there is an error."""
     items = list(diagnostics)
     if items:
         from planner.render.diagnostics import show
@@ -24,14 +24,13 @@ def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
 
 
 def json_text(document: Any) -> str:
-    """Print a document as JSON."""
     from planner.foundation.support.exact_json import dumps
 
     return dumps(document, escape_html=False).decode("utf-8")
 
 
 def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
-    """Print a table of the results of policies (with the names of deployments if there are several), and the proofs."""
+    """Print a table of policy results, with deployments if there are several, and proofs."""
     from planner.render.proof import proof_text
     from planner.render.rows import table
 
@@ -46,11 +45,11 @@ def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: b
         terminal.out(proof_text(finding.proof, terminal.paint, full=True))
 
 
-# Writes an HTML page to a file that the user names.
+# HTML pages in files
 
 
 def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:
-    """Write the page; returns the problems. `mode`: the permissions of a new file, before the umask."""
+    """Write the page; returns problems. `mode`: permissions of a new file before the umask."""
 
     def opened(name: str, flags: int) -> int:
         return os.open(name, flags, mode)

@@ -1,8 +1,7 @@
-"""Parses command lines with a table of flags for each command, in the syntax of Go programs such as OpenTofu.
+"""Parses command lines by a table of each command's flags, in the syntax of Go programs such as OpenTofu.
 
-`-flag`, `--flag`, `-flag=value`, `-flag value`; booleans without a value or with `=true`/`=false`; flags may follow
-positional arguments; `--` ends the flags. This module has plain classes and no imports, because it is loaded on every
-start."""
+`-flag`, `--flag`, `-flag=value`, `-flag value`; booleans without value or with `=true`/`=false`. Flags may follow
+positional arguments; `--` ends flags. Every start loads this module, so it has plain classes and no imports."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 
 
 class UsageError(Exception):
-    """A command line is invalid; `summary` and `detail` are shown as in a diagnostic."""
+    """An invalid command line, shown like a diagnostic."""
 
     def __init__(self, summary: str, detail: str = "") -> None:
         super().__init__(summary)
@@ -29,9 +28,9 @@ class UsageError(Exception):
 
 
 class Flag:
-    """One flag. `kind` is bool, string, int, duration (seconds), list (the flag may be repeated) or ordered (may be
-    repeated; the values are stored with the flag's name in the order of the command line, for -var and -var-file).
-    `value` is the placeholder for its value in help texts; a flag without `help` is accepted but not shown."""
+    """`kind`: bool, string, int, duration (in seconds), list (may be repeated) or ordered (may be repeated, in one
+    order with other flags, as -var and -var-file). `value`: placeholder in help texts. Without `help`, a flag is
+    accepted but not shown."""
 
     __slots__ = ("default", "help", "kind", "name", "value")
 
@@ -57,17 +56,16 @@ COMMON = (
     Flag("concise", "bool", ""),
     Flag("deprecation", "string", "", value="module:LEVEL"),
 )
-"""Flags of every command."""
+"""flags of every command"""
 
 
 GLOBAL = ("chdir", "cpu-profile")
-"""options that come before the command"""
+"""options before the command"""
 
 
 class Command:
-    """One command: its usage, its help text, its flags, and `run`, which returns the exit code; a family of commands
-    has no `run` and prints its help. `usage_error` prints an error in the arguments as JSON, for a command whose JSON
-    output is a single document."""
+    """A command. `run` returns the exit code; None for a family of commands, which prints its help. `usage_error`:
+    prints errors in arguments as JSON, where -json prints a single document."""
 
     __slots__ = ("flags", "help", "run", "usage", "usage_error")
 
@@ -92,14 +90,13 @@ def command(
     flags: tuple[Flag, ...] = (),
     usage_error: Callable[[UsageError, Terminal], int] | None = None,
 ) -> Callable[[Run], Command]:
-    """A decorator that turns the function that runs a command into the Command."""
+    """Makes a Command from the function that runs it."""
     return lambda run: Command(usage, help, flags, run, usage_error)
 
 
 class Arguments:
-    """A parsed command line: `arguments["out"]` is a flag's value (or default), `given` contains the names of the flags
-    that were passed, `words` the positional arguments, `ordered` the (flag, value) pairs of ordered flags, and
-    `command` the command's name."""
+    """A parsed command line. `arguments["out"]`: a flag's value, or its default. `given`: names of given flags.
+    `words`: positional arguments. `ordered`: (flag, value) of ordered flags."""
 
     __slots__ = ("command", "given", "ordered", "values", "words")
 
@@ -117,29 +114,29 @@ class Arguments:
         return name in self.given
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a flag, or the default if the command does not have this flag."""
+        """The value of a flag; `default` if the command lacks the flag."""
         return self.values.get(name, default)
 
     def only_word(self, summary: str, detail: str = "") -> str:
-        """The only positional argument. Raises UsageError if there is none or more than one."""
+        """Raises UsageError unless there is exactly one word."""
         if len(self.words) != 1:
             raise UsageError(summary, detail)
         return self.words[0]
 
     def at_most_one_word(self, detail: str, default: str | None = None) -> Any:
-        """The positional argument, or the default. Raises UsageError if there is more than one."""
+        """Raises UsageError if there are several words."""
         if len(self.words) > 1:
             raise UsageError("Too many words", detail)
         return self.words[0] if self.words else default
 
     def no_words(self, detail: str) -> None:
-        """Raises UsageError if there are positional arguments."""
+        """Raises UsageError if there are any."""
         if self.words:
             raise UsageError("Too many words", detail)
 
 
 def parse(words: list[str], flags: tuple[Flag, ...]) -> Arguments:
-    """Parse the arguments of one command. Raises UsageError for unknown flags and invalid values."""
+    """Raises UsageError for unknown flags and invalid values."""
     table = {flag.name: flag for flag in COMMON}
     table.update((flag.name, flag) for flag in flags)
     arguments = Arguments({name: flag.default for name, flag in table.items()})
@@ -205,7 +202,7 @@ def _value(flag: Flag, text: str) -> Any:
 
 
 def deprecation_level(text: str) -> str:
-    """The level all, local or none in the value of -deprecation, `module:LEVEL`. Raises UsageError."""
+    """The level in `module:LEVEL`: all, local or none. Raises UsageError."""
     kind, _, level = text.partition(":")
     if text and (kind != "module" or level not in ("all", "local", "none")):
         raise UsageError("Option -deprecation is module:all, module:local or module:none", f"Its value is {text!r}.")
@@ -216,7 +213,7 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
 
 
 def duration(text: str) -> float | None:
-    """Seconds of a Go duration (`1h2m3.5s`, `300ms`, `0`); None if the text is not a duration."""
+    """`1h2m3.5s`, `300ms`, `0` (a Go duration) in seconds; None for another text."""
     sign = -1.0 if text.startswith("-") else 1.0
     rest = text.lstrip("+-") if text[:1] in ("+", "-") else text
     if rest == "0":
@@ -246,6 +243,6 @@ def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
 
 
 def no_directory(arguments: Arguments, command: str) -> None:
-    """Raises UsageError for positional arguments of a command that always uses the working directory."""
+    """Raises UsageError for words of a command that always uses the working directory."""
     if arguments.words:
         raise UsageError("Too many words", f"{command} takes no directory; use -chdir=DIR before the command.")

@@ -34,13 +34,13 @@ _GROUPS = {
     "no-color compact-warnings",
 }
 PURPOSES = {name: purpose for purpose, names in _GROUPS.items() for name in names.split()}
-"""the heading under which help lists a flag, by flag; all other flags are listed under `OTHER`"""
+"""{flag: heading in help}; `OTHER` without an entry"""
 OTHER = "How to work"
 ORDER = ("What to do", "Values", "State", "Policies and rules", OTHER, "Output")
 
 
 def overview() -> str:
-    """The text of `planner help`: the commands by purpose."""
+    """`planner help`: all commands by purpose."""
     commands = [name for names in index.PURPOSES.values() for name in names]
     width = max(map(len, commands))
     lines = ["planner plans infrastructure, and explains why.", ""]
@@ -52,7 +52,7 @@ def overview() -> str:
 
 
 def command_help(name: str, command: Command) -> str:
-    """The text of `planner COMMAND -help`, from its usage, help and flags."""
+    """`planner COMMAND -help`: usage, help and flags."""
     lines = [f"Usage: planner [global options] {name} {command.usage}".rstrip(), ""]
     lines += [f"  {line}".rstrip() for line in wrap(reflow(command.help), _WIDTH - 2).split("\n")]
     below = index.subcommands(name)
@@ -67,11 +67,11 @@ def command_help(name: str, command: Command) -> str:
 
 
 _FEW = 8
-"""the maximum number of options that are listed without groups"""
+"""maximum number of options listed without groups"""
 
 
 def flags_by_purpose(command: Command) -> dict[str, list[Flag]]:
-    """The flags of a command that help shows, by purpose."""
+    """The flags in a command's help, by purpose."""
     shown = {flag.name: flag for flag in (*COMMON, *command.flags) if flag.help}
     groups: dict[str, list[Flag]] = {}
     for purpose in ORDER:
@@ -82,7 +82,7 @@ def flags_by_purpose(command: Command) -> dict[str, list[Flag]]:
 
 
 def reflow(text: str) -> str:
-    """The text with each paragraph on one line; indented lines are unchanged."""
+    """Each paragraph on one line; indented lines are unchanged."""
     lines: list[str] = []
     for line in text.strip().split("\n"):
         joins = lines and lines[-1] and line and not line.startswith(" ") and not lines[-1].startswith(" ")
@@ -94,7 +94,7 @@ def reflow(text: str) -> str:
 
 
 def spelling(flag: Flag) -> str:
-    """A flag as the user types it: `-out=FILE`."""
+    """A flag as typed: `-out=FILE`."""
     if flag.kind == "bool":
         return f"-{flag.name}=false" if flag.default else f"-{flag.name}"
     return f"-{flag.name}={flag.value or 'VALUE'}"

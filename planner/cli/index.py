@@ -1,5 +1,4 @@
-"""The commands, each with its name, a one-line description, and its module. Nothing is imported until a command
-runs."""
+"""The commands, with descriptions and modules. A module is imported when its command runs."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ PURPOSES = {
     "Setup": ("login", "logout", "get", "providers", "version"),
     "Documentation": ("help", "docs", "explain", "schema", "metadata"),
 }
-"""the top-level commands by purpose, as help lists them"""
+"""top-level commands by purpose, as in help"""
 
 COMMANDS = {
     "init": "Prepare the directory: install modules, select providers",
@@ -170,7 +169,7 @@ FAMILIES = {
     "state": "Lists, shows and edits the state.",
     "workspace": "Lists, creates, selects and deletes workspaces.",
 }
-"""commands that only group other commands, with their help texts"""
+"""{family of commands: help text}"""
 
 MODULES = {
     "apply": ("apply", "destroy"),
@@ -235,7 +234,7 @@ MODULES = {
     "validate": ("validate", "stacks validate"),
     "workspace": ("workspace list", "workspace show", "workspace new", "workspace select", "workspace delete"),
 }
-"""modules of planner.cli.commands that contain several commands; every other module has the name of its command"""
+"""modules of planner.cli.commands with several commands; others are named like their command"""
 
 ALIASES = {
     "lsp": "language-server",
@@ -250,7 +249,7 @@ ALIASES = {
 }
 
 DEPRECATED = "env"
-"""the former name of the command family `workspace`; its commands print a warning"""
+"""former name of the family `workspace`, with a warning"""
 
 HOSTED = {
     "stacks configuration": "planner uploads nothing: it reads the configuration from the working directory",
@@ -261,7 +260,7 @@ HOSTED = {
     "stacks list": "for planner, a stack is a directory; planner stacks show lists its deployments",
     "stacks migrate": "use planner stacks from-modules to convert a root module to a stack",
 }
-"""commands of `terraform stacks` that need its hosted service, and their replacements"""
+"""commands of `terraform stacks` that need its hosted service, and what to use instead"""
 
 ANSWERS = frozenset(
     (
@@ -309,12 +308,12 @@ ANSWERS = frozenset(
         *("why", "workspace list", "workspace show"),
     )
 )
-"""commands whose purpose is their printed result; they write nothing else to standard output"""
+"""commands that print a result, and nothing else, to standard output"""
 
 
 def load(command: str) -> Command:
-    """Load a command. The command's function has the name of the command (state_list for `state list`; import_ for
-    `import`, because `import` is a keyword)."""
+    """Import a command. Its function is named like it: state_list for `state list`; import_ for `import`, which is a
+    keyword."""
     if command in FAMILIES:
         return Command("COMMAND [options]", FAMILIES[command])
     name = "import_" if command == "import" else command.replace(" ", "_").replace("-", "_")
@@ -326,5 +325,5 @@ def load(command: str) -> Command:
 
 
 def subcommands(command: str) -> list[str]:
-    """The commands directly below a command, for its help text."""
+    """Commands directly below a command, for its help."""
     return [name for name in COMMANDS if name.rpartition(" ")[0] == command]

@@ -1,8 +1,7 @@
-"""The common part of the commands that rewrite files in the standard layout: `fmt`, `rules fmt` and `stacks fmt` differ
-only in the files and the layout.
+"""Rewriting files in the standard layout, for `fmt`, `rules fmt` and `stacks fmt`, which differ in files and layout.
 
-The digests of files with the standard layout are stored in the user's cache, because most files are unchanged since the
-last run. If many other files remain, they are distributed over several processes."""
+Digests of files with the standard layout are cached, because few files change between two runs. Many other files are
+distributed over processes."""
 
 from __future__ import annotations
 
@@ -28,22 +27,22 @@ FLAGS = (
 )
 STDIN = "<stdin>"
 KNOWN = Shelf("layouts", 256, 64 << 20, ("language/syntax", "config.lark", "datalog.lark"))
-"""the digests of texts that have the standard layout, by directory and kind of file"""
+"""digests of texts with the standard layout, by directory and kind of file"""
 _DIGEST = 16
 _MOST_KNOWN = 200_000
-"""the maximum number of digests; if there are more, the digests of removed files are dropped"""
+"""maximum number of digests; above it, digests of removed files are dropped"""
 _AT_ONCE = 32 << 20
-"""the maximum number of bytes of files that are in memory at a time"""
+"""maximum total size of files in memory, in bytes"""
 _WORTH = 200_000
-"""the number of bytes of texts with unknown layout for which another process is started"""
+"""bytes of texts with unknown layout that are worth another process"""
 _MOST = 8
-"""processes"""
+"""maximum number of processes"""
 
 
 @frozen
 class Layout:
-    """The layout of one kind of file: the file extensions, a description of the kind, and the title of the error for
-    other files. The function returns the formatted text of a file, or None if the file has mistakes (reported)."""
+    """A kind of files. `what`: its description. `wrong`: title of the error for other files. `laid_out`: returns a
+    file's formatted text; None, and problems, if it has mistakes."""
 
     endings: tuple[str, ...]
     what: str
@@ -51,7 +50,6 @@ class Layout:
     laid_out: Callable[[bytes, str, list[Diagnostic]], str | None]
 
     def of(self, file: FormattedFile) -> None:
-        """Compute the formatted content of a file."""
         text = self.laid_out(file.data, file.name, file.problems)
         if text is not None:
             result = text.encode("utf-8")
@@ -59,7 +57,7 @@ class Layout:
 
 
 class FormattedFile:
-    """A file with its problems. `result` is its formatted text, None if the file cannot be formatted."""
+    """A file, with its problems. `result`: formatted text; None if it cannot be formatted."""
 
     __slots__ = ("data", "name", "problems", "result")
 
@@ -70,8 +68,8 @@ class FormattedFile:
 
 
 def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal) -> int:
-    """Rewrite, list or compare the files that the arguments name. Returns 0; 2 if a file cannot be read, parsed or
-    written; with -check, 3 if the layout of a file differs."""
+    """Rewrite, list or compare files. Returns 0; 2 if a file cannot be read, parsed or written; with -check 3 if a
+    layout differs."""
     stdin = words[0] == "-"
     if stdin and len(words) > 1:
         raise UsageError("Too many words", "Standard input (-) cannot be combined with files.")
@@ -86,7 +84,7 @@ def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Te
         layout, _read_files(layout, [STDIN] if stdin else words, arguments, terminal, problems), known
     ):
         problems += file.problems
-        if file.result is None or file.name in written:  # the file was named twice
+        if file.result is None or file.name in written:  # a file that was named twice
             continue
         if file.result is not file.data:
             differs = True
@@ -106,7 +104,7 @@ def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Te
 
 
 class _KnownLayouts:
-    """The cached digests of texts that have the standard layout and no mistakes."""
+    """Cached digests of texts that have the standard layout and no mistakes."""
 
     def __init__(self, layout: Layout) -> None:
         self._name = KNOWN.name(os.path.abspath("."), *layout.endings)
@@ -115,16 +113,14 @@ class _KnownLayouts:
         self._found: set[bytes] = set()
 
     def has(self, file: FormattedFile) -> bool:
-        """Whether a file is known to have the layout."""
         return bool(self._before) and _digest(file) in self._before
 
     def add(self, file: FormattedFile) -> None:
-        """Record a file for the next run, unless it has diagnostics."""
+        """Record a file for the next run, unless it has problems."""
         if file.result is file.data and not file.problems:
             self._found.add(_digest(file))
 
     def keep(self) -> None:
-        """Write the digests of the known files to the cache."""
         if self._found:
             every = self._found | self._before
             KNOWN.store(self._name, b"".join(sorted(every if len(every) <= _MOST_KNOWN else self._found)))
@@ -136,8 +132,7 @@ def _digest(file: FormattedFile) -> bytes:
 
 
 def _laid_out(layout: Layout, files: Iterator[FormattedFile], known: _KnownLayouts) -> Iterator[FormattedFile]:
-    """The files with their results, in order; the limit on memory determines how many are processed at the same
-    time."""
+    """The files with their results, in order. The limit of memory determines how many are processed at a time."""
     batch: list[FormattedFile] = []
     size = 0
     for file in files:
@@ -195,7 +190,7 @@ def _shared_out(layout: Layout, files: list[FormattedFile], most: int) -> bool:
 def _read_files(
     layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal, problems: list[Diagnostic]
 ) -> Iterator[FormattedFile]:
-    """The contents of the files that the arguments name; for an unreadable file, diagnostics instead."""
+    """The named files; an unreadable file has problems instead of content."""
     diagnostics: list[Diagnostic] = []
     names = iter(words) if words == [STDIN] else _files(layout, words, arguments["recursive"], diagnostics)
     for name in names:
@@ -238,7 +233,7 @@ def _directory(layout: Layout, path: str, recursive: bool, problems: list[Diagno
         return
     for name in names:
         if name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#")):
-            continue  # hidden files and backups of editors
+            continue  # hidden files, and editors' backups
         inner = os.path.normpath(os.path.join(path, name))
         if os.path.isdir(inner) and not os.path.islink(inner):
             if recursive:
@@ -250,7 +245,7 @@ def _directory(layout: Layout, path: str, recursive: bool, problems: list[Diagno
 def _read(name: str, terminal: Terminal, problems: list[Diagnostic]) -> bytes | None:
     if name == STDIN:
         stdin = terminal.stdin
-        if isinstance(stdin, io.TextIOWrapper):  # read as bytes, because text mode would change line breaks
+        if isinstance(stdin, io.TextIOWrapper):  # as bytes, because text mode changes line breaks
             data: bytes = stdin.buffer.read()
             return data
         return stdin.read().encode("utf-8")
@@ -272,7 +267,7 @@ def _write(name: str, data: bytes, problems: list[Diagnostic]) -> None:
 
 
 def _difference(old: str, new: str, name: str) -> str:
-    """A unified diff, in the format of the diff program."""
+    """A unified diff, as printed by the diff program."""
     from difflib import unified_diff
 
     before, after = io.StringIO(old, newline="\n").readlines(), io.StringIO(new, newline="\n").readlines()

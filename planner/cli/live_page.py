@@ -1,4 +1,4 @@
-"""`explore -serve`: a page about a plan that is updated when files change and that answers questions about the plan."""
+"""`explore -serve`: a page about a plan that is updated when files change, and answers questions."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from planner.api.making import MadePlan, PlanComparison
 
 LONGEST_ANSWER = 1 << 18
-"""the maximum length of an answer, in characters"""
+"""maximum length of an answer, in characters"""
 MOST_SNAPSHOTS, MOST_ROWS = 8, 500
 _NO_SNAPSHOT = "The snapshot does not exist"
 _WORD = re.compile(r'(?:[^\s"\[(]|"(?:\\.|[^"\\])*"|\[(?:[^\]"]|"(?:\\.|[^"\\])*")*\]|(?<=\S)\()+(?:\s\([^)]*\))?')
 
 
 class LivePage(LiveDocument):
-    """The plan, its page and the snapshots. `run` and all calls of `answer` run in one thread."""
+    """A plan, its page, and snapshots. `run` and all calls of `answer` run in one thread."""
 
     def __init__(self, calls_of: Callable[[], Questions], kinds: tuple[str, ...]) -> None:
         self._calls_of, self._kinds = calls_of, kinds
-        # the name is read now, because the directory may disappear later
+        # read now, because the directory may disappear
         super().__init__(f"Plan of {os.path.basename(os.path.realpath('.'))}")
         self.reads = {"variables": self.variables, "snapshots": self.snapshots}
         self.writes = {
@@ -84,7 +84,7 @@ class LivePage(LiveDocument):
             files.edits()
 
     def _plan(self, problems: list[Diagnostic]) -> None:
-        """Create the next plan and its page."""
+        """Make the next plan and its page."""
         calls = self._calls_of()
         self._making = Making(calls.options, owns_process=True)
         answer = self._making.plan_to_explain()
@@ -109,7 +109,7 @@ class LivePage(LiveDocument):
     # ------------------------------------------------------------ questions
 
     def variables(self) -> Body:
-        """The input variables of the root module."""
+        """The root module's input variables."""
         reports, problems = Validation(self._standing.options, owns_process=True).variables()
         shown = [
             {
@@ -124,7 +124,7 @@ class LivePage(LiveDocument):
         return {"variables": shown, "problems": "\n".join(map(line_of, problems))}
 
     def question(self, body: Body) -> Body:
-        """The output of the command why, why-not, fix or query."""
+        """The output of why, why -not, why -fix or query."""
         kind, text = str(body["kind"]), str(body["text"]).strip()
         words = [str(word) for word in body.get("words", ())] or _words(text)
         out, err = StringIO(), StringIO()
@@ -161,12 +161,12 @@ class LivePage(LiveDocument):
         return hidden_document({**names, **_rows(comparison)}, hide)
 
     def plan_again(self, _: Body) -> Body:
-        """Plan again, because something changed that is not a file of the plan."""
+        """Plan again, because something other than the plan's files changed."""
         self._is_due = True
         return {}
 
     def keep(self, body: Body) -> Body:
-        """Keep the current plan as a snapshot. If there are too many, the oldest is removed."""
+        """Keep the current plan as a snapshot; above the maximum, the oldest is removed."""
         if self._made is None:
             raise UsageError("There is no plan yet")
         number, plan = max(self._snapshots, default=0) + 1, self._made.plan
@@ -176,7 +176,6 @@ class LivePage(LiveDocument):
         return {**self.snapshots(), "removed": removed}
 
     def drop(self, body: Body) -> Body:
-        """Remove a snapshot."""
         number = int(body["number"])
         if number not in self._snapshots:
             raise UsageError("Choose a snapshot: the current plan cannot be removed" if number == 0 else _NO_SNAPSHOT)
@@ -184,11 +183,11 @@ class LivePage(LiveDocument):
         return self.snapshots()
 
     def snapshots(self) -> Body:
-        """The snapshots by number."""
+        """[[number, name]] of all snapshots."""
         return {"snapshots": [[number, name] for number, (name, _) in sorted(self._snapshots.items())]}
 
     def compare(self, body: Body) -> Body:
-        """Two plans side by side, with only the rows that differ. 0 is the current plan."""
+        """Two plans side by side, only with differing rows. Number 0 is the current plan."""
         chosen = [self._snapshot(int(body[side])) for side in ("one", "other")]
         (one, without), (other, within) = chosen
         comparison = compared(without, within)
@@ -210,13 +209,13 @@ class LivePage(LiveDocument):
 
 
 def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
-    """A copy of these calls that answers questions about an existing plan."""
+    """A copy of the calls, with questions about an existing plan."""
     return Questions(evolve(calls.options, made=made), owns_process=True)
 
 
 def _rows(comparison: PlanComparison) -> Body:
-    """The rows of two plans side by side: object, both actions, cause, and each differing value as two texts. An object
-    that a plan lacks is absent in it."""
+    """Rows of two plans: object, both actions, cause, and each differing value as two texts. An object missing in a
+    plan is absent there."""
     without, within = comparison.without, comparison.within
     actions = {**actions_of(without), **actions_of(within)}
     heads: dict[str, set[str]] = {}
@@ -235,8 +234,7 @@ def _rows(comparison: PlanComparison) -> Body:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a question, split at spaces. Spaces inside keys and before parentheses do not separate words, so a
-    fact is one word."""
+    """Split at spaces outside of keys and not before parentheses, so that a fact is one word."""
     return [text] if re.match(r"[a-z_][\w.]*\(", text) else _WORD.findall(text)
 
 

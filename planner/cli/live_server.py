@@ -1,8 +1,7 @@
-"""The server of live pages, for `explore -serve`, `batch explore -serve` and `stacks plan -serve`.
+"""The server of live pages for `explore -serve`, `batch explore -serve` and `stacks plan -serve`.
 
-The server serves only browsers on this machine. The main thread plans and answers one question at a time, and the
-threads of requests wait for it. So the threads share no state of planner. Nothing is ever applied, and requests cannot
-name files or programs."""
+It serves only this machine's browsers. The main thread plans, and answers one question at a time; threads of requests
+wait for it, and share no state of planner. Nothing is ever applied, and requests cannot name files or programs."""
 
 from __future__ import annotations
 
@@ -28,28 +27,28 @@ from planner.render.page.page import document_html
 from planner.render.terminal import Terminal
 
 _INPUTS = ("policies", "rules", "batch-policies", "batch-rules")
-"""the directories in .planner that plans of fleets and stacks read"""
+"""directories in .planner that plans of fleets and stacks read"""
 LARGEST_REQUEST = 1 << 16
-"""the maximum size of a request, in bytes"""
+"""maximum size of a request, in bytes"""
 MOST_REQUESTS = 24
 BEAT = 10.0
-"""the number of seconds between two keep-alive messages to a browser that waits for events"""
+"""seconds between two keep-alive messages to a browser"""
 
 Body = dict[str, Any]
 
 
 class LiveDocument:
-    """The document of a served page, with its state and the responses to requests. `run` and all calls of `answer` run
-    in one thread. `first`: additional members of the document until the first plan is made."""
+    """A served page's document, state and responses. `run` and all calls of `answer` run in one thread. `first`:
+    further members of the document before the first plan."""
 
     first: Body = {}
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.reads: Mapping[str, Callable[[], Body]] = {}
-        """answers to GET, by the path"""
+        """answers to GET, by path"""
         self.writes: Mapping[str, Callable[[Body], Body]] = {}
-        """answers to POST, by the path"""
+        """answers to POST, by path"""
         self.changed = Condition()
         self.document: Body | None = None
         self.state: Body = {
@@ -63,7 +62,7 @@ class LiveDocument:
         self.tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.hide: Callable[[str], str] = str
         self.failed: list[str] = []
-        """the errors of the units of the last plan, one on a line"""
+        """errors of units in the last plan, one on a line"""
 
     def run(self) -> None:
         """Plan, and plan again when files change. Raises KeyboardInterrupt."""
@@ -75,8 +74,8 @@ class LiveDocument:
             self.changed.notify_all()
 
     def plan(self, make: Callable[[list[Diagnostic]], None]) -> None:
-        """Call `make`, which adds to the diagnostics; meanwhile the page shows that planning is in progress, and
-        afterwards the diagnostics. If planning fails, the page keeps its document."""
+        """Call `make`, which appends diagnostics. Meanwhile the page shows that planning is in progress, afterwards the
+        diagnostics. On failure, it keeps its document."""
         began, version = time.monotonic(), self.state["version"]
         self.publish(planning=True)
         problems: list[Diagnostic] = []
@@ -87,20 +86,19 @@ class LiveDocument:
         except UsageError as problem:
             problems.append(error("cli.usage", str(problem), problem.detail))
         except Exception as problem:
-            problems.append(defect(problem))  # keep serving the page, because the next plan may succeed
+            problems.append(defect(problem))  # serve on, because the next plan may succeed
         shown = [self.hide(text) for text in dict.fromkeys([*map(line_of, problems), *self.failed])]
         seconds, is_shown = f"in {time.monotonic() - began:.1f} s", self.state["version"] > version
         self.publish(planning=False, problems="\n".join(shown), at=seconds, is_shown=is_shown)
 
     def next_state(self, known: Body | None, is_over: Callable[[], bool]) -> Body:
-        """Wait until the state differs from the known one or `is_over` returns true, for a limited time. Returns the
-        state."""
+        """Wait for a state other than `known`, for `is_over`, or for BEAT seconds. Returns the state."""
         with self.changed:
             self.changed.wait_for(lambda: self.state is not known or is_over(), BEAT)
             return self.state
 
     def answer(self, work: Callable[[], Body]) -> Body:
-        """The result of `work` in the main thread. An error in the question is returned as the result."""
+        """The result of `work` in the main thread; an error in the question is a result, too."""
         done, results = Event(), list[Body]()
 
         def task() -> None:
@@ -124,8 +122,8 @@ class LiveDocument:
 
 
 class LiveReport(LiveDocument):
-    """The page of a fleet or a stack. `make` returns the page (None if it cannot be created), the HTML below it,
-    diagnostics, and the errors of units that failed, one on a line."""
+    """A fleet's or stack's page. `make` returns the page, None on failure; the HTML below it; diagnostics; and errors
+    of failed units, one on a line."""
 
     first: Body = {"live": "report", "below": '<div class="below"></div>'}
 
@@ -134,7 +132,7 @@ class LiveReport(LiveDocument):
         self._make = make
 
     def run(self) -> None:
-        """Plan, and plan again when a file in the directory was changed. Raises KeyboardInterrupt."""
+        """Plan, and plan again when a file in the directory changes. Raises KeyboardInterrupt."""
         for _ in changes(["."], hidden={".planner": _INPUTS}):
             self.plan(self._renew)
 
@@ -149,7 +147,7 @@ class LiveReport(LiveDocument):
 
 
 def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
-    """Serve the page until interrupted, and return 0. Raises Failure if the port is taken, and UsageError."""
+    """Serve until interrupted, then return 0. Raises Failure if the port is in use, and UsageError."""
     if not 0 <= port <= 65535:
         raise UsageError("Option -port requires a port", "A port must be a number from 0 to 65535.")
     try:
@@ -171,12 +169,12 @@ def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
 
 
 def quiet_terminal() -> Terminal:
-    """A terminal that discards all output."""
+    """A terminal that discards output."""
     return Terminal(StringIO(), StringIO(), StringIO(), colour=False, width=100)
 
 
 def line_of(diagnostic: Diagnostic) -> str:
-    """A diagnostic on one line, without source lines, because these may contain values."""
+    """A diagnostic on one line, without source code, which may contain values."""
     place = f"{diagnostic.subject.place}: " if diagnostic.subject is not None else ""
     return f"{diagnostic.severity.capitalize()}: {place}{diagnostic.summary}. {diagnostic.detail}".strip()
 
@@ -186,7 +184,7 @@ def hidden_document(document: Body, hide: Callable[[str], str]) -> Body:
 
 
 def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
-    """A document in which sensitive strings are hidden."""
+    """The document with sensitive strings hidden."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, Mapping):
@@ -198,7 +196,7 @@ def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Listens on the loopback interface. The address contains a token, and requests without it are refused."""
+    """Listens on the loopback interface. The address contains a token, which every request needs."""
 
     daemon_threads = True
     request_queue_size = MOST_REQUESTS
@@ -210,11 +208,11 @@ class LiveServer(ThreadingHTTPServer):
         self.address = f"http://127.0.0.1:{self.server_port}/{self.token}/"
         self.room = BoundedSemaphore(MOST_REQUESTS)
         self.waiting: dict[Any, None] = {}
-        """connections without a complete request, and event streams, the oldest first"""
+        """connections without a complete request, and event streams, oldest first"""
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle the request in a thread. If there are too many connections, the oldest waiting one is closed, so that
-        slow clients do not block others."""
+        """Handle a request in a thread. With too many connections, the oldest waiting one is closed, so that slow
+        clients do not block others."""
         is_free = self.room.acquire(blocking=False)
         if not is_free and (oldest := next(iter(self.waiting), None)) is not None:
             self.waiting.pop(oldest, None)
@@ -237,7 +235,7 @@ class LiveServer(ThreadingHTTPServer):
             self.room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore errors of closed connections."""
+        """Ignores errors of closed connections."""
 
 
 class _LiveHandler(BaseHTTPRequestHandler):
@@ -260,7 +258,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
             self.send_error(404)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse the request; the body explains what to do to people who open the address in a browser."""
+        """The body explains what to do, for people who open the address in a browser."""
         if code == 403:
             explain = "Open the address that planner printed, with its token. Each server has a new token."
         super().send_error(code, message, explain)
@@ -287,8 +285,8 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self._json(live.answer(lambda: live.writes[route](body)))
 
     def _route(self, is_writing: bool = False) -> str | None:
-        """The part of the path after the token; None if the request was refused. Requests from pages of other sites
-        have another origin, and requests to names that DNS rebinding resolves to this machine have another host."""
+        """The path after the token; None if the request is refused. Pages of other sites have another origin; names
+        resolved to this machine by DNS rebinding have another host."""
         get, hosts = self.headers.get, self.server.hosts
         origin, site = get("Origin"), get("Sec-Fetch-Site")
         is_own = get("Host") in hosts and (origin is None or origin in {f"http://{host}" for host in hosts})
@@ -320,7 +318,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
         return document_html(document, document.get("below", ""), is_live=True)
 
     def _events(self) -> None:
-        """Send the state now and after each change, until the browser disconnects."""
+        """Send the state now, and after each change until the browser disconnects."""
         self.send_response(200)
         self._headers("text/event-stream")
         sent: Body | None = None
@@ -357,11 +355,11 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Logs nothing, because the addresses of requests contain the token."""
+        """Logs nothing, because request addresses contain the token."""
 
 
 def empty_document(title: str) -> Body:
-    """The document of a page before the first plan."""
+    """A page's document before the first plan."""
     view = {"name": "none", "title": "No plan yet", "is_reduced": False, "boxes": [["", "", -1, []]]}
     names = ("name", "label", "kind", "about", "box", "place")
     view["nodes"] = {**{name: [] for name in names}, "changes": {}, "facts": {}}

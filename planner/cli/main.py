@@ -1,6 +1,7 @@
-"""The command line: finds the command, parses its arguments, runs it, and converts exceptions to messages.
+"""The command line: finds the command, parses arguments, runs it, and converts exceptions to messages.
 
-Exit codes: 0 for success, 1 for any error, 2 only from `plan -detailed-exitcode`, 127 if no command was given."""
+Exit codes: 0 for success, 1 for errors, 127 without a command; other codes are documented at the commands that return
+them."""
 
 from __future__ import annotations
 
@@ -23,11 +24,10 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
-    """Run one command line (without the program's name) and return the exit code. The function never raises. `leave`
-    ends the process after an interrupt, because other threads may still be working; if it is None, the caller handles
-    signals."""
+    """Run a command line, without the program's name; returns the exit code, and never raises. `leave` ends the process
+    after an interrupt, because other threads may still work; None if the caller handles signals."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # file names may not be valid UTF-8, and the locale may be C
+        if hasattr(stream, "reconfigure"):  # file names may be invalid UTF-8, and the locale may be C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     terminal = Terminal()
     terminal.owns_process = leave is not None
@@ -37,7 +37,7 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
         path = os.environ.get("TOFU_CPU_PROFILE", "")
         code = terminal.close(_profiled(path, argv, terminal, as_pprof=True) if path else dispatch(argv, terminal))
         if leave is not None and (_is_stopped() or not _waits_for_threads()):
-            # faster than a normal exit, which would free every object and also handle interrupts differently
+            # faster than a normal exit, which frees all objects and handles interrupts differently
             leave(code)
         return code
     except KeyboardInterrupt:
@@ -48,13 +48,13 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
 
 
 def _is_stopped() -> bool:
-    """Whether an interrupt has stopped a walk."""
+    """Whether an interrupt stopped a walk."""
     stop = getattr(sys.modules.get("planner.foundation.support.signals"), "STOP", None)
     return stop is not None and bool(stop.requested)
 
 
 def _waits_for_threads() -> bool:
-    """Whether a running thread must finish before the process ends."""
+    """Whether a thread must finish before the process can end."""
     threading = sys.modules.get("threading")
     return threading is not None and any(
         not thread.daemon and thread is not threading.main_thread() for thread in threading.enumerate()
@@ -62,14 +62,14 @@ def _waits_for_threads() -> bool:
 
 
 def _handle_interrupts() -> None:
-    """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are released. Python
-    drops exceptions raised in callbacks of its import system, so `STOP` is set, too, and long waits notice it. Commands
-    that run walks handle both signals themselves."""
+    """Ctrl-C and SIGTERM raise KeyboardInterrupt in this thread, so that locks and files are released. Python drops
+    exceptions in callbacks of its import system, so `STOP` is also set, for long waits. Commands with walks handle both
+    signals themselves."""
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         stop = getattr(
             sys.modules.get("planner.foundation.support.signals"), "STOP", None
-        )  # the import of the module may be incomplete
+        )  # the module may be partly imported
         if stop is not None:
             stop.requested = True
         raise KeyboardInterrupt
@@ -79,7 +79,7 @@ def _handle_interrupts() -> None:
 
 
 def dispatch(argv: list[str], terminal: Terminal) -> int:
-    """Find the command, add the arguments from the environment, and run the command. Exceptions become diagnostics."""
+    """Find the command, add arguments from the environment, and run it. Exceptions become diagnostics."""
     words = list(argv)
     if "COMP_LINE" in os.environ:
         return _complete(os.environ["COMP_LINE"], words[1] if len(words) == 3 else "", terminal)
@@ -163,7 +163,7 @@ def _install_completion(remove: bool, terminal: Terminal) -> int:
 
 
 def find(words: list[str]) -> tuple[str | None, list[str]]:
-    """The command that the first arguments name (at most three), and the remaining arguments."""
+    """The command in the first words (at most three), and the other words."""
     for count in (3, 2, 1):
         if len(words) < count:
             continue
@@ -175,14 +175,14 @@ def find(words: list[str]) -> tuple[str | None, list[str]]:
 
 
 def guarded(command: str, words: list[str], terminal: Terminal) -> int:
-    """Run a command. Usage errors and Failures become diagnostics, and so does any unexpected exception."""
+    """Run a command. UsageError, Failure and unexpected exceptions become diagnostics."""
     if any(os.environ.get(name) for name in OBSERVATION):
         return _observe(command, words, terminal)
     return _run_command(command, words, terminal)
 
 
 def _observe(command: str, words: list[str], terminal: Terminal) -> int:
-    """Run a command and record a log or traces."""
+    """Run a command with a log or traces."""
     from planner.foundation.support import trace
 
     remark = trace.start(os.environ)
@@ -201,7 +201,7 @@ def _observe(command: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _without_values(words: list[str]) -> list[str]:
-    """The arguments for a log, without the values of variables, which may be secret."""
+    """Arguments for a log, without values of variables, which may be secret."""
     shown, is_value = list[str](), False
     for word in words:
         flag, _, value = ("", "", word) if is_value else word.partition("=")
@@ -236,12 +236,11 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
         terminal.deprecation = deprecation_level(arguments["deprecation"])
         terminal.stdout_is_data = name in index.ANSWERS or bool(arguments.get("json"))
         if os.environ.get("TF_REATTACH_PROVIDERS"):
-            # Check the variable here, because the command may never need a provider. Raises Failure if the variable is
-            # malformed.
+            # here, because a command may never need a provider; raises Failure for an invalid value
             from planner.world.provider.plugin.process import attachments
 
             attachments(os.environ)
-        if name != "version":  # `version` needs no settings and must start fast
+        if name != "version":  # `version` needs no settings, and must start fast
             _look_for_settings(terminal)
         return _help(name.split(), terminal) or 1 if command.run is None else command.run(arguments, terminal)
     except UsageError as problem:
@@ -256,7 +255,7 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
         raise
     except Exception as problem:
         if any(word in JSON_WORDS for word in words) and _prints_json_problems(command):
-            # If the command prints JSON lines, diagnostics that end it are printed as JSON, too.
+            # if a command prints JSON lines, so do the diagnostics that end it
             from planner.render.view import JsonView
 
             if terminal.view is None:
@@ -265,15 +264,15 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _prints_json_problems(command: Command | None) -> bool:
-    """Whether diagnostics of a command are printed as JSON, as for commands that print JSON lines."""
+    """Whether a command prints diagnostics as JSON."""
     from planner.cli.options import JSON_LINES
 
     return command is not None and (command.usage_error is not None or JSON_LINES[0] in command.flags)
 
 
 def _look_for_settings(terminal: Terminal) -> None:
-    """Warn if an environment variable names a CLI configuration file that does not exist; the file is ignored. The
-    warning is never printed to standard output, which may be data."""
+    """Warn if an environment variable names a missing CLI configuration file, which is ignored. The warning never goes
+    to standard output, which may be data."""
     for name in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):
         path = os.environ.get(name)
         if path:
@@ -291,8 +290,7 @@ def _no_settings(detail: str, terminal: Terminal) -> None:
 
 
 def _failed(problem: Exception, terminal: Terminal) -> int:
-    """Report an exception that no other code handled: Failures have their own message, all other exceptions are defects
-    of planner."""
+    """Report an exception that was not handled: a Failure has a message, others are defects of planner."""
     from planner.foundation.vocabulary.diagnostic import Failure, defect
     from planner.render.diagnostics import show
 
@@ -313,8 +311,8 @@ CRASH_LOG = "crash.log"
 
 
 def _log_crash(problem: Exception, terminal: Terminal) -> None:
-    """Write the traceback of an internal error: to standard error if TF_LOG requests a log, otherwise to a file that
-    only the user can read, because the message of an exception may contain values."""
+    """Write an internal error's traceback: to standard error if TF_LOG requests a log, otherwise to a file for the user
+    only, because exceptions may contain values."""
     import traceback
 
     from planner.foundation.support.disk import on_disk
@@ -372,7 +370,7 @@ def _before_end(words: list[str]) -> list[str]:
 
 
 def _environment_words(command: str) -> list[str]:
-    """The arguments in TF_CLI_ARGS_COMMAND and TF_CLI_ARGS, which are inserted before those of the command line."""
+    """Arguments in TF_CLI_ARGS_COMMAND and TF_CLI_ARGS, inserted before those of the command line."""
     words: list[str] = []
     for name in (f"TF_CLI_ARGS_{command.replace('-', '_').replace(' ', '_')}", "TF_CLI_ARGS"):
         text = os.environ.get(name)

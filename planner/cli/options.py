@@ -1,4 +1,4 @@
-"""Flags that several commands share, and the options of operations that they set."""
+"""Flags of several commands, and the options that they set."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ SHOW_SENSITIVE = Flag("show-sensitive", "bool", "Show sensitive values.")
 
 
 def may_ask(arguments: Arguments) -> bool:
-    """Whether prompts are permitted: not with -input=false, TF_INPUT=false or JSON output."""
+    """False with -input=false, TF_INPUT=false or JSON output."""
     if arguments.get("json"):
         return False
     environment = os.environ.get("TF_INPUT", "")
@@ -121,12 +121,12 @@ def may_ask(arguments: Arguments) -> bool:
 
 
 def loading_calls(calls: type[W], arguments: Arguments, directory: str = ".") -> W:
-    """The calls of a command that reads a configuration, with the options set by its flags."""
+    """The calls for reading a configuration, with the flags' options."""
     return calls.of_command(**_loading(arguments, directory))
 
 
 def state_calls(calls: type[W], arguments: Arguments, directory: str = ".") -> W:
-    """The calls of a command that reads or writes a state."""
+    """The calls for reading or writing a state."""
     return calls.of_command(**_loading(arguments, directory), **_storing(arguments))
 
 
@@ -137,7 +137,7 @@ def plan_calls(
     directory: str = ".",
     needs_configuration: bool = False,
 ) -> W:
-    """The calls of a command that plans or explains plans. Raises UsageError, and Failure for invalid addresses."""
+    """The calls for plans, or questions about plans. Raises UsageError, and Failure for invalid addresses."""
     mode = plan_mode(arguments, mode)
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")
@@ -177,7 +177,7 @@ def plan_calls(
 
 
 def required_signatures(arguments: Arguments) -> tuple[Requirement, ...]:
-    """The signatures that -require-signature requires. Raises UsageError."""
+    """The signatures required by -require-signature. Raises UsageError."""
     keys, number = tuple(arguments.get("require-signature", ())), arguments.get("signatures", 1)
     if number < 1:
         raise UsageError("Option -signatures must be at least 1")
@@ -191,8 +191,7 @@ def required_signatures(arguments: Arguments) -> tuple[Requirement, ...]:
 
 
 def revision(arguments: Arguments, directory: str = ".") -> tuple[str, str]:
-    """The revision of -since and its commit; empty strings if the flag is not set. Raises Failure for an unknown
-    revision."""
+    """The revision of -since, and its commit; ("", "") without the flag. Raises Failure for an unknown revision."""
     if "since" not in arguments.given:
         return "", ""
     from planner.world.git.revisions import commit_of
@@ -211,7 +210,7 @@ def _loading(arguments: Arguments, directory: str) -> dict[str, Any]:
 
 
 def policy_options(arguments: Arguments, directory: str = ".") -> dict[str, Any]:
-    """The options of commands that also check plans by policies."""
+    """Options for checks of plans by policies."""
     named, standing = _policies(arguments, directory), _standing(arguments)
     if not any(word.endswith(".py") for word in (*named, *standing)):
         return {"policies": named, "standing_policies": standing}
@@ -234,15 +233,15 @@ def _storing(arguments: Arguments) -> dict[str, Any]:
 
 
 def check_minimal_refresh(arguments: Arguments, reads_all: bool) -> None:
-    """Raises UsageError if -minimal-refresh contradicts other options. `reads_all`: whether the purpose of the plan is
-    to read all objects."""
+    """Raises UsageError if -minimal-refresh conflicts with others. `reads_all`: the plan's purpose is to read all
+    objects."""
     if arguments.get("minimal-refresh") and (reads_all or not arguments.get("refresh", True)):
         detail = "-minimal-refresh reads only objects that are about to change: remove "
         raise UsageError("Conflicting options", detail + ("-refresh-only." if reads_all else "-refresh=false."))
 
 
 def plan_mode(arguments: Arguments, mode: Mode = "normal") -> Mode:
-    """The kind of plan according to -destroy and -refresh-only. Raises UsageError."""
+    """The mode by -destroy and -refresh-only. Raises UsageError."""
     if arguments.get("destroy") and arguments.get("refresh-only"):
         raise UsageError("Conflicting options", "-destroy and -refresh-only are different kinds of plans: choose one.")
     reads_all = mode == "refresh-only" or bool(arguments.get("refresh-only"))
@@ -258,7 +257,7 @@ def plan_mode(arguments: Arguments, mode: Mode = "normal") -> Mode:
 
 
 def _provider_bound(text: str) -> tuple[str, int]:
-    """The name and the number in NAME=N. Raises UsageError."""
+    """`NAME=N` -> (NAME, N). Raises UsageError."""
     name, _, number = text.rpartition("=")
     if not name:
         raise UsageError("Option -provider-parallelism needs a provider and a number", f"{text!r} is not NAME=N.")
@@ -269,14 +268,14 @@ def _provider_bound(text: str) -> tuple[str, int]:
 
 
 def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """The directories of -rules, by default the configuration's own directory of rules."""
+    """Directories of -rules, by default the configuration's own."""
     given: tuple[str, ...] = tuple(arguments.get("rules", ()))
     own = os.path.join(directory, ".planner", "rules")
     return given or ((os.path.normpath(own),) if os.path.isdir(own) else ())
 
 
 def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """The configuration's own policies and the policies of -policy, for commands that check policies."""
+    """The configuration's policies and those of -policy; () if the command checks none."""
     if arguments.get("policy") is None:
         return ()
     from planner.answers.policy.standing_policies import own
@@ -285,7 +284,7 @@ def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 
 def _standing(arguments: Arguments) -> tuple[str, ...]:
-    """The organisation's policies, for commands that check policies."""
+    """The organisation's policies; () if the command checks none."""
     if arguments.get("policy") is None:
         return ()
     from planner.answers.policy.standing_policies import organisation
@@ -294,7 +293,7 @@ def _standing(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _state_path(arguments: Arguments) -> str | None:
-    """The file named by -state; in `show`, -state is a bool flag and names none."""
+    """None in `show`, where -state is a bool flag."""
     path = arguments.get("state")
     return path if isinstance(path, str) and path else None
 
@@ -306,8 +305,7 @@ _NAMED = {
 
 
 def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]:
-    """The addresses of -replace (instances of managed resources) or of -invoke (actions). Raises Failure for other
-    addresses."""
+    """Addresses of -replace (instances of managed resources) or -invoke (actions). Raises Failure for others."""
     mode, verb, rule = _NAMED[option]
     items: list[ResourceAddress] = []
     problems: list[Diagnostic] = []
@@ -327,7 +325,7 @@ def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]
 
 
 def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
-    """The valid addresses from -NAME and from the files of -NAME-file."""
+    """Valid addresses of -NAME, and in the files of -NAME-file. Raises Failure."""
     items: list[Address] = []
     problems: list[Diagnostic] = []
     for text in arguments.get(name, ()):
@@ -357,7 +355,7 @@ def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
 
 
 def named_values(arguments: Arguments, flag: str) -> dict[str, str]:
-    """The values of a flag of the form NAME=VALUE. Raises UsageError."""
+    """The values of a repeated flag NAME=VALUE. Raises UsageError."""
     pairs = {}
     for text in arguments.get(flag, ()):
         name, equals, value = text.partition("=")

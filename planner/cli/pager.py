@@ -1,4 +1,4 @@
-"""A pager for output that is longer than a screen: `-pager`, PLANNER_PAGER, NO_PAGER; otherwise `less`."""
+"""A pager for long output: PLANNER_PAGER or `less`, disabled by -pager=false or NO_PAGER."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 @contextmanager
 def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
-    """A context that collects the standard output and shows it at the end, in a pager if it is long."""
+    """Collects standard output, and shows it at the end; in a pager if it is long."""
     if not _is_welcome(arguments, terminal):
         yield
         return
@@ -33,7 +33,7 @@ def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
 
 
 def _is_welcome(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether the output is a terminal and the user has not disabled the pager."""
+    """Whether the output is a terminal, and the pager is not disabled."""
     get = os.environ.get
     refused = not arguments["pager"] or arguments.get("json") or get("NO_PAGER") or get("PLANNER_PAGER") == ""
     is_attended = terminal.owns_process and terminal.interactive and is_terminal(terminal.stdout)
@@ -42,12 +42,12 @@ def _is_welcome(arguments: Arguments, terminal: Terminal) -> bool:
 
 
 def _lines(text: str, width: int) -> int:
-    """The number of lines that a text needs on a terminal."""
+    """Number of terminal lines that a text needs."""
     return sum(1 + max(0, len(line) - 1) // max(width, 1) for line in _STYLES.sub("", text).split("\n"))
 
 
 def _show(text: str) -> bool:
-    """Show a text in the pager; returns False if no pager works."""
+    """Returns False if no pager works."""
     import shlex
     import signal
     import subprocess
@@ -57,7 +57,7 @@ def _show(text: str) -> bool:
         process = subprocess.Popen(words, stdin=subprocess.PIPE)
     except (OSError, ValueError):
         return False
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pager itself handles interrupts
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pager handles interrupts itself
     try:
         process.communicate(text.encode("utf-8", "replace"))
     finally:

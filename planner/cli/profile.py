@@ -1,5 +1,4 @@
-"""`planner -cpu-profile COMMAND`: how the time of a command is divided among stages of the pipeline, rules and
-files."""
+"""`planner -cpu-profile COMMAND`: a command's time by stages of the pipeline, rules and files."""
 
 from __future__ import annotations
 
@@ -20,13 +19,12 @@ from planner.render.terminal import Terminal
 SECONDS = 0.005
 """seconds between two samples"""
 Stack = tuple[CodeType | str, ...]
-"""frames, outermost first; a string names the object that the function before it was processing"""
+"""frames, outermost first; a string names what the function before it processes"""
 
 
 class Sampler:
-    """Samples the stacks of all threads except its own. `about`: a function that returns the object that a frame is
-    processing, "" if this is irrelevant. `samples[thread]` contains each stack with its duration in seconds, in
-    chronological order."""
+    """Samples the stacks of all threads but its own. `about` returns what a frame processes; "" if irrelevant.
+    `samples[thread]`: (stack, seconds), in chronological order."""
 
     def __init__(self, about: Callable[[FrameType], str]) -> None:
         self.about = about
@@ -39,7 +37,7 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the sampling, and wait for its thread."""
+        """Stop sampling, and wait for the thread."""
         self._stop.set()
         self._thread.join()
 
@@ -76,7 +74,7 @@ class Sampler:
 
 
 MOST = 10
-"""the maximum number of rules and files that are shown"""
+"""maximum number of listed rules and files"""
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _RULE, _FILE = "rule ", "file "
 STAGES = {
@@ -91,13 +89,12 @@ STAGES = {
     "order": "operations/graphs.py apply_graph",
     "apply": "engine/apply/walk.py apply_walk",
 }
-"""the stages of the pipeline, each with the function that begins it"""
+"""{stage of the pipeline: function that begins it}"""
 
 
 def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
-    """Run a command, and report to standard error how it spent its time. If there is a path, write the whole profile to
-    this file for speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure if the file cannot be
-    written."""
+    """Run a command, and print how its time was spent to standard error. With a path, write the profile there for
+    speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure if the file cannot be written."""
     path = os.path.abspath(path) if path else ""
     _write(path, b"")
     before = time.process_time()
@@ -136,7 +133,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _about(frame: FrameType) -> str:
-    """The rule that a frame evaluates, or the file that it parses."""
+    """The rule that a frame evaluates, or the file that it parses; "" for other frames."""
     code = frame.f_code
     if code.co_name == "call" and code.co_filename.endswith("datalog/engine/evaluate.py"):
         evaluation, function = frame.f_locals.get("self"), frame.f_locals.get("function")
@@ -150,7 +147,7 @@ def _about(frame: FrameType) -> str:
 
 
 def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
-    """The innermost stage of a stack; outside of all stages, the name of the package."""
+    """A stack's innermost stage; outside of stages, the name of the package."""
     result = "rest"
     for code in stack:
         if isinstance(code, str):
@@ -166,7 +163,7 @@ def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
 
 
 def _text(sampler: Sampler, before: float) -> str:
-    """Print tables of the main thread's time."""
+    """Tables of the main thread's time."""
     functions = {function: stage for stage, function in STAGES.items()}
     stages: dict[str, float] = defaultdict(float, start=before)
     words: dict[str, float] = defaultdict(float)
@@ -188,7 +185,7 @@ def _text(sampler: Sampler, before: float) -> str:
 
 
 def _document(sampler: Sampler) -> dict[str, Any]:
-    """A profile of all threads in speedscope's format, with times in seconds."""
+    """All threads' profile in speedscope's format, in seconds."""
     numbers: dict[CodeType | str, int] = {}
     frames: list[dict[str, Any]] = []
 
@@ -224,15 +221,14 @@ def _frame(code: CodeType) -> dict[str, Any]:
     return {"name": code.co_qualname, "file": file, "line": code.co_firstlineno}
 
 
-# Profiles in the format of Go's pprof (github.com/google/pprof, profile.proto), for the file that TOFU_CPU_PROFILE
-# names.
+# profiles in the format of Go's pprof (github.com/google/pprof, profile.proto), for the file named by TOFU_CPU_PROFILE
 
 Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
-"""for each thread, its stacks from the outermost frame, each with its duration in seconds"""
+"""{thread: (stack from the outermost frame, seconds)}"""
 
 
 def pprof(samples: Stacks, begin: float, duration: float, period: float) -> bytes:
-    """A profile; `begin` in seconds since 1970, `duration` and `period` in seconds."""
+    """`begin`: in seconds since 1970. `duration`, `period`: in seconds."""
     strings: dict[str, int] = {"": 0}
     functions: dict[CodeType, int] = {}
     out = bytearray()

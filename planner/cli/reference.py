@@ -1,5 +1,5 @@
-"""Generates references as Markdown, manual pages, and the list of diagnostics with titles, causes and remedies (from
-diagnostics.toml)."""
+"""Generates references in Markdown, manual pages, and the list of diagnostics, with titles, causes and remedies in
+diagnostics.toml."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _command(name: str) -> list[str]:
 
 
 def functions() -> str:
-    """The functions of the configuration language."""
+    """The configuration language's functions."""
     from planner.language.functions import metadata as signatures
 
     lines = ["# Functions", "", "Functions of the configuration language. `planner console` evaluates expressions.", ""]
@@ -83,7 +83,7 @@ def functions() -> str:
 
 
 def _type(type: Any) -> str:
-    """A type in the notation of the language."""
+    """A type in the language's notation."""
     if isinstance(type, str):
         return "any" if type == "dynamic" else type
     kind, inner = type[0], type[1]
@@ -111,7 +111,7 @@ def formats() -> str:
 
 
 def policy_library() -> str:
-    """The policies that come with planner, by pack."""
+    """The policies of the library, by pack."""
     from planner.answers.policy.library import library
 
     entries = library()
@@ -124,7 +124,7 @@ def policy_library() -> str:
 
 
 def licences() -> str:
-    """The licences of the packages that planner requires, directly and indirectly, as installed here."""
+    """Licences of the packages that planner requires, directly or indirectly, as installed here."""
     lines = ["# Licences", "", "planner is licensed under Apache-2.0. It uses these packages:", ""]
     rows, seen, waiting = list[tuple[str, ...]](), set[str](), _required("planner-iac") or _required("planner")
     while waiting:
@@ -155,7 +155,7 @@ def _licence(one: Any) -> str:
 
 
 def manual_pages() -> dict[str, str]:
-    """The manual pages by file name: one for the program and one for each command."""
+    """{file: manual page}: one for the program, and one for each command."""
     pages = {"planner.1": _manual_page("planner", "plans infrastructure, and explains why", "", _overview())}
     for words, text in index.COMMANDS.items():
         command = index.load(words)
@@ -183,7 +183,7 @@ def _manual_page(name: str, about: str, usage: str, lines: list[str]) -> str:
 
 
 def _roff(text: str) -> str:
-    """Text for a manual page; paragraphs and indented lines are kept."""
+    """Text of a manual page; paragraphs and indented lines are kept."""
     lines = list[str]()
     for line in text.replace("\\", "\\e").replace("-", "\\-").split("\n"):
         if line.startswith(" "):
@@ -220,13 +220,13 @@ _FEW = 5
 _WORD = re.compile(r"[a-z0-9]+")
 _MINOR = {"a", "an", "the", "is", "was", "are", "of", "in", "for", "to", "not"}
 _STEM = 4
-"""the number of letters at the beginning of words that are compared"""
+"""number of compared letters at the beginning of words"""
 
 
 @dataclass(frozen=True)
 class DiagnosticPage:
-    """One code. `titles` are the headings of its messages, with … for varying parts; `is_specific`: the code has its
-    own cause and remedy instead of those of its group."""
+    """`titles`: headings of messages, with … for varying parts. `is_specific`: cause and remedy are the code's own, not
+    its group's."""
 
     code: str
     titles: tuple[str, ...]
@@ -250,13 +250,13 @@ def diagnostic_pages() -> tuple[DiagnosticPage, ...]:
 
 @cache
 def groups() -> dict[str, tuple[str, str]]:
-    """Prefix of codes -> cause and remedy."""
+    """{prefix of codes: (cause, remedy)}."""
     with open(os.path.join(PACKAGE, "cli", "diagnostics.toml"), "rb") as file:
         return {name: (cause, cure) for name, (cause, cure) in tomllib.load(file)["groups"].items()}
 
 
 def find(words: str) -> list[DiagnosticPage]:
-    """The diagnostics that match a code, the title of a message, or a part of either; the best matches first."""
+    """The diagnostics for a code, a message's title, or a part of either; best matches first."""
     pages, wanted = diagnostic_pages(), words.strip().removeprefix("Error: ").removeprefix("Warning: ").lower()
     typed = {word for word in _WORD.findall(wanted) if word not in _MINOR}
     if not typed:
@@ -278,8 +278,7 @@ def find(words: str) -> list[DiagnosticPage]:
 
 
 def _has_words(text: str, typed: set[str]) -> bool:
-    """Whether a text contains all words, in any inflected form: only the beginnings of words are compared, which are
-    the same for deny, denies and denied."""
+    """Whether a text contains all words, whatever their endings: deny, denies and denied have the same beginning."""
     words = set(_WORD.findall(text.lower()))
     return all(any(word[:_STEM] == one[:_STEM] for word in words) for one in typed)
 

@@ -1,4 +1,4 @@
-"""`plan`, `apply` and `destroy` when they run on a server."""
+"""`plan`, `apply` and `destroy` that run on a server."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ if TYPE_CHECKING:
 
 
 def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether an operation was rejected because it must run on a server."""
+    """Whether the operation was rejected because it must run on a server."""
     return any(d.code == REMOTE_RUNS for d in diagnostics)
 
 
 def run_there(
     arguments: Arguments, terminal: Terminal, calls: Work, view: View, to_apply: bool = False, approves: bool = False
 ) -> int:
-    """Run an operation on a server; returns the exit code of the command. `approves`: whether the run needs no
-    approval."""
+    """Run an operation on a server; returns the command's exit code. `approves`: no approval is needed."""
     out = "" if to_apply else arguments["out"]
     shown = _view(arguments, terminal, calls, view, to_apply, approves)
     result = _runs(calls).run(to_apply, shown, out)
@@ -45,12 +44,12 @@ def run_there(
 
 
 def apply_saved_there(arguments: Arguments, terminal: Terminal, calls: Work, view: View, saved: SavedRun) -> int:
-    """Apply a saved run; returns the exit code of the command."""
+    """Apply a saved run; returns the command's exit code."""
     return view.finish(_runs(calls).apply_saved(saved, _view(arguments, terminal, calls, view, True)).diagnostics)
 
 
 def show_there(calls: Work, saved: SavedRun, terminal: Terminal, as_json: bool) -> int:
-    """Show the plan of a saved run; returns the exit code of the command."""
+    """Show a saved run's plan; returns the command's exit code."""
     from planner.cli.finish import finish
     from planner.render.plan import PlanText
 

@@ -1,5 +1,5 @@
-"""`plan` for large configurations: if the stored data of the last plan determines the result, the plan is derived from
-it; otherwise a new plan is made and stored. Small configurations are planned faster than stored data can be checked."""
+"""`plan` for large configurations: if stored data of the last plan determines the result, the plan is derived from it;
+otherwise a new plan is made and stored. Small configurations are planned faster than stored data is checked."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
 
 WORTH = 0.5
-"""a plan without plugins is stored only if this process used more CPU time than this, in seconds, before the plan is
-printed"""
+"""CPU seconds that this process must have used before printing a plan without plugins, for the plan to be stored"""
 
 
 @define(eq=False)
@@ -50,8 +49,7 @@ class Watched:
     logs: dict[str, Any] | None = None
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
-        """Called with the finished plan. Returns the plan without its values and graph, unless these are still
-        needed."""
+        """The finished plan, without values and graph unless these are still needed."""
         if not self.logs and process_time() < WORTH:
             return made
         from planner.workflows.renew.keep import gathered
@@ -78,7 +76,7 @@ def planned_again(
     settings: OperationOptions,
     make: Callable[[Watched | None], int],
 ) -> int:
-    """Print the plan and return the exit code. `make` is a function that makes and prints a new plan."""
+    """Print the plan; returns the exit code. `make` makes and prints a new plan."""
     at = shelf()
     policies = repr((settings.policies, settings.standing_policies))
     name = at.name(rules_stamp(), os.getcwd(), policies, *_determining_inputs(arguments, terminal))
@@ -91,7 +89,7 @@ def planned_again(
 
 
 def _determining_inputs(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
-    """The inputs that determine the plan and its output, other than files."""
+    """All inputs of the plan and its output except files."""
     around = sorted((k, v) for k, v in os.environ.items() if k.startswith(_ENVIRONMENT))
     flags = sorted((flag, repr(arguments[flag])) for flag in arguments.given)
     looks = (terminal.width, terminal.error_width, terminal.paint.enabled, terminal.error_paint.enabled, terminal.boxed)
@@ -102,8 +100,8 @@ def _determining_inputs(arguments: Arguments, terminal: Terminal) -> tuple[str, 
 
 
 def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
-    """Print the plan and return the exit code if the stored data determines the plan; otherwise print nothing and
-    return None."""
+    """Print the plan if the stored data determines it; returns the exit code. Otherwise print nothing, and return
+    None."""
     changed = _changed_inputs(known)
     edits = _edited(known, changed)
     if edits is None:
@@ -119,7 +117,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
     finally:
         lock()
     if ((texts or calls) and renewed is None) or not _changed_inputs(known) <= changed:
-        return None  # plan again: the edits have other effects, or the state has changed
+        return None  # plan again: the edits have other effects, or the state changed
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
     terminal.stdout.write(known.output)
@@ -130,14 +128,13 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
 
 
 def _changed_inputs(known: KeptPlan) -> set[str]:
-    """The inputs of the plan that have changed."""
     comparison = ReadComparison()
     return {entry[0] for entry in known.reads if not comparison.is_same(*entry)}
 
 
 def _edited(known: KeptPlan, changed: set[str]) -> tuple[dict[str, str], set[str]] | None:
-    """The texts of edited files of the root module, by name, and the calls of modules with edited files. None if other
-    inputs have changed, too."""
+    """The text of edited root-module files by name, and calls of modules with edited files. None if other inputs
+    changed, too."""
     texts: dict[str, str] = {}
     calls: set[str] = set()
     here = os.getcwd()
@@ -158,7 +155,7 @@ def _edited(known: KeptPlan, changed: set[str]) -> tuple[dict[str, str], set[str
 
 
 def _lock(known: KeptPlan) -> Callable[[], object] | None:
-    """Take the lock of the state; returns the function that releases it, or None if the lock is not available."""
+    """Take the state's lock; returns its release. None if the lock is not available."""
     from planner.world.state.lock import FileLock
 
     if not known.lock:
@@ -182,8 +179,8 @@ def _are_answers_same(known: KeptPlan) -> bool:
 
 
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
-    """Print the renewed plan and return the exit code if the complete output is known; otherwise print nothing and
-    return None."""
+    """Print the renewed plan if its whole output is known; returns the exit code. Otherwise print nothing, and return
+    None."""
     from planner.render.diff_block import SchemaLookup
     from planner.workflows.renew.renewal import hides_rename, shown_causes
     from planner.workflows.renew.splice import SplicedText
@@ -198,7 +195,7 @@ def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, argumen
     if how != "none":
         chains = None if text.repeats else shown_causes(renewed, parts)
         if chains is None:
-            return None  # stored output contains no causes, or outdated ones
+            return None  # stored output has no causes, or outdated ones
         text.causes = causes_told(renewed.made, how, terminal, chains)
     terminal.stdout.write(known.output[: parts.told])
     text.show()
@@ -229,7 +226,7 @@ def _made_and_kept(
         return code
     terminal.stdout.flush()
     for path in [path for path in looked if _is_in_package(path, watched.logs)]:
-        del looked[path]  # the checksum of the package is compared instead
+        del looked[path]  # the package's checksum is compared instead
     reads = entries(looked)
     read_files = (
         *watched.made.loaded.config.files,
@@ -271,7 +268,7 @@ def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: 
 
 
 def _asks(watched: Watched) -> bool:
-    """Whether a variable has a value that the user typed at a prompt."""
+    """Whether a variable's value was typed at a prompt."""
     assert watched.made is not None
     given = watched.made.loaded.given
     declared = watched.made.loaded.config.root.variables

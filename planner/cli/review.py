@@ -1,4 +1,4 @@
-"""Writes the review of a plan to files: Markdown, an HTML page, JSON."""
+"""Writes a plan's review to files: Markdown, an HTML page, JSON."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ REVIEW = (
 
 
 class Review:
-    """The files that a command's flags name, and the subject of the review. Raises UsageError and Failure for invalid
-    flags. `prints`: whether the command also prints the review; `directory`: the directory to which file names are
-    relative."""
+    """The files named by a command's flags, and the review's subject. Raises UsageError and Failure for invalid flags.
+    `prints`: the command also prints the review. `directory`: file names are relative to it."""
 
     def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
@@ -50,8 +49,8 @@ class Review:
         return bool(self.files)
 
     def chains(self, made: MadePlan[Any] | None, plan_file: str = "") -> Chains | None:
-        """The causes of a plan's changes, if the review or the view of the plan needs them. `plan_file`: the file from
-        which the plan was read, which may contain its review."""
+        """Causes of a plan's changes, if the review needs them. `plan_file`: the plan's file, which may contain its
+        review."""
         if not self.files or made is None or made.plan.errored or self._file_review(made, plan_file):
             return None
         from planner.api.making import chains_of
@@ -61,7 +60,7 @@ class Review:
     def record(
         self, made: MadePlan[Any], problems: Iterable[Diagnostic], verdict: Verdict | None, chains: Chains | None
     ) -> dict[str, Any] | None:
-        """The review stored in a plan file, if a review is requested."""
+        """The review for a plan file; None if no review is requested."""
         if self.subject is None or not self.files:
             return None
         from planner.render.review.of_plan import plan_review, recordable
@@ -71,7 +70,7 @@ class Review:
         return recordable(plan_review(made, subject, chains))
 
     def _file_review(self, made: MadePlan[Any], plan_file: str) -> Any:
-        """The review in a plan file, unless the command compares with another version of the configuration."""
+        """The review in a plan file; None if the command compares with another version of the configuration."""
         if not plan_file or self.subject is None or self.subject.about["since"]:
             return None
         if plan_file not in self._read:
@@ -83,15 +82,14 @@ class Review:
     def write(
         self, made: MadePlan[Any] | None, problems: Iterable[Diagnostic], verdict: Verdict | None = None, **known: Any
     ) -> list[Diagnostic]:
-        """Write the files; returns problems with writing them. `known` contains the further arguments of _document."""
+        """Write the files; returns problems. `known`: further arguments of _document."""
         document = self._document(made, problems, verdict, **known)
         return self.write_document(document) if document is not None else []
 
     def write_applied(
         self, made: MadePlan[Any], applied: Applied, problems: Iterable[Diagnostic], **known: Any
     ) -> list[Diagnostic]:
-        """Write the files about a plan that was applied; returns problems with writing them. `known`: as for
-        _document."""
+        """Write the files about an applied plan; returns problems. `known`: further arguments of _document."""
         counts, succeeded = applied.counts, not has_errors(applied.diagnostics)
         result = {"succeeded": succeeded, "added": counts.add, "changed": counts.change, "destroyed": counts.remove}
         result |= {"invoked": counts.invoke} if counts.invoke else {}
@@ -116,8 +114,8 @@ class Review:
         is_part: bool = False,
         **more: Any,
     ) -> dict[str, Any] | None:
-        """The document, if a file is requested. `plan_file`: the file that contains the plan; the review in it is used
-        unless only a part of the plan is shown. `more`: additional fields of the subject."""
+        """The document; None if no file is requested. `plan_file`: the plan's file; its review is used unless only a
+        part of the plan is shown. `more`: further fields of the subject."""
         if self.subject is None:
             return None
         from planner.render.review.of_plan import failed_review, plan_review
@@ -136,7 +134,7 @@ class Review:
         return plan_review(made, subject, chains)
 
     def write_verdict(self, verdict: Verdict, problems: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """Write the files about a verdict alone; returns problems with writing them."""
+        """Write the files about a verdict alone; returns problems."""
         if self.subject is None:
             return []
         from planner.render.review.document import bare_document
@@ -145,7 +143,7 @@ class Review:
         return self.write_document(bare_document(count_verdicts(verdict), _judged(self.subject, problems, verdict)))
 
     def write_document(self, document: dict[str, Any]) -> list[Diagnostic]:
-        """Write a document in all requested formats."""
+        """Write the document in all requested formats; returns problems."""
         problems = []
         for form, path in self.files.items():
             try:
@@ -186,7 +184,7 @@ def _subject(arguments: Arguments, kind: str, directory: str) -> ReviewSubject:
 
 
 def _judged(subject: ReviewSubject, problems: Iterable[Diagnostic], verdict: Verdict | None) -> ReviewSubject:
-    """The subject, with problems and findings added."""
+    """The subject with problems and findings."""
     if verdict is None:
         return evolve(subject, diagnostics=list(problems))
     from planner.answers.policy.model import TITLES
@@ -200,7 +198,7 @@ def _judged(subject: ReviewSubject, problems: Iterable[Diagnostic], verdict: Ver
 
 
 def _plan_file(path: str) -> dict[str, str]:
-    """The name and digest of a plan file."""
+    """Name and digest of a plan file."""
     from hashlib import sha256
 
     try:

@@ -1,4 +1,4 @@
-"""Flags that commands about stacks share."""
+"""Flags of several commands about stacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLANNING = (
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),
 )
 ASKED = (DEPLOYMENTS, *AROUND, *PLANNING)
-"""flags of commands that plan only to answer a query, and so lock nothing"""
+"""flags of commands that plan only for a query, and so lock nothing"""
 REPORTS = (
     Flag("markdown", "string", "Write a Markdown report for a comment.", value="FILE"),
     Flag("html", "string", "Write an HTML page with the graph of components and all changes.", value="FILE"),
@@ -32,8 +32,7 @@ SHARED = (*ASKED, *LOCK, SHOW_SENSITIVE, *POLICY)
 
 
 def check_words(arguments: Arguments) -> None:
-    """Raises UsageError for positional arguments, because the stack is always in the working directory, and for a
-    negative -workers."""
+    """Raises UsageError for words, because the stack is in the working directory, and for a negative -workers."""
     if arguments.get("workers", 0) < 0:
         raise UsageError("Option -workers must not be negative", "0 means one per processor.")
     if arguments.words:
@@ -42,7 +41,7 @@ def check_words(arguments: Arguments) -> None:
 
 
 def surroundings(arguments: Arguments) -> ServiceStandIns:
-    """The tokens, variable sets and upstream stacks from the flags. Raises UsageError."""
+    """Tokens, variable sets and upstream stacks of the flags. Raises UsageError."""
     return ServiceStandIns(
         named_values(arguments, "identity-token"),
         arguments["varset-dir"] or "varsets",

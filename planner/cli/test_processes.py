@@ -1,5 +1,5 @@
-"""Runs test files in processes. Each process writes its output to memory, and this module prints the output in the
-order of the files."""
+"""Runs test files in processes, each of which writes its output to memory; this module prints it in the order of
+files."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 @frozen
 class TestJobResult:
-    """The result of a file. `written` contains pieces of text, each with the number of its stream. For each run, the
-    result has the status, the start, the duration and the texts of the diagnostics."""
+    """A file's result. `written`: (number of the stream, text). `runs`: (status, start, duration, texts of
+    diagnostics)."""
 
     written: tuple[tuple[int, str], ...]
     status: str
@@ -53,7 +53,7 @@ class TestJobResult:
 
 
 class _CopyingStream:
-    """A stream that collects its output in a list shared with other streams."""
+    """Appends (number of the stream, text) to a list shared with other streams."""
 
     def __init__(self, like: TextIO, number: int, written: list[tuple[int, str]]) -> None:
         self.like, self.number, self.kept = like, number, written
@@ -73,11 +73,11 @@ class _CopyingStream:
 
 
 MakeView = Callable[[Terminal, "TextIO | None"], "TestView"]
-"""creates the view that the flags select, for a terminal and the file of -json-into"""
+"""makes the flags' view, for a terminal and the file of -json-into"""
 
 
 class FilesInProcesses:
-    """Runs test files in processes. An instance must be created before threads are started."""
+    """Runs test files in processes. Must be created before threads start."""
 
     def __init__(
         self, runner: SuiteRunner, processes: int, terminal: Terminal, json_file: TextIO | None, make_view: MakeView
@@ -112,7 +112,7 @@ class FilesInProcesses:
                 self._report_death(self.runner.results[index], view)
 
     def asked_to_stop(self) -> None:
-        """Start no further files and no further runs."""
+        """Start no further files and runs."""
         self.stop.set()
 
     def _take(self, index: int, output: TestJobResult) -> None:
@@ -130,7 +130,7 @@ class FilesInProcesses:
             self.streams[number].write(text)
 
     def _report_death(self, result: TestFileResult, view: TestView) -> None:
-        """The process of a file ended without sending a result."""
+        """Report that a file's process ended without a result."""
         result.status = "error"
         for run in result.runs:
             run.status = "error"
@@ -156,7 +156,7 @@ class FilesInProcesses:
             self.runner.carry_out(index, view, lambda: bool(self.stop))
         except KeyboardInterrupt:
             interrupted = True
-            end_all()  # this process ends without stopping the plugins, which belong to its parent
+            end_all()  # ends without stopping the plugins, which belong to the parent process
         result = self.runner.results[index]
         runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
         reached = tuple(result.reached)
@@ -165,20 +165,19 @@ class FilesInProcesses:
         )
 
 
-# `test -watch`: the tests affected by a change are run again, each time in a new process.
+# `test -watch`: runs affected tests again after each change, in a new process
 
 
 Covered = dict[str, "tuple[Reached, ...]"]
-"""the parts of the module that the runs of test files have covered, by the name of the file"""
+"""{test file: parts of the module that its runs covered}"""
 Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | None]"]
-"""a function that runs the selected files of a suite; the parts that other files have already covered are counted,
-too"""
+"""runs selected files of a suite; parts covered by other files are counted, too"""
 
 
 @frozen(eq=False)
 class _KnownTests:
-    """The data known after a round: the inputs of each file, the files that functions read, the test files that were
-    run and have not changed since, and the objects that their runs have covered."""
+    """The data after a round. `reads`: {file: inputs}. `read`: {file: files that functions read}. `done`:
+    unchanged test files that were run. `covered`: parts of the module that they covered."""
 
     reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -186,21 +185,20 @@ class _KnownTests:
     covered: Covered = field(factory=dict)
 
     def may_read(self, path: str) -> bool:
-        """Whether a change of a path, known or new, may affect a test file. Changes of paths that are not read, such as
-        paths written by a round itself, do not start a round."""
+        """Whether a change of a path, known or new, may affect a test file. Other paths, for example those written by a
+        round, start no round."""
         if kind_of(path) != "other" or is_test_file(os.path.basename(path)):
             return True
         return any(path in one.paths for one in self.reads.values())
 
     def paths(self) -> Iterator[str]:
-        """All paths to check."""
         for one in self.reads.values():
             yield from one.paths
             yield from (directory for directory, _ in one.directories)
 
 
 def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
-    """Watch until interrupted. Returns 0, or the exit code of the work in progress at that time."""
+    """Watch until interrupted. Returns 0, or the exit code of the round in progress."""
     looking = Watch()
     looking.also((".", options.test_directory or "tests"))
     known, changed = _KnownTests({"": TestInputs(read_by_all(options), frozenset())}), frozenset[str]()
@@ -223,14 +221,14 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
 
 
 def _started(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Terminal) -> tuple[int, int]:
-    """Start the process of a round. Returns the pipe from the process, and the process."""
+    """Start a round's process. Returns the pipe from it, and the process."""
     terminal.stdout.flush()
     terminal.stderr.flush()
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
         os.close(reading)
-        os.setpgid(0, 0)  # a terminal interrupts only the parent process, which notifies this one
+        os.setpgid(0, 0)  # a terminal interrupts only the parent, which notifies this process
         _round(known, changed, run, terminal, writing)
     os.close(writing)
     return reading, process
@@ -244,7 +242,7 @@ def _round_result(reading: int, process: int) -> _KnownTests | None:
 
 
 def _interrupted(process: int) -> int:
-    """Interrupt the running process, and again after another interrupt. Returns its exit code."""
+    """Interrupt the process, again after another interrupt. Returns its exit code."""
     while True:
         try:
             with suppress(ProcessLookupError):
@@ -252,7 +250,7 @@ def _interrupted(process: int) -> int:
             _, status = os.waitpid(process, 0)
         except KeyboardInterrupt:
             continue
-        except ChildProcessError:  # the process has ended, and its exit code is lost
+        except ChildProcessError:  # the process ended, and its exit code is lost
             return 1
         return abs(os.waitstatus_to_exitcode(status))
 
@@ -265,7 +263,7 @@ def _round(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Term
     try:
         try:
             code, result = _carried_out(known, changed, run, terminal)
-        except Failure as failure:  # the file was incomplete; the next change may complete it
+        except Failure as failure:  # an incomplete file, which the next change may complete
             finish(failure.diagnostics, terminal)
             result = None
         terminal.stdout.flush()

@@ -1,4 +1,4 @@
-"""The view that the flags of a command select, and output through that view."""
+"""The view that a command's flags select, and output through it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view of a command that walks a graph, as the flags -json and -json-into select. The first interrupt stops the
-    walk. Raises UsageError if the file cannot be written."""
+    """The view that -json and -json-into select, for a command with a walk, which the first interrupt stops. Raises
+    UsageError if the file cannot be written."""
     view = open_plain_view(arguments, terminal)
     if terminal.owns_process:
         hear_interrupts(view)
@@ -29,7 +29,7 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def hear_interrupts(view: View) -> None:
-    """A context in which the first interrupt stops the walk and is reported."""
+    """The first interrupt stops the walk, and is reported."""
     from planner.foundation.support import signals
 
     signals.STOP.listen(view.hooks.stopping)
@@ -37,8 +37,8 @@ def hear_interrupts(view: View) -> None:
 
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags select, for a command that does not walk. The view also shows failures that end the
-    command. Raises UsageError if the file cannot be written."""
+    """The view that the flags select, for a command without a walk. It also shows failures that end the command. Raises
+    UsageError if the file cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
     if terminal.deprecated_command:
         _warn_of_former_name(terminal.deprecated_command, arguments, view, terminal)
@@ -46,8 +46,7 @@ def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def _warn_of_former_name(name: str, arguments: Arguments, view: View, terminal: Terminal) -> None:
-    """Warn that a command was called by a deprecated name; with JSON output, the warning has no type, as in
-    OpenTofu."""
+    """Warn of a deprecated name. With JSON output, the warning has no type, as in OpenTofu."""
     from planner.render.diagnostics import show
 
     summary = f'The command "planner {name}" is deprecated'
@@ -70,11 +69,11 @@ def _made_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 MOST_EXPLAINED = 200
-"""the largest number of changes for which a plan on a terminal shows causes by default"""
+"""maximum number of changes with which a plan on a terminal shows causes by default"""
 
 
 def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether causes of changes may be shown, so that the data for them must be kept."""
+    """Whether causes of changes may be shown, and so their data must be kept."""
     how = arguments.get("explain")
     return bool(arguments.get("causes")) or (how or "none") != "none" or (not how and is_terminal(terminal.stdout))
 
@@ -82,8 +81,7 @@ def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
 def told_causes(
     made: MadePlan[Any], arguments: Arguments, terminal: Terminal, chains: Chains | None = None
 ) -> Causes | None:
-    """The causes to print under the changes of a plan. `chains`: the causes of all changes, if they are already
-    known."""
+    """The causes to print under a plan's changes. `chains`: causes of all changes, if known."""
     how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
     return None if how == "none" or made.plan.errored else causes_told(made, how, terminal, chains)
 
@@ -98,8 +96,7 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
 def show_summary(
     made: MadePlan[Any], terminal: Terminal, everything: bool = False, chains: Chains | None = None
 ) -> None:
-    """Print the causes of a plan's changes, each with its effects. `chains`: the causes of all changes, if they are
-    known."""
+    """Print the causes of a plan's changes, each with its effects. `chains`: causes of all changes, if known."""
     from planner.render.plan import rename_line
 
     shown = causes_of(made, chains, terminal, notes=chains.notes if chains is not None else ())
@@ -115,7 +112,7 @@ def show_summary(
 
 
 def plan_headline(made: MadePlan[Any], shown: Causes) -> str:
-    """The number of changes of each kind, with the changes of outputs."""
+    """The number of changes by kind, with changes of outputs."""
     from planner.render.plan import pending, pending_actions
 
     counts = Counts.of_plan(made.plan)
@@ -131,11 +128,10 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
 
 
 def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chains | None = None) -> Causes:
-    """The causes of a plan's changes, as one line or in full for each change. Frees the values of the plan."""
+    """The causes of a plan's changes, in a line or in full for each change. Frees the plan's values."""
     shown = causes_of(made, chains, terminal, how, chains.notes if chains is not None else ())
     if made.context is not None:
-        # free the values early, because freeing all of them at the end takes time; if they are needed later, they are
-        # evaluated again
+        # freed early, because freeing everything at the end takes time; values needed later are evaluated again
         made.context.take_apart()
     return shown
 
@@ -147,8 +143,7 @@ def causes_of(
     how: str = "line",
     notes: Sequence[str] = (),
 ) -> Causes:
-    """The causes to print, for all changes of a plan or only for these. `notes`: remarks about missing former
-    values."""
+    """The causes to print, for all changes or only for `chains`. `notes`: remarks about missing former values."""
     from planner.api.making import cause_lines
 
     width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
@@ -156,8 +151,8 @@ def causes_of(
 
 
 def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
-    """The file of -json-into, emptied; a new file is readable only by its owner. None without the flag. Raises
-    UsageError if it cannot be written, or if -json is also given."""
+    """The emptied file of -json-into; a new file is readable only for its owner. None without the flag. Raises
+    UsageError if it cannot be written, or with -json."""
     path = arguments.get("json-into")
     if not path:
         return None
@@ -181,13 +176,13 @@ def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
 
 
 def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """Print the diagnostics that ended a command with JSON output before it began."""
+    """Print diagnostics that ended a command with JSON output before it began."""
     JsonView(terminal.stdout).diagnostics(diagnostics)
     return 1
 
 
 def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """Check a plan with the policies that its options name, and show the result."""
+    """Check a plan by the policies in its options, and show the result."""
     from planner.api.making import findings_of, judgement
 
     made, verdict, problems = judgement(made)

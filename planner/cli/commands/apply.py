@@ -1,4 +1,4 @@
-"""`apply` and `destroy`: show a plan, prompt for approval, and execute the plan."""
+"""`apply` and `destroy`: show a plan, prompt for approval, and apply the plan."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ exactly that plan is applied, without a prompt.
     (DESTROY, *APPLY_FLAGS),
 )
 def apply(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors or if the answer was no."""
+    """Returns 1 also if the answer was no."""
     return _apply(arguments, terminal, "normal")
 
 
 def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
-    """The common part of `apply`, `destroy` and `refresh`, which differ in the mode of the plan."""
+    """`apply`, `destroy` and `refresh`, which differ in the plan's mode."""
     from planner.world.state.remote.runs import saved_run
 
     path = arguments.at_most_one_word("At most one plan file can be applied.")
@@ -109,7 +109,7 @@ def _approve_and_carry_out(
     terminal: Terminal,
     destroyed: bool,
 ) -> int:
-    """Show the plan, prompt, and apply it. `destroyed`: the command is destroy, which has its own final message."""
+    """Show the plan, prompt, and apply it. `destroyed`: the final message is that of `destroy`."""
     made, verdict, problems = planned.made, None, list(planned.diagnostics)
     chains = review.chains(made)
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):
@@ -121,7 +121,7 @@ def _approve_and_carry_out(
     failed = made is None or has_errors(problems)
     must_ask = made is not None and made.plan.can_apply and not arguments["auto-approve"]
     if not failed and not must_ask:
-        problems = [d for d in problems if not d.is_check]  # checks are evaluated again during the apply
+        problems = [d for d in problems if not d.is_check]  # the apply evaluates checks again
     if made is None or failed:
         view.diagnostics([*problems, *review.write(made, problems, verdict, chains=chains)])
         return 1
@@ -142,8 +142,7 @@ def carry_out(
     destroyed: bool = False,
     **known: Any,
 ) -> int:
-    """Apply a plan and report the result. `problems` and `known`: the diagnostics of the plan and the causes of its
-    changes, for the review."""
+    """Apply a plan, and report the result. `problems`, `known`: the plan's diagnostics and causes, for the review."""
     applied = calls.carry_out(planned, view.hooks)
     if applied.unsaved:
         view.unsaved_state(applied.unsaved.decode())
@@ -163,7 +162,7 @@ def carry_out(
     (Flag("destroy", "bool", ""), *APPLY_FLAGS),
 )
 def destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors or if the answer was no."""
+    """Returns 1 also if the answer was no."""
     arguments.no_words("destroy takes no plan file: use `planner plan -destroy -out=FILE`.")
     if arguments["destroy"]:
         raise UsageError("Invalid mode option", "planner destroy always destroys. Remove -destroy.")

@@ -1,4 +1,4 @@
-"""Questions about the units of a fleet, and the results of parallel jobs."""
+"""`batch` commands for questions about a fleet, and for results of parallel jobs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ waves, and why each unit is selected.
     (JSON, *SELECT),
 )
 def batch_graph(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     from planner.workflows.batch.questions import analysed, graph_dot, graph_json
 
     analysis = analysed(batch_options(arguments))
@@ -77,7 +76,7 @@ Sensitive values are omitted. For WORDS see planner batch plan.""",
     ),
 )
 def batch_query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 (even if there are no answers), or 1 if the query is invalid or takes too long."""
+    """Returns 0 even without answers."""
     from planner.render.rows import csv_text, json_text, table
     from planner.workflows.batch.questions import query
 
@@ -121,7 +120,7 @@ why the unit is selected.""",
     ),
 )
 def batch_why(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0. Raises Failure if there is nothing to explain."""
+    """Raises Failure if there is nothing to explain."""
     from planner.render.proof import proof_text
     from planner.render.why import why_text
     from planner.workflows.batch.questions import selection_proof, why, why_outcome, why_pending
@@ -154,7 +153,7 @@ def batch_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _pending(document: dict[str, Any], arguments: Arguments, terminal: Terminal) -> int:
-    """Print the unknown values on which a plan depends, or why it does not depend on any."""
+    """Print the unknown values that a plan depends on, or why it depends on none."""
     from planner.render.proof import proof_text
 
     if arguments["json"]:
@@ -200,7 +199,7 @@ The exit code is 0, or 1 when the fleet is denied or on errors, which include a 
     ),
 )
 def batch_policy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if something is denied or on errors."""
+    """Returns 1 also if something is denied."""
     from planner.render.verdicts import count_verdicts
     from planner.workflows.batch.questions import policy
 
@@ -233,7 +232,6 @@ address with a secret token, and is updated when files of the units are saved.
     (Flag("out", "string", "Write the page to this file.", value="FILE"), *SERVED, REUSE, *SELECT, *RUN),
 )
 def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a unit failed or the page cannot be written."""
     from planner.cli.batch_lines import BatchLines
     from planner.cli.batch_view import edge_grounds, texts
     from planner.workflows.batch import plan as batch
@@ -289,7 +287,7 @@ with -detailed-exitcode when there are changes.""",
     ),
 )
 def batch_join(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
+    """Returns 0; 1 on errors; with -detailed-exitcode 2 for changes."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import join
 
@@ -304,7 +302,7 @@ def batch_join(arguments: Arguments, terminal: Terminal) -> int:
     return code
 
 
-# `batch clean`: remove the records of old runs.
+# `batch clean`: remove the records of old runs
 
 
 @command(
@@ -323,7 +321,6 @@ whose plan is removed is planned again.""",
     ),
 )
 def batch_clean(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0. Raises Failure if a record cannot be removed."""
     from planner.workflows.batch.remove_records import clean
 
     arguments.no_words("The records of the fleet in the working directory are removed.")
@@ -341,7 +338,7 @@ def batch_clean(arguments: Arguments, terminal: Terminal) -> int:
     return 0
 
 
-# `batch work`: runs one unit on a machine that shares no files with the machine that requests it.
+# `batch work`: run one unit, for another machine that shares no files with this one
 
 
 @command(
@@ -354,7 +351,7 @@ files as by init, with the settings of this machine; credentials come from this 
 Both ends need the same version of planner.""",
 )
 def batch_work(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if a result was written, even if the result contains errors."""
+    """Returns 0 if a result was written, even one with errors."""
     from planner.workflows.batch.bundles.host import work
 
     if terminal.owns_process:

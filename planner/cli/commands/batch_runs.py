@@ -69,12 +69,12 @@ The exit code is 0; 1 when a unit failed; 2 with -detailed-exitcode when there a
     ),
 )
 def batch_plan(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
+    """Returns 0; 1 on errors; with -detailed-exitcode 2 for changes."""
     return plan(arguments, terminal, "plan")
 
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
-    """The common part of plan and validate."""
+    """`batch plan` and `batch validate`."""
     from planner.cli.batch_view import conclude, is_brief, listener
     from planner.workflows.batch import plan as batch
 
@@ -108,7 +108,6 @@ def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     (SHARD, *SELECT, *RUN, *REPORTS),
 )
 def batch_validate(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     return plan(arguments, terminal, "validate")
 
 
@@ -126,7 +125,7 @@ The exit code is 0 without drift, 2 when there is drift, and 1 when a unit faile
     (*(flag for flag in (*ASK, *RUN) if flag.name not in _OTHERS), SHARD, *SELECT, *REPORTS),
 )
 def batch_drift(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 if there is drift."""
+    """Returns 0; 1 on errors; 2 for drift."""
     arguments.values |= {"refresh-only": True, "detailed-exitcode": True}
     return plan(arguments, terminal, "plan")
 
@@ -163,12 +162,12 @@ interrupt.""",
     (APPROVE, REFRESH_ONLY, DEFER, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_apply(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors or if something was not approved."""
+    """Returns 1 also if something was not approved."""
     return converge(arguments, terminal, "apply")
 
 
 def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
-    """The common part of apply and destroy."""
+    """`batch apply` and `batch destroy`."""
     from planner.cli.batch_view import conclude, listener
     from planner.workflows.batch.apply import converge as carry_out
 
@@ -190,8 +189,7 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 
 def _saved_plan(arguments: Arguments) -> str:
-    """The directory of a saved plan, if one is named. Raises UsageError if other arguments are combined with a saved
-    plan."""
+    """The directory of a saved plan; "" without one. Raises UsageError if other arguments are combined with it."""
     result = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
     if result and (len(arguments.words) > 1 or more):
@@ -215,7 +213,7 @@ _WHOLE = (
 
 
 def approval(command: str, terminal: Terminal) -> Any:
-    """A function that prompts on the terminal for approval of the plans of a wave."""
+    """A function that prompts for approval of a wave's plans."""
 
     def approve(title: str, wave: list[FinishedUnit]) -> bool:
         from planner.cli.approval import ask
@@ -243,7 +241,7 @@ def approval(command: str, terminal: Terminal) -> Any:
     (APPROVE, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors or if something was not approved."""
+    """Returns 1 also if something was not approved."""
     return converge(arguments, terminal, "destroy")
 
 
@@ -262,7 +260,7 @@ directory is not needed any more.""",
     ),
 )
 def batch_resume(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
+    """Returns 0; 1 on errors; with -detailed-exitcode 2 for changes."""
     from planner.cli.batch_view import conclude, listener
     from planner.workflows.batch.resume import resume
 

@@ -1,4 +1,4 @@
-"""`ci`: runs a command in a CI job and reports on the pull request. `comment`: writes a report as a comment."""
+"""`ci`: runs a command in a CI job, and reports on the pull request. `comment`: writes a report as a comment."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from planner.render.terminal import Terminal
 
 _SUMMARY = 1_000_000
 
-"""the maximum size of a job's summary in bytes; GitHub accepts 1 MiB"""
+"""maximum size of a job's summary in bytes; GitHub accepts 1 MiB"""
 
 CUT_OFF = "was cancelled, or lost its runner, before it wrote a report"
-"""a description of how a run without a report ended"""
+"""how a run without a report ended"""
 ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has several.", "plan", "NAME"),)
 
 
@@ -73,7 +73,7 @@ The exit code is that of the command, except that 2 (changes) becomes 0 unless -
     ),
 )
 def ci(arguments: Arguments, terminal: Terminal) -> int:
-    """The exit code of the command."""
+    """Returns the command's exit code."""
     command, words = _command(arguments.words)
     words += _split(arguments["arguments"])
     folder = arguments["into"]
@@ -100,11 +100,11 @@ def ci(arguments: Arguments, terminal: Terminal) -> int:
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
 
-"""flags that are added to each command in a job, before the flags from the command line"""
+"""flags added to each command in a job, before those of the command line"""
 
 
 def _prepare(folder: str) -> None:
-    """Make the directory of reports, which git ignores: a saved plan contains values. Raises Failure."""
+    """Make the directory of reports. Git ignores it, because a saved plan contains values. Raises Failure."""
     try:
         os.makedirs(folder, exist_ok=True)
         if not os.listdir(folder):
@@ -155,7 +155,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _split(text: str) -> list[str]:
-    """The words of a string, split as in a shell. Raises UsageError."""
+    """Split as in a shell. Raises UsageError."""
     try:
         return shlex.split(text)
     except ValueError as problem:
@@ -174,14 +174,13 @@ _SAVING = ("plan", "batch plan")
 
 
 def _needs_init(command: str) -> bool:
-    """Whether the command has a single configuration, in the working directory; batch commands initialize their units
-    themselves."""
+    """Whether the command has a single configuration, in the working directory. Batch commands initialize their
+    units."""
     return command.split()[0] not in ("batch", "stacks", "init", "rules", "comment", "ci", "fmt", "sign")
 
 
 def _run(words: list[str]) -> int:
-    """The exit code of a command that runs in a separate process; negative if a signal ended it. Signals are forwarded
-    to the process."""
+    """Run the command in a process, with signals forwarded. Returns its exit code; negative if a signal ended it."""
     command = [sys.executable, "-m", "planner", *words]
     process = subprocess.Popen(command)
     interrupted = []
@@ -214,7 +213,7 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print problems with writing the comment. Such problems do not affect the result of the run."""
+    """Print problems with the comment as warnings, because they do not affect the run's result."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 
@@ -237,7 +236,6 @@ does all of this around another command.""",
     ),
 )
 def comment(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the comment could not be written."""
     path = arguments.at_most_one_word("Only one report can be written at a time.")
     if (path is not None) + arguments["start"] + arguments["cut"] != 1:
         raise UsageError("Missing report", "Name the file of the report, or use -start or -cut.")
@@ -256,13 +254,12 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
     return finish(problems, terminal)
 
 
-# Functions that `comment` and `ci` share for reports on the pull request of a CI job. Problems with the host are
-# returned as diagnostics.
+# Reports on a CI job's pull request, for `comment` and `ci`; problems of the host are returned as diagnostics.
 
 
 def report_text(path: str) -> Callable[[int], str]:
-    """The report in a file, for a comment of at most this number of characters: a review is formatted for this size,
-    and Markdown is unchanged. Raises OSError and ValueError."""
+    """A report for a comment of at most this number of characters: a review is formatted for it, Markdown is unchanged.
+    Raises OSError and ValueError."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text.lstrip().startswith("{"):
@@ -276,7 +273,7 @@ def report_text(path: str) -> Callable[[int], str]:
 
 
 def reported(name: str, text: Callable[[int], str], environ: Mapping[str, str]) -> tuple[str, list[Diagnostic]]:
-    """Write the report as a comment; returns `created` or `updated`, or "" if there is no pull request."""
+    """Write a report as a comment; returns `created` or `updated`, or "" without a pull request."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import put
@@ -287,7 +284,7 @@ def reported(name: str, text: Callable[[int], str], environ: Mapping[str, str]) 
 
 
 def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
-    """State in the comment that a run is in progress."""
+    """Note in the comment that a run is in progress."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import annotate_start
@@ -300,8 +297,7 @@ def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
 
 
 def cut(name: str, environ: Mapping[str, str], ended: str = CUT_OFF) -> list[Diagnostic]:
-    """State in the comment that the run ended without a report. `ended`: how the run ended, for example `was
-    cancelled`."""
+    """Note in the comment that the run ended without a report. `ended`: how, for example `was cancelled`."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import annotate_cut
@@ -330,6 +326,6 @@ def _revision(environ: Mapping[str, str]) -> str:
 
 
 def run_files(folder: str) -> dict[str, str]:
-    """The paths of a run's report files, by the flag for each file."""
+    """{flag: path} of a run's report files."""
     names = {"markdown": "report.md", "html": "report.html", "review": "report.json"}
     return {flag: os.path.join(folder, name) for flag, name in names.items()}

@@ -1,4 +1,4 @@
-"""`console`: evaluate expressions against the configuration and the state, on a terminal or from a pipe."""
+"""`console`: evaluates expressions with the configuration and the state, from a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ With -json, every line of input is an object {"expr": TEXT}, and every answer is
     ),
 )
 def console(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the values cannot be read. With input from a pipe, returns 1 at the first failing
-    expression."""
+    """With input from a pipe, returns 1 at the first expression that fails."""
     no_directory(arguments, "console")
     if arguments["json"] and arguments["json-into"]:
         raise UsageError(
@@ -127,8 +126,8 @@ def _ask(scope: Any, terminal: Terminal, view: View) -> int:
 
 
 def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Iterator[str]:
-    """The expressions to evaluate. Lines are joined while brackets are open or if a line ends with a backslash.
-    `waiting` is called with the number of open brackets."""
+    """The expressions to evaluate. Lines are joined while brackets are open, and after a backslash. `waiting` is called
+    with the number of open brackets."""
     text, depth = "", 0
     while True:
         line = read()
@@ -150,7 +149,7 @@ def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Itera
 
 
 def open_brackets(line: str) -> int:
-    """The number of brackets that a line opens without closing them, except in strings and comments."""
+    """Number of brackets that the line opens and does not close, without those in strings and comments."""
     from planner.language.syntax.lexer import BRACKETS as INSIDE
     from planner.language.syntax.lexer import tokenize
 
@@ -158,7 +157,7 @@ def open_brackets(line: str) -> int:
 
 
 def evaluated(text: str, scope: Any) -> str:
-    """The value of an expression as text. Raises Failure."""
+    """The value as text. Raises Failure."""
     from planner.language.expressions.evaluate import evaluate
     from planner.language.syntax.nodes import Call
     from planner.language.syntax.parse import parse_expression

@@ -1,4 +1,4 @@
-"""Help, documentation, explanations of diagnostics, and descriptions of this program for other programs."""
+"""Help, documentation, explanations of diagnostics, and metadata for other programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from planner.render.terminal import Terminal, wrap
     "[COMMAND]", "Shows the commands by purpose. With the name of a command, shows its help: planner help state list"
 )
 def help(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the command does not exist."""
     from planner.cli.help import command_help, overview
 
     name = " ".join(arguments.words)
@@ -37,7 +36,6 @@ With -man the manual pages of all commands are written into a directory: planner
     (Flag("man", "string", "Write manual pages into this directory.", value="DIR"), PAGER),
 )
 def docs(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the topic does not exist."""
     from planner.cli.manual import MADE, PAGES, terminal_text
 
     topic = arguments.at_most_one_word("Name one topic.")
@@ -88,7 +86,6 @@ by its code:
 planner docs diagnostics lists all codes.""",
 )
 def explain(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the diagnostic does not exist."""
     from planner.cli.reference import diagnostic_pages, find
 
     words = " ".join(arguments.words)
@@ -116,7 +113,6 @@ def explain(arguments: Arguments, terminal: Terminal) -> int:
 that print them.""",
 )
 def schema(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0."""
     from planner.api.schemas import SCHEMAS, schema
 
     if len(arguments.words) > 1:
@@ -137,7 +133,6 @@ def schema(arguments: Arguments, terminal: Terminal) -> int:
 
 @command("-json", "Prints the signatures and descriptions of all functions of the configuration language.", (JSON,))
 def metadata_functions(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0."""
     from planner.language.functions import metadata
 
     if not arguments["json"]:

@@ -1,4 +1,4 @@
-"""`fmt` and `stacks fmt`: the standard layout of configuration files and stack files."""
+"""`fmt` and `stacks fmt`: the standard layout of configuration and stack files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ directory, or the named files and directories. With - it reads standard input an
     layout.FLAGS,
 )
 def fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 2 if a file cannot be read, parsed or written; with -check, 3 if the layout of a file differs."""
+    """Returns 0; 2 if a file cannot be read, parsed or written; with -check 3 if a layout differs."""
     files = layout.Layout(ENDINGS, "configuration in native syntax", "Not a configuration file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)
 
 
 def laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
-    """The text of a file in the standard layout; None if the file cannot be parsed, which is reported."""
+    """A file's text in the standard layout; None, and problems, if it cannot be parsed."""
     from planner.language.syntax.format import format_file
 
     text, item = format_file(data, name)
@@ -41,6 +41,6 @@ or the files and directories that are named. With - it reads standard input and 
     layout.FLAGS,
 )
 def stacks_fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 2 if a file cannot be read, parsed or written; with -check, 3 if the layout of a file differs."""
+    """Returns 0; 2 if a file cannot be read, parsed or written; with -check 3 if a layout differs."""
     files = layout.Layout(STACK_ENDINGS, "a stack in native syntax", "Not a stack file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)

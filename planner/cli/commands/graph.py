@@ -1,4 +1,4 @@
-"""`graph` and `cycles`: the graph of an operation, and its cycles."""
+"""`graph` and `cycles`: an operation's graph, and its cycles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ With -json, prints the graph before and after transitive reduction, with the kin
     ),
 )
 def graph(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the graph cannot be built."""
     from planner.foundation.support.exact_json import dumps
     from planner.render.dot import dot
 
@@ -45,7 +44,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
-    # DOT shows the graph of the configuration, and JSON the graph that the operation walks.
+    # DOT shows the configuration's graph, JSON the graph that the operation walks
     graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
     problems = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
     code = finish(problems, terminal) if not arguments["draw-cycles"] else 0
@@ -59,8 +58,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def graph_json(graph: Graph) -> dict[str, Any]:
-    """Format 1.0: node names; edges [dependent, dependency] before and after reduction; the object to which each node
-    belongs."""
+    """Format 1.0: names of nodes; edges [dependent, dependency] before and after reduction; {node: object}."""
     return {
         "format_version": "1.0",
         "nodes": sorted(graph.nodes),
@@ -98,7 +96,7 @@ The plan graph is checked first. If it has no cycle, the command makes a plan an
     ),
 )
 def cycles(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there are cycles, or if the graph cannot be built."""
+    """Returns 1 also if there are cycles."""
     from planner.logic.graph.cycles import knot_lines
 
     arguments.no_words("cycles takes no arguments; to select a directory, use -chdir=DIR before the command.")
@@ -126,9 +124,8 @@ def _removal_json(removal: Any) -> dict[str, Any]:
 
 
 def knot_json(knot: Any) -> dict[str, Any]:
-    """One group of connected cycles, in format 1.0. `size` is the number of its vertices; `stuck` is a cycle without
-    any removable edge, if there is one; `alternatives` are single references, each of which breaks all cycles if
-    removed."""
+    """Format 1.0: a group of connected cycles. `size`: number of vertices. `stuck`: a cycle without a removable edge.
+    `alternatives`: references, each of which breaks all cycles if removed."""
     return {
         "cycle": list(knot.cycle),
         "size": knot.size,

@@ -1,4 +1,4 @@
-"""`init`, `get` and `stacks init`: prepare a directory with its modules, backend, providers and lock file."""
+"""`init`, `get` and `stacks init`: set up a directory's modules, backend, providers and lock file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ selects providers. It is safe to run again.""",
     ),
 )
 def init(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     from planner.cli.approval import ask
 
     no_directory(arguments, "init")
@@ -84,7 +83,7 @@ def init(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _check(arguments: Arguments) -> None:
-    """Check for mutually exclusive flags. Raises UsageError."""
+    """Raises UsageError for flags that exclude each other."""
     if "backend" in arguments and "cloud" in arguments:
         raise UsageError("Conflicting options", "-backend and -cloud mean the same: use one of them.")
     if arguments["reconfigure"] and arguments["migrate-state"]:
@@ -108,7 +107,6 @@ def _check(arguments: Arguments) -> None:
     ),
 )
 def get(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     no_directory(arguments, "get")
     calls = loading_calls(Installation, arguments)
     view = open_view(arguments, terminal)
@@ -130,7 +128,6 @@ all of them together. It is safe to run again.""",
     ),
 )
 def stacks_init(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     from planner.workflows.stacks.init import init_stack
 
     directory = arguments.at_most_one_word("stacks init takes at most one directory.", ".")

@@ -1,4 +1,4 @@
-"""`login` and `logout`: get, store and remove tokens for hosts."""
+"""`login` and `logout`: get, store and remove tokens of hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ helper, or in credentials.tfrc.json in ~/.terraform.d (readable by you alone).""
     (INPUT, *VARIABLES, *JSON_LINES),
 )
 def login(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if no token is obtained."""
     from planner.foundation.clients.login import login
 
     host = arguments.only_word(
@@ -49,7 +48,6 @@ it.""",
     (*JSON_LINES,),
 )
 def logout(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the token cannot be removed."""
     from planner.foundation.clients.login import logout
 
     text = "The logout command expects exactly one argument: the host to log out of."

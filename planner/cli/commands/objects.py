@@ -47,7 +47,6 @@ resource. Better: an import block, which is planned first.""",
     ),
 )
 def import_(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     if len(arguments.words) != 2:
         raise UsageError("Missing address or id")
     address, id = arguments.words
@@ -78,12 +77,11 @@ MARK = (
     MARK,
 )
 def taint(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the instance does not exist."""
     return mark(arguments, terminal, States.taint, "Resource instance {} has been marked as tainted.")
 
 
 def mark(arguments: Arguments, terminal: Terminal, change: Callable[..., list[Diagnostic]], sentence: str) -> int:
-    """The common part of taint and untaint."""
+    """`taint` and `untaint`."""
     address = arguments.only_word("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     diagnostics = change(state_calls(States, arguments), address, allow_missing=arguments["allow-missing"])
@@ -95,7 +93,6 @@ def mark(arguments: Arguments, terminal: Terminal, change: Callable[..., list[Di
 
 @command("[options] ADDRESS", "Removes the taint mark of a resource instance, so that it is not replaced.", MARK)
 def untaint(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the instance does not exist."""
     return mark(arguments, terminal, States.untaint, "Resource instance {} has been successfully untainted.")
 
 
@@ -106,7 +103,6 @@ which shows the changes first and prompts for approval.""",
     (DESTROY, INPUT, SHOW_SENSITIVE, *OPERATION, *STATE, *VARIABLES, *JSON_LINES),
 )
 def refresh(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     no_directory(arguments, "refresh")
     if arguments["destroy"]:
         raise UsageError("Conflicting options", "refresh only updates the state. Remove -destroy.")
@@ -130,7 +126,6 @@ def refresh(arguments: Arguments, terminal: Terminal) -> int:
     (Flag("force", "bool", "Unlock without prompting for confirmation."), INPUT, *VARIABLES, *JSON_LINES),
 )
 def force_unlock(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the lock is not removed."""
     lock_id = arguments.only_word("One lock id is needed", "The error message of the failed command contains the id.")
     view = open_plain_view(arguments, terminal)
 

@@ -41,15 +41,14 @@ _PLAIN = frozenset(
      "policy")
 )  # fmt: skip
 
-"""the flags with which a cached plan may be used; all other flags change the output or add inputs"""
+"""flags with which a cached plan may be used; all others change the output, or add inputs"""
 
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 _LOGS = ("TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER")
-"""environment variables that request a log of a plan's steps; with one of them no cached plan is used, because it has
-no steps to log"""
+"""environment variables that request a log of a plan's steps; a cached plan has no steps to log"""
 
 LARGE = 1 << 18
-"""the size of a root module, in bytes, above which a plan is cached even without plugins and called modules"""
+"""size of a root module, in bytes, above which a plan is cached even without plugins and module calls"""
 
 
 @command(
@@ -91,7 +90,7 @@ with the configuration at a git revision, which is read without a checkout: plan
     ),
 )
 def plan(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
+    """Returns 0; 1 on errors; with -detailed-exitcode 2 for changes."""
     no_directory(arguments, "plan")
     calls = asking(plan_calls(Making, arguments, needs_configuration=True), terminal, may_ask(arguments))
     review = Review(arguments)
@@ -104,7 +103,7 @@ def plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _may_be_kept(arguments: Arguments) -> bool:
-    """Whether to look up a cached plan, and to cache a new one."""
+    """Whether a cached plan may be used, and a new plan cached."""
     if not arguments.given <= _PLAIN or any(os.environ.get(name, "") not in ("", "0") for name in _ANEW):
         return False
     if any(map(os.environ.get, _LOGS)):
@@ -154,7 +153,7 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
     if calls.options.judges and planned.complete is not None:
         made, verdict, findings = judge(planned.complete, view)
         problems += findings
-        may_save = not has_errors(findings)  # otherwise the saved plan would not record its policies
+        may_save = not has_errors(findings)  # otherwise the saved plan would lack its policies
     if made is not None and arguments["out"] and may_save:
         problems += save(made, arguments["out"], review.record(made, problems, verdict, chains))
     saved = arguments["out"] if made is not None and not has_errors(problems) else ""

@@ -1,4 +1,4 @@
-"""`policy`: the policy library, packs of policies, and their test cases."""
+"""`policy`: the policy library, packs of policies, and test cases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ Otherwise installs the external packs of .planner/policy.toml (or FILE) in the v
 adds new packs to the lock file. A pack that does not match the lock file is rejected.""",
 )
 def policy_init(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a pack cannot be fetched or does not match."""
     from planner.answers.policy import policy_packs
 
     arguments.at_most_one_word("Name at most one policy.toml; the default is .planner/policy.toml.")
@@ -47,7 +46,6 @@ has the parameters.""",
     (JSON,),
 )
 def policy_list(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the policy does not exist."""
     from planner.answers.policy.library import library
     from planner.answers.policy.sources import policy_files
 
@@ -89,7 +87,6 @@ def policy_list(arguments: Arguments, terminal: Terminal) -> int:
 to it, and installs nothing. Existing entries of the lock file are kept.""",
 )
 def policy_lock(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a pack cannot be fetched or does not match."""
     return _packs("lock", arguments, terminal)
 
 
@@ -99,7 +96,6 @@ def policy_lock(arguments: Arguments, terminal: Terminal) -> int:
 constraints allow, installs them and writes policy.lock next to it.""",
 )
 def policy_update(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a pack cannot be fetched or does not match."""
     return _packs("update", arguments, terminal)
 
 
@@ -133,10 +129,10 @@ that no case detects.""",
     ),
 )
 def policy_test(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a case fails, a file is broken, or a rule that denies is not tested."""
+    """Returns 1 also if a case fails, or a denying rule is not tested."""
     from planner.api.rule_cases import named_cases
 
-    # The files and directories to test.
+    # files and directories to test
     words = ([*arguments.words, *(path for policy in arguments["policy"] for path in named_cases(policy))]) or (
         [_OWN] if os.path.isdir(_OWN) else ["."]
     )
@@ -164,7 +160,7 @@ def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _quality(words: list[str], arguments: Arguments) -> Quality | None:
-    """The coverage or the mutants of the cases, if requested."""
+    """The cases' coverage or mutants, if requested."""
     from planner.api.rule_cases import quality
 
     if not arguments["coverage"] and not arguments["mutants"]:
@@ -173,14 +169,14 @@ def _quality(words: list[str], arguments: Arguments) -> Quality | None:
 
 
 def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
-    """Run the cases whenever a file changes. Returns 0 after an interrupt."""
+    """Run the cases after each change of a file. Returns 0 after an interrupt."""
     from planner.foundation.support.watch import changes
 
     try:
         for _ in changes(words):
             try:
                 _once(words, arguments, terminal)
-            except Failure as failure:  # the file may be incomplete now, and complete after the next change
+            except Failure as failure:  # the file may be incomplete until its next change
                 finish(failure.diagnostics, terminal)
             terminal.out("\nWaiting for changes; press Ctrl-C to stop.")
             terminal.stdout.flush()

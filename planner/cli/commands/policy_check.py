@@ -63,7 +63,7 @@ The exit code is 0, or 1 when something is denied or broken, or on errors.""",
     ),
 )
 def policy_check(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if something is denied or broken, or on errors."""
+    """Returns 1 also if something is denied or broken."""
     arguments.no_words("Name a saved plan with -plan=FILE, and policies with -policy=DIR.")
     format = "json" if arguments["json"] else arguments["format"]
     if format not in FORMATS:
@@ -97,7 +97,7 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _how_to_name() -> str:
-    """A hint about naming policies, which mentions the directory `policies` if it exists."""
+    """How to name policies; mentions the directory `policies` if it exists."""
     if not any(Path("policies").glob("**/*.dl")):
         return NAME_POLICIES
     return "To judge by the policies of this directory: planner policy check -policy=policies"
@@ -112,7 +112,7 @@ def _processes(terminal: Terminal, is_profiled: bool) -> int:
 def _several(
     calls: Judging, named: list[tuple[str, str]], format: str, arguments: Arguments, terminal: Terminal
 ) -> int:
-    """Print the verdicts one after the other, each with the name of its document."""
+    """Print several documents' verdicts, each with its document's name."""
     judged: list[tuple[str, str, Verdict | None]] = []
     known: Known = []
     code = 0
@@ -135,7 +135,7 @@ def _several(
 
 
 def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
-    """The report on several documents (kind, path, verdict)."""
+    """`judged`: (kind, path, verdict) of each document."""
     from planner.render.verdicts_formats import junit_of_several, markdown_of_several, sarif_of_several
 
     if format == "junit":
@@ -149,7 +149,7 @@ def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
 
 
 def _unmet(verdict: Verdict) -> list[Diagnostic]:
-    """Errors for policies that matched no object, or that do not declare which objects they judge."""
+    """Errors for policies that matched no object, or do not declare which objects they judge."""
     diagnostics = []
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:
@@ -176,7 +176,7 @@ def _costs(verdict: Verdict) -> str:
 
 
 def _printed(verdict: Verdict, format: str) -> str:
-    """A verdict in one of the formats for programs."""
+    """The verdict in a format for programs."""
     from planner.render.verdicts_formats import junit, markdown, sarif
 
     if format == "junit":

@@ -1,4 +1,4 @@
-"""`providers`: the providers that a configuration needs, and their checksums, packages and schemas."""
+"""`providers`: the providers that a configuration needs, their checksums, packages and schemas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ require, and those that the state requires.""",
     (Flag("test-directory", "string", "The directory with test files (tests).", value="DIR"), *VARIABLES),
 )
 def providers(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the configuration cannot be read."""
     no_directory(arguments, "providers")
     required = state_calls(Installation, arguments).providers(arguments["test-directory"])
     terminal.out("\nProviders required by configuration:\n.")
@@ -39,7 +38,7 @@ def providers(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
-    """The providers of one module: full address -> version constraint ("" if it has none)."""
+    """{address: version constraint, "" without one} of one module."""
     given: dict[str, list[str]] = {}
     for required in module.required_providers.values():
         given.setdefault(required.source, []).append(required.version or "")
@@ -52,11 +51,11 @@ def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
 
 Entries = list[tuple[str, "Entries"]]
 
-"""the entries of a tree: the text of each entry, and the entries below it"""
+"""a tree: the text of each entry, and the entries below it"""
 
 
 def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
-    """The providers of a module, and the modules that it calls."""
+    """A module's providers, and the modules that it calls."""
     entries: Entries = [
         (f"provider[{source}]{f' {version}' if version else ''}", [])
         for source, version in configured(module, needed).items()
@@ -66,7 +65,7 @@ def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
 
 
 def test_entries(required: RequiredProviders) -> Entries:
-    """Test files, with the providers that they configure and the modules of their runs."""
+    """Test files: the providers that they configure, and the modules of their runs."""
     entries: Entries = []
     root = required.configuration.root
     for file in required.tests.files:
@@ -82,7 +81,7 @@ def test_entries(required: RequiredProviders) -> Entries:
 
 
 def tree(entries: Entries, indent: str) -> list[str]:
-    """The lines that show the entries."""
+    """The tree as lines."""
     lines = []
     for number, (text, inner) in enumerate(entries, 1):
         last = number == len(entries)
@@ -114,7 +113,6 @@ A template of OCI repositories may have {hostname}, {namespace} and {type}: exam
     ),
 )
 def providers_lock(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     platforms = checked_choices(arguments)
     view = open_view(arguments, terminal)
     with DownloadLine(terminal) as line:
@@ -139,7 +137,7 @@ def checked_choices(arguments: Arguments) -> tuple[str, ...]:
 
 
 def checked_platforms(given: tuple[str, ...]) -> tuple[str, ...]:
-    """The platforms, each in the form OS_ARCH. Raises UsageError."""
+    """Raises UsageError unless each has the form OS_ARCH."""
     for text in given:
         system, _, machine = text.partition("_")
         if not system.isalnum() or not machine.isalnum():
@@ -160,7 +158,6 @@ used as a filesystem mirror, or published over https as a network mirror.""",
     ),
 )
 def providers_mirror(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     directory = arguments.only_word(
         "No output directory", "providers mirror takes one directory, into which it copies the packages."
     )
@@ -175,7 +172,6 @@ def providers_mirror(arguments: Arguments, terminal: Terminal) -> int:
 
 @command("-json", "Prints the schemas of the providers that the configuration and the state use.", (JSON, *VARIABLES))
 def providers_schema(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a provider cannot be queried."""
     from planner.answers.documents.json_schemas import schemas_json
 
     if not arguments["json"]:
@@ -193,7 +189,6 @@ stack.""",
     (*CHOICES, *JSON_LINES),
 )
 def stacks_providers_lock(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors."""
     from planner.workflows.stacks.init import lock_stack_providers
 
     platforms = checked_choices(arguments)

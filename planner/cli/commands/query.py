@@ -1,4 +1,4 @@
-"""`query`: runs a Datalog query over the derived relations, or a graph query."""
+"""`query`: runs a Datalog query over derived relations, or a graph query."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ Without a question, in a directory with files *.tfquery.hcl, it does the same as
     ),
 )
 def query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 (even if there are no answers), or 1 if the query is invalid or takes too long."""
+    """Returns 0 even without answers."""
     directory = searched_directory(arguments.words)
     if directory is not None:
         return search(directory, arguments, terminal)
@@ -136,7 +136,7 @@ def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, term
         terminal.out(_text(answers, arguments["full"]))
         return finish(diagnostics, terminal)
     terminal.data(_document(arguments, answers))
-    # The output is a document for programs, so warnings are printed to standard error.
+    # standard output contains a document, so warnings go to standard error
     from planner.render.diagnostics import render
 
     for diagnostic in diagnostics:
@@ -155,7 +155,7 @@ def check_formats(arguments: Arguments) -> None:
 
 
 def _query_subject(arguments: Arguments) -> dict[str, Any]:
-    """The subject of the query according to the flags. Raises UsageError if the flags contradict each other."""
+    """The query's subject, by the flags. Raises UsageError for conflicting flags."""
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
     if kind and kind not in KINDS:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
@@ -195,7 +195,7 @@ def _document(arguments: Arguments, answers: Any) -> str:
     return (json_text if arguments["json"] else csv_text)(answers.columns, answers.rows)
 
 
-# `discover`: searches for existing objects with the list blocks of query files.
+# `discover`: searches for existing objects with the list blocks of query files
 
 
 FLEET = Flag("fleet", "string", "Count the objects that the units of this directory's fleet manage.", value="DIR")
@@ -238,12 +238,11 @@ unmanaged(type, identity), managed_twice(type, identity, instance, other) and co
     ),
 )
 def discover(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a search failed."""
     return search(arguments.at_most_one_word("discover takes at most one directory.", "."), arguments, terminal)
 
 
 def search(directory: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Run the searches of a directory; returns the exit code."""
+    """Run a directory's searches; returns the exit code."""
     calls = asking(plan_calls(Making, arguments, directory=directory), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     fleet, covers = arguments.get("fleet") or "", bool(arguments.get("coverage"))
@@ -254,7 +253,6 @@ def search(directory: str, arguments: Arguments, terminal: Terminal) -> int:
 
 
 def has_searches(directory: str) -> bool:
-    """Whether there are query files in a directory."""
     try:
         return any(e.name.endswith(QUERIES) and not e.name.startswith(".") for e in list_directory(directory))
     except OSError:
@@ -262,6 +260,6 @@ def has_searches(directory: str) -> bool:
 
 
 def searched_directory(words: list[str]) -> str | None:
-    """The directory with query files that the arguments name; None if the arguments are a query."""
+    """The directory with query files, if the arguments name one; None if they are a query."""
     directory = words[0] if words else "."
     return directory if len(words) < 2 and os.path.isdir(directory) and has_searches(directory) else None

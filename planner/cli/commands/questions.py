@@ -59,7 +59,6 @@ Nothing is changed.""",
     ),
 )
 def what_if(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if one of the plans cannot be made."""
     from planner.render.what_if import what_if_json, what_if_text
 
     no_directory(arguments, "what-if")
@@ -92,7 +91,7 @@ The exit code is 0 without drift, 2 when there is drift, and 1 on errors.""",
     (*(flag for flag in OPERATION if flag.name not in _OTHERS), JSON, *REVIEW, *STATE, *VARIABLES),
 )
 def drift(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 if there is drift."""
+    """Returns 0; 1 on errors; 2 for drift."""
     from planner.render.review.drift import drift_lines
 
     no_directory(arguments, "drift")
@@ -120,7 +119,7 @@ No state is read, and no provider is called.""",
     ),
 )
 def vars(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a value is missing or has the wrong type."""
+    """Returns 1 also if a value is missing or has the wrong type."""
     reports, problems = state_calls(Validation, arguments).variables()
     wanted = [word.removeprefix("var.") for word in arguments.words]
     known = [report.name for report in reports]
@@ -206,7 +205,6 @@ and compared. While the configuration is broken, the page shows the problems and
     ),
 )
 def explore(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the plan cannot be made or the page cannot be written."""
     if arguments["serve"]:
         return _serve(arguments, terminal)
     from planner.render.page.of_plan import page_of_plan
@@ -227,7 +225,7 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
     title = f"Plan of {os.path.basename(plan_file or os.getcwd())}"
     asks = " ".join(["planner why -full", *([f"-plan={word(plan_file)}"] if plan_file else [])])
     page = page_of_plan(explored, title, asks)
-    del explored  # free the memory of the graphs and causes before writing the page
+    del explored  # frees the memory of graphs and causes before the page is written
     problems += write_page(arguments["out"], page_html(page))
     if not has_errors(problems):
         terminal.out(f"The page is in {arguments['out']}.")
@@ -235,7 +233,7 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _serve(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 when interrupted."""
+    """Returns 0 after an interrupt."""
     from planner.cli.live_page import LivePage
     from planner.cli.live_server import serve
 
@@ -252,14 +250,14 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
         detail = "Write a .tf file, or name the directory with -chdir. For a fleet: planner batch explore -serve"
         raise UsageError("No configuration in this directory", detail)
 
-    def calls() -> Questions:  # called for each plan, because policies may be added to the directory later
+    def calls() -> Questions:  # for each plan, because policies may be added to the directory
         return plan_calls(Questions, arguments, needs_configuration=True)
 
     return serve(LivePage(calls, KINDS[arguments["type"]]), arguments["port"], terminal)
 
 
 MOST_SHOWN = 10
-"""the maximum number of moved blocks for one file, or of commands, that are shown"""
+"""maximum number of moved blocks shown for one file, and of commands"""
 
 
 @command(
@@ -287,7 +285,7 @@ configuration. Your own rules can add advice: advice(code, address, message)."""
     ),
 )
 def suggest(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, even if there is advice, or 1 on errors."""
+    """Returns 0 even if there is advice."""
     from planner.foundation.support.exact_json import dumps
 
     no_directory(arguments, "suggest")
@@ -314,7 +312,7 @@ def suggest(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _lines(remarks: Iterable[Remark]) -> Iterator[str]:
-    """The advice as text, with the proposed moved blocks."""
+    """The advice as text, with proposed moved blocks."""
     shown: dict[str, int] = {}
     listed = list(remarks)
     for remark in listed:

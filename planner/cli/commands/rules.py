@@ -1,4 +1,4 @@
-"""`rules`: lists and documents the rules, and checks, formats and tests rule files."""
+"""`rules`: lists and documents rules, and checks, formats and tests rule files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ are variables of the rule.""",
     (JSON,),
 )
 def rules_list(arguments: Arguments, terminal: Terminal) -> int:
-    """Always 0."""
     from planner.answers.policy import rulebook
     from planner.render.rules import document
 
@@ -39,7 +38,7 @@ policies: the meaning of a tuple, its columns, its declaration, the rules that d
     (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as in rules/README.md.")),
 )
 def rules_doc(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0. Raises Failure for an unknown predicate."""
+    """Raises Failure for an unknown predicate."""
     from planner.answers.policy import rulebook
     from planner.render import rules as render_rules
 
@@ -78,7 +77,7 @@ which all need the complete relation below them:
     (JSON, Flag("dot", "bool", "Print DOT, which is the default.")),
 )
 def rules_graph(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0. Raises Failure for an unknown predicate."""
+    """Raises Failure for an unknown predicate."""
     from planner.answers.policy import rulebook
     from planner.render import rules as render_rules
 
@@ -107,7 +106,6 @@ number of tuples, the number of rounds of a recursive one, and the time of its r
     ),
 )
 def rules_stats(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the configuration cannot be loaded."""
     from planner.api.questions import Questions
     from planner.render import rules as render_rules
 
@@ -139,7 +137,6 @@ working directory.""",
     (JSON, PROGRAM),
 )
 def rules_check(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is an error."""
     from planner.answers.policy import rule_files
     from planner.render import rules as render_rules
     from planner.render.diagnostics_json import validate_json
@@ -168,7 +165,7 @@ kept; long lines are broken between literals. With - it reads standard input and
     layout.FLAGS,
 )
 def rules_fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 2 if a file cannot be read, parsed or written; with -check, 3 if the layout of a file differs."""
+    """Returns 0; 2 if a file cannot be read, parsed or written; with -check 3 if a layout differs."""
     from planner.answers.policy.rule_files import default_words
 
     files = layout.Layout(ENDINGS, "a file of rules or cases", "Not a rule file", _laid_out)
@@ -201,7 +198,7 @@ A rule for deny or warn needs two cases in one file: one that expects its verdic
     (JSON, PROGRAM),
 )
 def rules_test(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a case fails, a file is broken, or a rule that denies is not tested."""
+    """Returns 1 also if a case fails, or a denying rule is not tested."""
     from planner.answers.policy import rule_files
     from planner.api.rule_cases import run_cases
     from planner.render import rules as render_rules

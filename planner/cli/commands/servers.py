@@ -21,7 +21,7 @@ rename across modules, formatting, code actions. Providers are not started: thei
 `planner docs editors` has the settings of editors. The command needs the extra lsp: pip install 'planner-iac[lsp]'.""",
 )
 def language_server(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if the editor has exited properly, 1 otherwise. Raises Failure if the extra is not installed."""
+    """Returns 1 if the editor did not exit properly. Raises Failure if the extra is not installed."""
     arguments.no_words("An editor starts this command without arguments.")
     if find_spec("pygls") is None:
         detail = "The language server needs pygls: pip install 'planner-iac[lsp]'."
@@ -50,7 +50,7 @@ This command needs the extra "mcp".""",
     ),
 )
 def mcp(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 when the client has disconnected."""
+    """Returns 0 when the client disconnects."""
     no_directory(arguments, "mcp")
     if find_spec("mcp") is None:
         raise Failure(error("cli.extra", "The extra mcp is not installed", "Install planner with the extra mcp."))

@@ -1,4 +1,4 @@
-"""`show` and `output`: print a state or a saved plan, and the output values of the root module."""
+"""`show` and `output`: print a state, a saved plan, or root outputs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ need not be installed.""",
     ),
 )
 def show(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is nothing to show or it cannot be read."""
     file = arguments.at_most_one_word("show takes at most one file.")
     path = arguments["plan"] or file
     chosen = [name for name in ("state", "plan", "config", "module") if arguments[name]]
@@ -60,7 +59,7 @@ def show(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
-    """Show a state or a plan in the requested format."""
+    """Show a state or a plan, in the requested format."""
     from planner.cli.views import open_json_into
     from planner.world.state.remote.runs import saved_run
 
@@ -107,8 +106,7 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
 def _write_review(
     review: Review, shown: MadePlan[Any], problems: list[Diagnostic], path: str | None, is_part: bool
 ) -> list[Diagnostic]:
-    """Write the review. `is_part`: whether only some of the changes are shown; if so, the review stored in the file is
-    not used."""
+    """`is_part`: only some changes are shown, so the review in the plan file is not used."""
     chains = review.chains(shown, "" if is_part else path or "")
     return review.write(shown, problems, chains=chains, plan_file=path or "", is_part=is_part)
 
@@ -126,7 +124,7 @@ def _add_causes(document: Any, shown: MadePlan[Any], arguments: Arguments, termi
 
 
 def _only(words: str) -> frozenset[str]:
-    """The actions that -only names. Raises UsageError."""
+    """The actions of -only. Raises UsageError."""
     from planner.logic.programs.actions import NO_OP, verbs
 
     known = verbs().keys() - {NO_OP}
@@ -138,7 +136,7 @@ def _only(words: str) -> frozenset[str]:
 
 
 def _part(shown: MadePlan[Any], only: frozenset[str]) -> MadePlan[Any]:
-    """The plan with only the changes that have one of these actions; the whole plan if no actions are named."""
+    """The plan with only the changes with these actions; with all of them if `only` is empty."""
     from planner.logic.programs.actions import verb_of
 
     if not only:
@@ -160,7 +158,7 @@ def _show_plan(shown: MadePlan[Any], only: frozenset[str], arguments: Arguments,
 
 
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
-    """The configuration, or one module of it, as JSON."""
+    """Print the configuration, or one of its modules, as JSON."""
     from planner.cli.views import open_json_into
 
     if not arguments["json"] or arguments["json-into"]:
@@ -173,8 +171,8 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Show the saved plan of a fleet like the run that created it: the table of the units, and the review. Returns 0,
-    or 1 if the plan is not complete. Raises Failure."""
+    """Show a fleet's saved plan as when it was made: the units' table, and the review. Returns 1 if the plan is
+    incomplete. Raises Failure."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import whole
 
@@ -194,7 +192,6 @@ def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
     ),
 )
 def output(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the output does not exist or the state cannot be read."""
     from planner.cli.views import open_json_into
     from planner.render.diagnostics import show
 
@@ -228,7 +225,7 @@ def output(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def raw(name: str, output: OutputState) -> str:
-    """The value as plain text. Raises Failure for values other than strings, numbers and bools."""
+    """The value as plain text. Raises Failure unless it is a string, number or bool."""
     from planner.render.value import number_text
 
     value, _ = unmark_deep(output.value)

@@ -1,4 +1,4 @@
-"""`stacks plan`, `apply` and `destroy`."""
+"""`stacks plan`, `stacks apply` and `stacks destroy`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 FEW = 3
-"""the maximum number of deployments for which planning in this process is faster than starting other processes"""
+"""maximum number of deployments that are planned faster in this process than in new processes"""
 
 
 @command(
@@ -70,7 +70,7 @@ and is updated when files of the stack are saved.""",
     ),
 )
 def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
+    """Returns 0; 1 on errors; with -detailed-exitcode 2 for changes."""
     if arguments["component"] and arguments["destroy"]:
         detail = "All components of a deployment are destroyed: you cannot select some of them."
         raise UsageError("Conflicting options", detail)
@@ -83,7 +83,7 @@ def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
-    """Returns 0 when interrupted."""
+    """Returns 0 after an interrupt."""
     from planner.cli.live_server import LiveReport, quiet_terminal, serve
     from planner.workflows.batch.reports.deployment_page import page_of_stack
     from planner.workflows.batch.reports.deployments import stack_report
@@ -92,7 +92,7 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
     outputs = ("report", "json", "json-into", *FORMS, "detailed-exitcode")
     if named := [name for name in outputs if arguments.get(name)]:
         raise UsageError("Conflicting options", f"The served page is updated when files change: remove -{named[0]}.")
-    arguments.values["html"] = True  # collect the data for an HTML report, which the page shows
+    arguments.values["html"] = True  # collects the data of an HTML report, which the page shows
 
     def make() -> tuple[Page | None, str, list[Diagnostic], list[str]]:
         begun = time.time()
@@ -109,13 +109,13 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
 
 
 def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Plan a deployment, and show the plan. In a turn, the plan is stored so that another process can apply it after
+    """Plan a deployment, and show the plan. In a turn, store the plan, so that another process can apply it after
     approval."""
     from planner.workflows.stacks.report import deployment_json, show_plan
 
     diagnostics = Diagnostics()
     result = DeploymentResult(deployment.name, report=_report_of(arguments, deployment.name, []))
-    with diagnostics.until_an_error():  # the other deployments are still planned
+    with diagnostics.until_an_error():  # errors do not prevent plans of other deployments
         runner = work.session.runner(deployment, work.options, work.view.about(deployment=deployment.name).hooks)
         try:
             plan = runner.plan(only=arguments.get("component", ()))
@@ -137,7 +137,7 @@ def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> Depl
 
 
 def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: Turn, diagnostics: Diagnostics) -> bool:
-    """Store a plan in the file of its turn; returns whether the plan is approved without a prompt. Raises Failure."""
+    """Store a plan in its turn's file; returns whether it is approved without a prompt. Raises Failure."""
     from planner.workflows.batch.deployment_plans import save
     from planner.workflows.stacks.report import tell_approval
 
@@ -166,12 +166,12 @@ With -json, the output is that of `planner apply -json`, with the deployment and
     ),
 )
 def stacks_apply(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors or if an answer was no."""
+    """Returns 1 also if the answer was no."""
     return apply(arguments, terminal, bool(arguments["destroy"]))
 
 
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
-    """Apply the selected deployments."""
+    """`stacks apply` and `stacks destroy`."""
     mode: Mode = "destroy" if destroys else "normal"
     do = partial(_deploy, arguments)
 
@@ -187,8 +187,8 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 
 
 def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Deploy one deployment in rounds; in a turn, only run the round whose plan was approved. Returns the exit code: 1
-    if approval was denied or something failed."""
+    """Deploy a deployment in rounds; in a turn, only in the round of the approved plan. The exit code is 1 if approval
+    was denied or something failed."""
     from planner.workflows.batch.deployment_plans import differences
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
 
@@ -213,7 +213,7 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
             return True
 
     class Comparing(Deploying):
-        """Applies a plan that was approved in another process, but only if the new plan equals the approved one."""
+        """Applies a plan that was approved in another process; only if the new plan equals it."""
 
         def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
             assert turn is not None
@@ -229,7 +229,7 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
 
     result = DeploymentResult(deployment.name, code=1)
     listener, most = (Asking(), 0) if turn is None else (Comparing(), 1)
-    with diagnostics.until_an_error():  # the other deployments are still deployed
+    with diagnostics.until_an_error():  # errors do not prevent applies of other deployments
         deployed = deploy(
             work.session, deployment, work.options, whole.hooks, listener, work.policies, diagnostics, most
         )
@@ -263,15 +263,15 @@ dependents before their dependencies.""",
     ),
 )
 def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors or if an answer was no."""
+    """Returns 1 also if the answer was no."""
     return apply(arguments, terminal, True)
 
 
-# Runs the work on each of several deployments.
+# work on several deployments
 
 
 def _options_of(arguments: Arguments, mode: Mode) -> OperationOptions:
-    """The options for the work on each component; reports contain causes, which need the values of expressions."""
+    """The options for each component. Reports contain causes, which need the values of expressions."""
     return evolve(plan_calls(Making, arguments, mode).options, keeps_values=bool(Review(arguments)))
 
 
@@ -283,9 +283,8 @@ def _work_on(
     do: Do,
     spread: Callable[[StackBatch, list[str]], None],
 ) -> tuple[int, list[DeploymentResult]]:
-    """Do the work on the selected deployments, show their diagnostics and write reports; returns the exit code and the
-    results.
-    `spread` lets other processes do the work."""
+    """Do the work on the selected deployments, show their diagnostics, and write reports; returns exit code and
+    results. `spread`: distributes the work over processes."""
     view, begun = open_view(arguments, terminal), time.time()
     results, diagnostics, owner = _results(arguments, terminal, view, mode, do, spread)
     _show_problems(diagnostics, owner, view)
@@ -301,8 +300,7 @@ def _results(
     do: Do,
     spread: Callable[[StackBatch, list[str]], None],
 ) -> tuple[list[DeploymentResult], list[Diagnostic], dict[int, str]]:
-    """The results of the work on the selected deployments, all diagnostics, and the deployment of each diagnostic by
-    its number."""
+    """The results, all diagnostics, and {number of a diagnostic: deployment}."""
     check_words(arguments)
     options = _options_of(arguments, mode)
     diagnostics = Diagnostics()
@@ -332,22 +330,22 @@ def _results(
 
 
 def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view: View) -> None:
-    """Show the diagnostics. `owner`: the deployment of each diagnostic, by its number."""
+    """`owner`: {number of a diagnostic: deployment}."""
     if isinstance(view, BothViews):
         for one in view.views:
             _show_problems(diagnostics, owner, one)
-    elif isinstance(view, HumanView):  # this view combines similar diagnostics
+    elif isinstance(view, HumanView):  # combines similar diagnostics
         view.diagnostics(diagnostics)
     else:
         for number, problem in enumerate(diagnostics):
             (view.about(deployment=owner[number]) if number in owner else view).diagnostics([problem])
 
 
-# Reports about deployments in files.
+# reports about deployments, in files
 
 
 def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> UnitReviews | None:
-    """The reviews of the components of a plan, created before its apply; None if no report is written."""
+    """Reviews of a plan's components, made before the apply; None without reports."""
     if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.component_reviews import component_reviews
@@ -358,7 +356,7 @@ def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> 
 def _applied_reviews(
     plans: Sequence[DeploymentPlan], reviews: Sequence[UnitReviews | None]
 ) -> Sequence[UnitReviews | None]:
-    """The reviews of plans, with the outcome of each change of the plans that were applied."""
+    """The reviews, with the outcome of each change of applied plans."""
     if not any(one is not None for one in reviews):
         return reviews
     from planner.workflows.batch.reports.component_reviews import applied
@@ -375,7 +373,7 @@ def _report_of(
     plans: Sequence[DeploymentPlan],
     reviews: Sequence[UnitReviews | None] = (),
 ) -> DeploymentReport | None:
-    """The part of reports about one deployment, from its plans in all rounds; None if no report is written."""
+    """A report's part about one deployment, from its plans in all rounds; None without reports."""
     if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.deployments import part_of
@@ -395,7 +393,7 @@ def _report_of(
 def _write_reports(
     arguments: Arguments, command: str, results: list[DeploymentResult], diagnostics: list[Diagnostic], begun: float
 ) -> list[Diagnostic]:
-    """Write the requested reports; returns the problems. Only the user can read reports with values."""
+    """Write the requested reports; returns problems. Reports with values are readable for the user only."""
     problems: list[Diagnostic] = []
     subject = Review(arguments, "stacks").subject
     if subject is not None:

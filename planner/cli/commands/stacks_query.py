@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from planner.workflows.stacks.deployment_state import Deployed
 
 
-# Plans for queries: they print nothing, lock nothing and change nothing.
+# plans for queries: they print, lock and change nothing
 
 
 @frozen(eq=False)
 class PendingDeployment:
-    """A deployment that is queried, and its plan."""
+    """A deployment in a query, and its plan."""
 
     session: OpenedStack
     deployment: Deployment
@@ -52,9 +52,8 @@ def plans_of(
     judges: bool = True,
     is_single: bool = False,
 ) -> list[PendingDeployment]:
-    """The plans of the selected deployments. `keeps_values`: whether the causes of their changes will be needed;
-    `judges`: whether policies check the plan of each component; `is_single`: whether more than one deployment is an
-    error. Raises Failure."""
+    """The selected deployments' plans. `keeps_values`: causes of changes will be needed. `judges`: check each
+    component's plan by policies. `is_single`: several deployments are an error. Raises Failure."""
     names = arguments["deployment"]
     options = evolve(plan_calls(Making, arguments).options, lock=False, keeps_values=keeps_values)
     if not judges:
@@ -104,7 +103,7 @@ All relations: planner rules doc.""",
     (*ANSWER, DESTROY, *ASKED),
 )
 def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 (even if there are no answers), or 1 if the query is invalid or takes too long."""
+    """Returns 0 even without answers."""
 
     if not arguments.words:
         raise UsageError("Missing question", "Write the query in single quotes, or name a verb and its nodes.")
@@ -129,7 +128,6 @@ With -json, prints each deployment with its graph before and after transitive re
     (DESTROY, *ASKED, JSON),
 )
 def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the graph cannot be built."""
     from planner.cli.commands.graph import graph_json
     from planner.render.dot import subgraph_dot
 
@@ -151,7 +149,7 @@ def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _together(graphs: list[tuple[str, Graph]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """All graphs combined; if there are several deployments, each name begins with the deployment."""
+    """All graphs in one; with several deployments, names begin with the deployment."""
     nodes: dict[str, Any] = {}
     edges: list[tuple[str, str]] = []
     for deployment, graph in graphs:
@@ -191,7 +189,7 @@ The exit code is 0, or 1 when a deployment is denied or on errors.""",
     ),
 )
 def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if something is denied or on errors."""
+    """Returns 1 also if something is denied."""
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import count_verdicts
 
@@ -236,7 +234,6 @@ states, and the outputs.""",
     (DEPLOYMENTS, COMPONENT, SHOW_SENSITIVE, JSON),
 )
 def stacks_show(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a state cannot be read."""
     from planner.render.state import StateText
     from planner.workflows.stacks.deployment_state import deployed, schemas_of
     from planner.workflows.stacks.report import deployed_json
@@ -285,7 +282,7 @@ def _show(deployment: Deployed, text: StateText, terminal: Terminal, with_output
     ),
 )
 def stacks_output(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0. Raises Failure."""
+    """Raises Failure."""
     from planner.workflows.stacks.report import outputs_text
 
     check_words(arguments)

@@ -1,4 +1,4 @@
-"""`stacks state`: lists, shows and edits the states of deployments."""
+"""`stacks state`: lists, shows and edits deployments' states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ stacks, modules and resources. With several deployments each line begins with it
     (DEPLOYMENTS, *JSON_LINES),
 )
 def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if no state contains an address."""
     from planner.workflows.stacks.deployment_state import deployed
 
     view = open_plain_view(arguments, terminal)
@@ -45,8 +44,7 @@ def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[str, str]]:
-    """The addresses of instances that the arguments select, each with its component. Raises Failure for an unknown
-    argument."""
+    """(component, address) of the selected instances. Raises Failure for an unknown argument."""
     if not words:
         return [
             (str(name), address) for name, state in deployment.components.items() for address in instances(state, [])
@@ -55,7 +53,7 @@ def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[s
     for text in words:
         try:
             wanted = [(name, "") for name in select_names(deployment.components, [text], deployment.deployment)]
-        except Failure:  # the word is not a component, so it is an address in one
+        except Failure:  # not a component, so it is an address in a component
             wanted = [split(deployment.components, text, deployment.deployment)]
         for name, rest in wanted:
             inside = instances(deployment.components[name], [rest] if rest else [])
@@ -70,7 +68,6 @@ addresses: component.web["eu"].aws_instance.server.""",
     (DEPLOYMENTS, SHOW_SENSITIVE, *JSON_LINES),
 )
 def stacks_state_show(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the instance does not exist."""
     from planner.workflows.stacks.deployment_state import schemas_of, stack_addresses
 
     arguments.only_word("One address is needed", "Write the address of a resource instance.")
@@ -96,7 +93,7 @@ components whose states are files, use `planner state mv -state=FILE -state-out=
     (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved without moving it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if nothing was moved."""
+    """Returns 1 also if nothing was moved."""
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if len(arguments.words) != 2:
@@ -118,7 +115,7 @@ def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _check(addresses: StackAddresses) -> None:
-    """Check that the objects stay in the same component. Raises Failure otherwise."""
+    """Raises Failure unless the objects remain in their component."""
 
     (name, old), (other, new) = addresses.parts
     if name == other:
@@ -140,7 +137,6 @@ by a removed block with `lifecycle { destroy = false }`.""",
     (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed without removing it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_rm(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if an address does not exist in the state."""
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if not arguments.words:

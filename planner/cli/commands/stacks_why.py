@@ -1,5 +1,5 @@
-"""`stacks why`: explains why an instance of a component is deferred, why it depends on others, why a plan is approved,
-and why an action in a component is planned."""
+"""`stacks why`: explains why a component's instance is deferred or depends on another, why a plan is approved, and why
+an action in a component is planned."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ With -not: why not, and the conditions that each rule lacks.""",
     ),
 )
 def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0. Raises Failure if there is nothing to explain."""
+    """Raises Failure if there is nothing to explain."""
     from planner.render.proof import proof_text
 
     if not 1 <= len(arguments.words) <= 3 or (len(arguments.words) == 3 and arguments.words[0] not in VERDICTS):
@@ -72,8 +72,8 @@ def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
-    """The proofs for one deployment. If the question is only about components, the proofs that all selected deployments
-    share. Raises Failure."""
+    """Proofs for one deployment; about components alone, the proofs that all selected deployments share. Raises
+    Failure."""
     from planner.cli.commands.stacks_query import plans_of
     from planner.workflows.stacks.opened_stack import several
 
@@ -97,7 +97,7 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
 
 
 def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
-    """The requested proofs. Raises Failure."""
+    """Raises Failure."""
 
     plan, negated = pending.plan, arguments["not"]
     first, *rest = arguments.words
@@ -120,7 +120,7 @@ def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[di
 
 
 def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
-    """The proofs of policy findings for the deployment as a whole. Raises Failure."""
+    """Proofs of findings about the whole deployment. Raises Failure."""
     if arguments["not"]:
         detail = "To see the relations on which verdicts depend, use planner stacks query."
         raise UsageError("Verdicts are explained without -not", detail)
@@ -137,9 +137,9 @@ def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str
 
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
-    """The proofs of the dependencies for which a deferred instance waits."""
+    """Proofs of the dependencies that a deferred instance waits for."""
 
     try:
         return why(plan, "waits_until", name)
-    except Failure:  # there is no proof if the instance waits for something that does not exist
+    except Failure:  # no proof if the instance waits for something that does not exist
         return []

@@ -58,7 +58,7 @@ CHANGING = (IGNORE_REMOTE_VERSION, *LOCK, *VARIABLES, *JSON_LINES)
     ),
 )
 def state_list(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is no state or an address is not in it."""
+    """Returns 1 also without a state."""
     view = open_plain_view(arguments, terminal)
     shown, problems = state_calls(States, arguments).stored_state()
     if shown.state is None:
@@ -78,8 +78,8 @@ def _unknown(address: str, known: list[str]) -> Diagnostic:
 
 
 def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
-    """Addresses of instances with a current or deposed object, sorted. Raises Failure for an address that the state
-    does not contain."""
+    """Addresses of instances with a current or deposed object, sorted. Raises Failure for an address that is not in the
+    state."""
     filters = [_parse(text) for text in wanted]
     addresses: list[str] = []
     used: set[int] = set()
@@ -111,7 +111,7 @@ def _parse(text: str) -> Address:
 
 
 def only(resource: ResourceState, instance: InstanceState) -> State:
-    """A state with only one instance, without its deposed objects."""
+    """A state with only this instance, without deposed objects."""
     alone = evolve(resource, instances={instance.key: evolve(instance, deposed={})})
     return State(resources={resource.address: alone})
 
@@ -122,7 +122,6 @@ def only(resource: ResourceState, instance: InstanceState) -> State:
     (STATE_FILE, SHOW_SENSITIVE, *VARIABLES, *JSON_LINES),
 )
 def state_show(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the instance does not exist."""
     address = arguments.only_word("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     shown, problems = state_calls(States, arguments).stored_state()
@@ -134,7 +133,7 @@ def state_show(arguments: Arguments, terminal: Terminal) -> int:
 def tell(
     shown: ShownState, wanted: str, problems: list[Diagnostic], view: View, show_sensitive: bool, terminal: Terminal
 ) -> int:
-    """Show one instance of an existing state. Raises Failure for an address that is not in the state."""
+    """Show one instance. Raises Failure if the state does not contain it."""
     from planner.render.state import StateText
 
     assert shown.state is not None
@@ -167,7 +166,7 @@ changed.""",
     ),
 )
 def state_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if nothing was moved."""
+    """Returns 1 also if nothing was moved."""
     if len(arguments.words) != 2:
         raise UsageError("Expected two addresses", "Write the old address and the new one.")
     dry = arguments["dry-run"]
@@ -190,7 +189,6 @@ unmanaged.""",
     (Flag("dry-run", "bool", "List what would be removed without removing it."), *EDITED, *CHANGING),
 )
 def state_rm(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if an address does not exist in the state."""
     if not arguments.words:
         raise UsageError("Missing address")
     dry = arguments["dry-run"]
@@ -211,7 +209,7 @@ def state_rm(arguments: Arguments, terminal: Terminal) -> int:
     (Flag("auto-approve", "bool", "Replace without prompting for approval."), *EDITED, INPUT, *CHANGING),
 )
 def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 on errors or if the answer was no."""
+    """Returns 1 also if the answer was no."""
     if len(arguments.words) != 2:
         raise UsageError("Expected two providers", "Write the old provider and the new one.")
     view = open_plain_view(arguments, terminal)
@@ -236,7 +234,6 @@ def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
 
 @command("", "Prints the state of the selected workspace in the format of state files.", VARIABLES)
 def state_pull(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the state cannot be read."""
     arguments.no_words("state pull takes no arguments; use -chdir=DIR before the command.")
     data, diagnostics = state_calls(States, arguments).pull_state()
     if data:
@@ -251,7 +248,7 @@ lineage or an older serial is rejected, unless -force is given.""",
     (Flag("force", "bool", "Write even an older state, or one of another lineage."), *CHANGING),
 )
 def state_push(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the state was refused."""
+    """Returns 1 also if the state was refused."""
     path = arguments.only_word("One file is needed", 'Write the path of a state file, or "-".')
     view = open_plain_view(arguments, terminal)
     try:
@@ -272,7 +269,7 @@ whether they belong together. Nothing is changed. The exit code is 1 when someth
     (Flag("state", "string", "Check this state file.", value="FILE"), *VARIABLES, *JSON_LINES),
 )
 def state_verify(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if something is lost or damaged."""
+    """Returns 1 also if something is lost or damaged."""
     arguments.no_words("To check another file, use -state=FILE.")
     view = open_plain_view(arguments, terminal)
     return _report(view, *state_calls(States, arguments).verify_state())
@@ -306,7 +303,6 @@ journals aside.""",
     ),
 )
 def state_journal(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a journal cannot be read or discarded."""
     arguments.no_words("state journal takes no arguments: it shows the journals of the selected workspace.")
     if arguments["adopt"] and arguments["discard"]:
         raise UsageError("Conflicting options", "Choose one of -adopt and -discard.")
@@ -328,7 +324,7 @@ def state_journal(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _adopt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if an object cannot be read or if the state cannot be written; then the journal is kept."""
+    """Returns 1 also if an object cannot be read; then the journal is kept."""
     view = open_view(arguments, terminal)
     adopted, problems = plan_calls(States, arguments).adopt_journals(view.hooks)
     lines = [f"{address}: added to the state" for address in adopted.added]

@@ -65,7 +65,7 @@ cleaned up and the command was not interrupted, otherwise 1.""",
     ),
 )
 def test(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if all tests pass, otherwise 1; with -watch, 0 if interrupted while waiting."""
+    """Returns 0 if all tests pass, otherwise 1; with -watch 0 if interrupted while waiting."""
     options = _options(arguments, terminal)
     if arguments["generate"]:
         if arguments["watch"] or arguments["filter"]:
@@ -75,7 +75,7 @@ def test(arguments: Arguments, terminal: Terminal) -> int:
         from planner.workflows.testing.generate import generate_into
         from planner.workflows.testing.report_files import generated_text
 
-        # Only the generated file is run.
+        # runs only the generated file
         options = evolve(options, filters=(generate_into(options, generated_text),))
     if not arguments["watch"]:
         return _run(options, arguments, terminal)[0]
@@ -112,8 +112,8 @@ def _run(
     chosen: Callable[[Suite], Suite] = lambda suite: suite,
     covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
-    """Run the `chosen` files; returns the exit code, and their results if they could be run. `covered`: the parts of
-    the module that earlier files have covered."""
+    """Run the `chosen` files; returns the exit code, and results if they could run. `covered`: {file: parts of the
+    module that it covered}."""
     from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status
 
     json_file = open_json_into(arguments, terminal)
@@ -146,7 +146,7 @@ def _carry_out(
     terminal: Terminal,
     json_file: TextIO | None,
 ) -> None:
-    """Run all files, one after the other or in several processes. Raises KeyboardInterrupt."""
+    """Run all files, one after another or in several processes. Raises KeyboardInterrupt."""
     if processes > 1:
         _in_processes(runner, processes, view, arguments, terminal, json_file)
         return
@@ -185,7 +185,7 @@ def _parallelism(arguments: Arguments) -> int | None:
 def _reported(
     arguments: Arguments, runner: SuiteRunner, view: TestView, covered: Mapping[str, tuple[Reached, ...]]
 ) -> bool:
-    """Write the requested reports. Returns whether a report could not be written."""
+    """Write the requested reports. Returns whether one could not be written."""
     from planner.workflows.testing.report_files import junit
 
     reports = {"junit-xml": junit(runner.results) if arguments["junit-xml"] else ""}
@@ -226,8 +226,8 @@ def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether failed assertions show where values come from. By default values are traced if the output is JSON or a
-    terminal."""
+    """Whether failed assertions show where values come from; by default for JSON and on a terminal, where values are
+    traced."""
     if arguments["explain"] not in (None, "", True, False, "none", "line"):
         raise UsageError("Wrong value for option -explain", "Valid values are none and line.")
     if arguments["explain"]:
@@ -236,7 +236,7 @@ def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
 
 
 def _handle_interrupts(*listeners: Callable[[], None]) -> None:
-    """Let the first interrupt stop after the current run, and notify the listeners."""
+    """The first interrupt stops after the current run, and notifies the listeners."""
     for listener in listeners:
         signals.STOP.listen(listener)
     signals.install()

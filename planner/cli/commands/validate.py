@@ -1,4 +1,4 @@
-"""`validate` and `stacks validate`: check a configuration or a stack, without reading a state or real objects."""
+"""`validate` and `stacks validate`: check a configuration or a stack, without state and real objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.render.terminal import Terminal
 
 
 def usage_error(problem: UsageError, terminal: Terminal) -> int:
-    """Print a usage error; with -json, it is a diagnostic in the document."""
+    """Print a usage error; with -json as a diagnostic in the document."""
     return report([error("cli.usage", problem.summary, problem.detail)], True, terminal)
 
 
@@ -33,7 +33,7 @@ def usage_error(problem: UsageError, terminal: Terminal) -> int:
     usage_error,
 )
 def validate(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if the configuration is valid, else 1."""
+    """Returns 0 if the configuration is valid, otherwise 1."""
     directory = arguments.at_most_one_word("validate takes at most one directory.", ".")
     calls = loading_calls(Validation, arguments, directory=directory).having(queries=bool(arguments["query"]))
     stream = open_json_into(arguments, terminal)
@@ -45,7 +45,7 @@ def validate(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def document(diagnostics: list[Diagnostic]) -> str:
-    """The document that -json prints."""
+    """The document of -json."""
     from planner.foundation.support.exact_json import dumps
     from planner.render.diagnostics_json import validate_json
 
@@ -53,7 +53,7 @@ def document(diagnostics: list[Diagnostic]) -> str:
 
 
 def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal, what: str = "configuration") -> int:
-    """Print the diagnostics of the configuration (or of whatever `what` names), and return the exit code."""
+    """Print the diagnostics of a configuration, or of `what`; returns the exit code."""
     from planner.render.diagnostics import show
 
     failed = has_errors(diagnostics)
@@ -78,7 +78,7 @@ its components. Its modules and child stacks must be installed first (stacks ini
     usage_error,
 )
 def stacks_validate(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if the stack is valid, else 1."""
+    """Returns 0 if the stack is valid, otherwise 1."""
     from planner.workflows.stacks.validate import validate_stack
 
     directory = arguments.at_most_one_word("stacks validate takes at most one directory.", ".")

@@ -1,4 +1,4 @@
-"""`version`: the version of planner, the compatible version of OpenTofu, and the locked providers."""
+"""`version`: versions of planner, the compatible OpenTofu, and locked providers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ For clients that check the name on the first line, PLANNER_VERSION_NAME replaces
     ),
 )
 def version(arguments: Arguments, terminal: Terminal) -> int:
-    """Print the version; never fails, even if the lock file cannot be read."""
+    """Always returns 0, even if the lock file cannot be read."""
     providers = locked_providers()
     if arguments["json"]:
         terminal.data(_json(providers))
         return 0
-    # Some clients check the program name in this output, so users can set it with this variable.
+    # some clients check the program's name in this output, so users can set it
     name = os.environ.get("PLANNER_VERSION_NAME", "").split()
     terminal.out(f"{name[0] if name else 'planner'} v{VERSION}\non {platform()}")
     for provider, version in providers.items():
@@ -53,11 +53,11 @@ def _json(providers: dict[str, str]) -> str:
 
 
 def locked_providers() -> dict[str, str]:
-    """The versions in the dependency lock file of the working directory, by provider address. Only the block headers
-    and versions are read, so no parser has to be loaded."""
+    """{provider: version} in the directory's lock file. Reads only block headers and versions, so that no parser has to
+    be loaded."""
     try:
         if not os.path.isfile(".terraform.lock.hcl"):
-            return {}  # there is no lock file, or it is not a regular file
+            return {}  # no lock file, or not a regular file
         with open(".terraform.lock.hcl", encoding="utf-8") as file:
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError):
@@ -84,7 +84,7 @@ _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "
 
 
 def platform() -> str:
-    """`linux_amd64`: operating system and architecture as provider packages name them."""
+    """`linux_amd64`: operating system and architecture, as in provider packages."""
     machine = os.uname().machine.lower() if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
     system = "windows" if sys.platform.startswith("win") else sys.platform
     return f"{system}_{_MACHINES.get(machine.lower(), machine.lower())}"

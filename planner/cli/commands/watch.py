@@ -44,16 +44,16 @@ With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends the
     (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),
 )
 def watch(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if interrupted between two plans, 1 if interrupted during a plan."""
+    """Returns 0 if interrupted between two plans, 1 during a plan."""
     no_directory(arguments, "watch")
 
-    def calls() -> Making:  # called for each plan, because policies may be added to the directory later
+    def calls() -> Making:  # for each plan, because policies may be added to the directory
         return plan_calls(Making, arguments, needs_configuration=True)
 
     return _watch(calls, terminal, arguments["json"])
 
 
-# `watch`: makes successive plans in one process, and shows how each differs from the previous one.
+# successive plans in one process, and how each differs from the one before
 
 
 SECONDS = 0.1
@@ -62,13 +62,12 @@ SECONDS = 0.1
 
 GRAIN = 20_000_000
 
-"""nanoseconds within which a file may change without getting a different modification time, because timestamps of file
-systems are coarse"""
+"""file systems have coarse timestamps: a file may change within so many nanoseconds without a new modification time"""
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
-    """Watch until interrupted; returns 0, or 1 if interrupted during a plan. Failed plans are reported but not
-    compared: the next plan is compared with the last successful one."""
+    """Returns 0 if interrupted between two plans, 1 during a plan. A failed plan is reported; the next plan is compared
+    with the last successful one."""
     files = PlanFiles()
     verdict: Verdict | None = None
     last: MadePlan[Any] | None = None
@@ -83,7 +82,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             may_part = standing is not None and not calls.options.judges
             parted = standing.after(changed, calls.options) if standing is not None and may_part else None
             if parted is not None and (more := files.edits()):
-                parted, changed = None, changed | more  # the plan may have read a file that was being changed
+                parted, changed = None, changed | more  # the plan may have read a file during a change
             if parted is None:
                 result = calls.plan_to_explain()
                 made, problems = result.complete, result.diagnostics
@@ -111,7 +110,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
                 return 1  # the output was closed
             last = made or last
             parts = {id(last): parts[id(last)]} if id(last) in parts else {}
-            gc.collect()  # free memory between plans; other commands end before this matters
+            gc.collect()  # frees memory between plans; other commands end before this matters
             changed = _next(files)
     except KeyboardInterrupt:
         return 0
@@ -120,7 +119,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
 def _next(files: PlanFiles) -> frozenset[str]:
     changed: frozenset[str] = frozenset()
     while not changed:
-        if STOP.requested:  # an exception raised while objects are finalized would be lost
+        if STOP.requested:  # KeyboardInterrupt is lost if an object's finalizer raises it
             raise KeyboardInterrupt
         changed = files.edits()
         time.sleep(SECONDS / 5 if changed else SECONDS)  # an editor may write several files at once
@@ -128,7 +127,7 @@ def _next(files: PlanFiles) -> frozenset[str]:
 
 
 class PlanFiles:
-    """The files that plans are made from, watched for changes."""
+    """The input files of plans, watched for changes."""
 
     def __init__(self) -> None:
         self._watch = Watch()
@@ -136,17 +135,16 @@ class PlanFiles:
         self._exact: set[str] = set()
 
     def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
-        """Also watch the files of a plan that began at this time (nanoseconds), or of the last plan if this one
-        failed."""
+        """Also watch the files of a plan, which began at `since` (nanoseconds). `made`: None if no plan succeeded."""
         self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_rule_paths(calls))}
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 
     def edits(self) -> frozenset[str]:
-        """The changed files that may be inputs."""
+        """Changed files that may be inputs."""
         return frozenset(filter(self._counts, self._watch.changed()))
 
     def sentence(self, changed: frozenset[str]) -> str:
-        """`main.tf changed. extra.tf was added.`, about changed files; directories are named if nothing in them is."""
+        """`main.tf changed. extra.tf was added.` A directory is named only if no changed file is in it."""
         inner = {os.path.dirname(path) for path in changed}
         groups: dict[str, list[str]] = {}
         for path in sorted(changed - inner):
@@ -160,7 +158,7 @@ class PlanFiles:
         return " ".join(sentences)
 
     def _counts(self, path: str) -> bool:
-        # a file that a function reads, a policy file, or a configuration file in a watched directory
+        # read by a function, a policy, or a configuration file in a watched directory
         folder = os.path.dirname(path)
         is_listed = folder in self._exact or folder.startswith(os.path.dirname(OWN))
         return path in self._exact or (_counts(path) and (is_listed or path.endswith(_CONFIGURATION)))
@@ -170,7 +168,7 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.
 
 
 def _counts(path: str) -> bool:
-    """Whether a new file may be an input; False for temporary files of editors and files of planner."""
+    """False for temporary files of editors and files of planner."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 
@@ -184,9 +182,8 @@ def _tell(
     verdict: Verdict | None,
     former: Verdict | None,
 ) -> None:
-    """Print the differences of a plan and of its verdict from the previous ones, and its causes if the plan has
-    changed.
-    `parts`: plans that are only parts of a plan, by name; their causes are not the causes of the whole plan."""
+    """Print how a plan and its verdict differ from the ones before, and the causes of a changed plan. `parts`:
+    {id(plan): Changed} of plans that are only a part; their causes are not the whole plan's."""
     if made is None:
         return
     chains = chains_of(made) if id(made) not in parts else None
@@ -215,7 +212,7 @@ def _tell(
 
 
 def _rule_paths(calls: Making) -> Iterator[str]:
-    """The paths of the user's rules and of the policies that check plans, with everything below their directories."""
+    """Paths of the user's rules and of policies, with everything below directories."""
     for word in (*(calls.options.rules or (OWN_FOLDER,)), *calls.options.policies, *calls.options.standing_policies):
         if not word.startswith(BUILTIN):
             yield word
@@ -224,9 +221,9 @@ def _rule_paths(calls: Making) -> Iterator[str]:
 
 
 def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
-    """The names of all inputs of a plan, whether or not they exist."""
+    """Names of all inputs of a plan, whether or not they exist."""
     yield os.path.join(data_directory(os.environ), "environment")
-    yield from (os.path.normpath(manifest_path(".", data_directory(os.environ))), LOCK_FILE)  # init writes these files
+    yield from (os.path.normpath(manifest_path(".", data_directory(os.environ))), LOCK_FILE)  # written by init
     yield from files_read()
     yield from looked_at()
     yield from (text for kind, text in calls.options.var_args if kind == "var-file")
@@ -238,7 +235,7 @@ def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
 
 
 def _folders(made: MadePlan[Any] | None) -> Iterator[str]:
-    """The directories with files of a configuration, because files may be added there."""
+    """Directories with files of the configuration, because files may be added there."""
     yield "."
     if made is not None:
         for path in made.loaded.config.files:

@@ -26,7 +26,7 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
 
 
 def _summary(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Show the causes of all changes of a plan."""
+    """Print the causes of a plan's changes."""
     from planner.cli.views import show_summary, summary_document
 
     answer = Making(calls.options, owns_process=True).plan_to_explain(arguments["plan"] or None)
@@ -41,7 +41,7 @@ def _summary(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
 
 
 def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source: str) -> int:
-    """Show the changes that follow from a value, a file or a module, or all changes with one action."""
+    """Print the changes that follow from a value, a file or a module, or all changes with an action."""
     from planner.cli.views import causes_of
     from planner.logic.programs.actions import verbs
     from planner.render.cause_summary import summary_json
@@ -66,11 +66,11 @@ def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source:
 
 MOST_ENTRIES = 11
 
-"""the maximum number of lines of a list, unless all are requested"""
+"""maximum number of listed lines, unless all are requested"""
 
 
 def _list(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """List everything to which a word such as `drift` applies."""
+    """Print everything about which a word such as `drift` can be used."""
     from planner.render.alike import alike
 
     (word,) = arguments.words
@@ -95,7 +95,6 @@ def _list(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
 
 
 def _fix(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Print the fixes."""
     from planner.render.why import fixes_text
 
     if arguments["not"]:
@@ -175,13 +174,12 @@ Every step has its reason, and every leaf its place in a file. Repeated steps ar
     FLAGS,
 )
 def why(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is nothing to explain."""
     with paged(arguments, terminal):
         return answer(arguments, terminal, plan_calls(Questions, arguments))
 
 
 def answer(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Answer the question in the arguments; returns the exit code."""
+    """Print the answer; returns the exit code."""
     if len(arguments.words) > 3:
         raise UsageError("Expected one to three arguments", "See planner why -help.")
     if not arguments.words:

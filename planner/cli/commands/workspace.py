@@ -13,7 +13,6 @@ from planner.render.view import View
 
 @command("[options]", "Lists the workspaces; an asterisk marks the selected one.", (*VARIABLES, *JSON_LINES))
 def workspace_list(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if they cannot be listed."""
     arguments.no_words("workspace list takes no arguments; to select a directory, use -chdir=DIR before the command.")
     view = open_plain_view(arguments, terminal)
     known = state_calls(Workspaces, arguments).workspaces()
@@ -25,7 +24,6 @@ def workspace_list(arguments: Arguments, terminal: Terminal) -> int:
 
 @command("", "Prints the name of the selected workspace.", VARIABLES)
 def workspace_show(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the name in TF_WORKSPACE is not valid."""
     arguments.no_words("workspace show takes no arguments.")
     name, diagnostics = state_calls(Workspaces, arguments).workspace()
     terminal.out(name)
@@ -38,7 +36,6 @@ def workspace_show(arguments: Arguments, terminal: Terminal) -> int:
     (Flag("state", "string", "Start with a copy of this state file.", value="FILE"), *LOCK, *VARIABLES, *JSON_LINES),
 )
 def workspace_new(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the workspace already exists or its name is not valid."""
     name = arguments.only_word("One name is needed", "Write the name of the new workspace.")
     view = open_plain_view(arguments, terminal)
     diagnostics = state_calls(Workspaces, arguments).new_workspace(name)
@@ -47,7 +44,6 @@ def workspace_new(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def say_created(view: View, terminal: Terminal, name: str, begins_with: str = "") -> None:
-    """Report that a workspace was created and selected."""
     title = f'Created and switched to workspace "{name}"'
     remark = "Its state is empty: a plan does not see the objects of other workspaces."
     if begins_with:
@@ -61,7 +57,6 @@ def say_created(view: View, terminal: Terminal, name: str, begins_with: str = ""
     (Flag("or-create", "bool", "Create the workspace if it does not exist."), *LOCK, *VARIABLES, *JSON_LINES),
 )
 def workspace_select(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the workspace does not exist."""
     name = arguments.only_word("One name is needed", "Write the name of a workspace.")
     view = open_plain_view(arguments, terminal)
     selected, diagnostics = state_calls(Workspaces, arguments).select_workspace(name, create=arguments["or-create"])
@@ -84,7 +79,6 @@ def workspace_select(arguments: Arguments, terminal: Terminal) -> int:
     ),
 )
 def workspace_delete(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the workspace is selected, does not exist or still manages objects."""
     name = arguments.only_word("One name is needed", "Write the name of a workspace.")
     view = open_plain_view(arguments, terminal)
     diagnostics = state_calls(Workspaces, arguments).delete_workspace(name, force=arguments["force"])
