@@ -32,8 +32,8 @@ _NAMES = re.compile(r"(?:(data)\s*\.\s*)?([A-Za-z_][\w-]*)\s*\.\s*([A-Za-z_][\w-
 _ARGUMENTS = {"none": "", "count": "  count = 1\n", "for_each": "  for_each = {}\n"}
 _FOLDER = ".planner-parts"
 """directory of the modules that have only outputs"""
-CALL = "module."
-"""prefix of the name of a call"""
+CALL, OUTPUT = "module.", "output."
+"""prefixes of the names of calls and outputs"""
 _CALL = re.compile(r"module\.([^.\[]+)")
 
 

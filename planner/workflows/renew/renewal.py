@@ -22,6 +22,7 @@ from planner.workflows.renew.keep import call_values
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
 from planner.workflows.renew.partial_plan import (
     CALL,
+    OUTPUT,
     ModulePart,
     block_of,
     blocks_with_data,
@@ -157,6 +158,11 @@ class Renewal:
             facts.add("looks_different", name)
         if gone or different or any(map(_is_expression, edited)):
             self._tell_uses(facts, {})
+        for name in self.parts.uses:
+            if name.startswith(OUTPUT):
+                facts.add("is_output", name)
+                for other in self.parts.uses[name]:
+                    facts.add("block_uses", name, other)
         for name in self._with_data:
             facts.add("has_data", name)
         for name in self._moved:
