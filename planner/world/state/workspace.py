@@ -67,8 +67,8 @@ def select_workspace(directory: str, environment: Mapping[str, str], name: str) 
 
 
 # The backend that `init` has set up: `terraform.tfstate` in the data directory, in the ecosystem's format. The file is
-# not a state. It has the type and the settings of a backend (also those from the command line), and a hash of the backend
-# block, so that every other command notices changes of the block.
+# not a state. It has the type and the settings of a backend (also those from the command line), and a hash of the
+# backend block, so that every other command notices changes of the block.
 
 
 FILE = "terraform.tfstate"
