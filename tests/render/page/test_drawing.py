@@ -136,7 +136,7 @@ def test_folding_paths_causes_and_verdicts(tmp_path: Path) -> None:
         cause = tab.get_by_role("region", name="Causes").get_by_role("button", name="gone 1 object")
         cause.click()
         assert status.inner_text() == "gone: 1 object." and cause.get_attribute("aria-expanded") == "true"
-        assert tab.get_by_role("region", name="Causes").locator("li li").all_inner_texts() == ["-web"]
+        assert tab.get_by_role("region", name="Causes").locator("li li").all_inner_texts() == ["-\nweb"]
         assert "deny code: must stay" in tab.get_by_role("region", name="Policies").inner_text()
         tab.get_by_role("region", name="Policies").get_by_role("button", name="web").click()
         assert details.get_by_role("heading").first.inner_text() == "web"
@@ -391,7 +391,7 @@ def test_alike_changes_and_causes_are_one_line(tmp_path: Path) -> None:
         causes = tab.get_by_role("region", name="Causes").get_by_role("button")
         assert causes.all_inner_texts() == ["var.size 1 \u2192 2 in 40 modules\n42 objects"]
         causes.click()
-        assert status.inner_text() == "var.size 1 -> 2: 42 objects." and tab.url.endswith("#cause=var.size+1+-%3E+2")
+        assert status.inner_text() == "var.size 1 -> 2 in 40 modules: 42 objects." and tab.url.endswith("#cause=var.size+1+-%3E+2")
         assert tab.evaluate("[...drawing.marked.boxes.values()].sort().join('')") == "1" * 38 + "22"
         tab.keyboard.press("Escape")
         listed.locator("summary").last.press("Enter")

@@ -76,15 +76,18 @@ class Drawing {
   /** Bring a rectangle into view with as little movement as possible: none where all of it is seen and legible. */
   bring(area, least = LEGIBLE) {
     const { scene } = this, whole = this.scaleOf([0, 0, scene.rect[0].w, scene.rect[0].h]);
-    if (this.eye.k >= Math.min(LEGIBLE, whole) - 1e-9 && this.sees(area)) { this.redraw(); return; }
+    if (this.eye.k >= least - 1e-9 && this.sees(area)) { this.redraw(); return; }
     if (whole >= LEGIBLE) { this.fit(); return; }
     const k = Math.max(least, Math.min(Math.max(this.eye.k, LEGIBLE), this.scaleOf(area))), free = EDGE / k, { eye } = this;
     const [x, y, w, h] = area, [width, height] = [this.width / k, this.height / k];
     const start = k === eye.k ? eye : { x: x + (w - width) / 2, y: y + (h - height) / 2 };
     const at = (from, size, was, seen) => size + free > seen ? from - free : Math.max(from + size + free - seen, Math.min(was, from - free));
     this.eye = this.within({ k, x: at(x, w, start.x, width), y: at(y, h, start.y, height) });
+    if (k < LEGIBLE) this.coarse = { eye: this.eye, before: eye };
     this.redraw(true);
   }
+  /** Return to the view before many marked things were brought into view at a small scale. */
+  goBack() { if (this.eye === this.coarse?.eye) this.eye = this.within(this.coarse.before); }
   /** Keep a point of the drawing where it is on the screen, though it was elsewhere in the drawing. */
   follow([x, y], [newX, newY]) { this.eye = this.within({ k: this.eye.k, x: this.eye.x + newX - x, y: this.eye.y + newY - y }); }
   zoom(factor, x = this.width / 2, y = this.height / 2) {

@@ -82,6 +82,7 @@ function toggle(b) {
 }
 function clearMarks() {
   still(drawing.chosen ?? -1, () => scene.unpin());
+  drawing.goBack();
   drawing.chosen = null; drawing.marked = null; start = null; group = null;
   $("search").value = "";
   drawing.redraw(true);
@@ -95,14 +96,15 @@ function chooseGroup(name) {
   group = group === name ? null : name;
   drawing.chosen = null;
   if (document.body.classList.contains("chosen") || !$("groups")) showOverview(); else syncCauses();
-  if (group === null) { drawing.marked = null; drawing.redraw(); say("All causes."); return; }
+  drawing.goBack();
+  if (group === null) { drawing.marked = null; drawing.redraw(true); say("All causes."); return; }
   const changes = data.changes.filter(isOfGroup), nodes = [];
   for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfGroup)) nodes.push(n);
   if (nodes.length && nodes.length <= OPENED) { still(nodes[0], () => scene.reveal(...nodes)); syncControls(); } // few are shown, not only counted at their boxes
   drawing.marked = marks(nodes, new Set(), new Set(changes.map(([address]) => address)));
   const area = scene.around(nodes);
   if (area) drawing.bring(area, COARSE); else drawing.redraw();
-  say(`${group}: ${countOf(changes)}.`);
+  say(`${causeKinds().get(group)?.title || group}: ${countOf(changes)}.`);
   note({ cause: group });
 }
 function foldAll(folded) { scene.foldAll(folded); scene.arrange(); drawing.begin(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }

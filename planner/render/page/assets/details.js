@@ -32,7 +32,7 @@ function showOverview() {
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
     kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, "Causes"), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
     changes || scene.view.name === "none" ? null : el("p", {}, "Nothing is going to be changed."),
-    scene.count ? el("p", { class: "why" }, `Select a ${noun === "node" ? "cause, an object" : noun} or an arrow for details.`) : null,
+    scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Edges that others imply are left out, as there are very many.") : null,
     scene.ways.size >= WAYS ? el("p", { class: "why" }, "Some edges through nodes that do not change are left out, as there are very many.") : null);
   syncCauses();
@@ -168,9 +168,9 @@ async function unpack(packed) {
 
 function showBox(b) {
   const box = scene.boxes[b];
-  const inner = scene.contents(b).filter(thing => thing < 0 || scene.action[thing]).sort((one, other) => scene.risk(one) - scene.risk(other) || NUMERIC.compare(scene.title(one), scene.title(other)));
+  const inner = scene.contents(b).filter(thing => thing < 0 || scene.action[thing] && !scene.isOld(thing)).sort((one, other) => scene.risk(one) - scene.risk(other) || NUMERIC.compare(scene.title(one), scene.title(other)));
   const item = thing => {
-    if (thing >= 0) return el("li", {}, signOfAction(scene.action[thing]), nodeButton(thing, scene.shown(thing).replace(MODULE, "")), scene.part(thing) ? el("span", { class: "why" }, ` ${scene.part(thing)}`) : null);
+    if (thing >= 0) return el("li", {}, signOfAction(scene.action[thing]), nodeButton(thing, scene.shown(thing).replace(MODULE, "")));
     const { objects } = scene.boxes[-1 - thing];
     return el("li", {}, button(scene.boxLabel(-1 - thing), () => choose(thing), { class: "name" }), ` ${scene.counts(-1 - thing).map(([, text]) => text).join("  ") || several(objects.size || scene.boxes[-1 - thing].size, noun === "node" ? "object" : noun)}`);
   };

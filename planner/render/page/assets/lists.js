@@ -43,7 +43,7 @@ function elsewhere(nodes) {
 function fillList() {
   const nodes = matching(), sought = isSought();
   const { changes, calm } = sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
-  const title = noun === "node" ? (sought ? several(changes.length + calm.length, "hit") : "What will be done") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
+  const title = noun === "node" ? (sought ? several(changes.length + calm.length, "hit") : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
   $("listtitle").textContent = title;
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
   const groups = byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);

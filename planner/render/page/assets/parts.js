@@ -37,7 +37,7 @@ const kindOf = node => KIND_WORDS[scene.kind(node)] || scene.kind(node).replaceA
 const KIND_WORDS = { instance_apply: "object", instance_destroy: "object", plan_destroy: "object", orphan: "object", deposed: "deposed object", deposed_destroy: "deposed object",
   root_variable: "variable", module_variable: "variable", variable_reference: "variable", local: "local value", module_expand: "module", module_close: "module", provider_close: "provider", resource_close: "resource" };
 const boxNoun = box => box.name.startsWith("module.") && !box.isGroup ? "module" : "group";
-const nameOfBox = box => box.name.startsWith("modules, ") ? box.label : box.name;
+const nameOfBox = box => box.isGroup ? scene.boxLabel(scene.boxes.indexOf(box)) : box.name;
 /** The sign of an action on its colour. */
 function signOfAction(action) {
   const made = el("span", { class: "sign", title: wordsOf.get(action) || "no change" }, signOf.get(action) || "");
@@ -56,7 +56,7 @@ const byRisk = () => [...data.actions].sort(([a], [b]) => rank(a) - rank(b));
 
 // ---------------------------------------------------------------- lists by module
 
-const MODULE = /^(?:module\.[^.[]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?\.)+/;
+const MODULE = /^(?:module\.[^.[\s]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?\.)+/;
 const ALIKE = 4; // modules from which on what has the same name in each is one item
 const INSTANCES = 12; // instances of a resource, or objects of a module, from which on they are one item
 const KEY = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]( \(\w+\))?$/; // at the end of the name of an instance
@@ -128,7 +128,9 @@ const nodeButton = (node, short = scene.shown(node)) => button(short, () => choo
 
 const SOURCE = / \([^()]*:\d+\)$/;
 /** A cause without its module and place: edits that only differ in these are listed as one. */
-const kindOfCause = cause => cause.replace(MODULE, "").replace(SOURCE, "");
+const kindOfCause = cause => cause.replace(SOURCE, "").replace(MODULE, "").replace(CALL, "modules were $1");
+const CALL = /^module\.\S+ was (added|removed)$/;
+const NAMED = 3; // modules up to which a cause names those that were added or removed
 /** The causes of changes that are listed as one, by their kind, with a title. */
 function causeKinds() {
   const kinds = new Map();
@@ -140,6 +142,8 @@ function causeKinds() {
   return kinds;
 }
 function causeTitle(kind, causes) {
-  const [first] = causes, places = new Set([...causes].map(cause => SOURCE.exec(cause)?.[0] || ""));
+  const [first] = causes, calls = kind.startsWith("modules were ") ? [...causes].map(cause => cause.split(" was ")[0]).sort(NUMERIC.compare) : [];
+  if (calls.length > 1) return calls.length > NAMED ? `${calls.length} ${kind}` : `${calls.slice(0, -1).join(", ")} and ${calls.at(-1)}${kind.slice("modules".length)}`;
+  const places = new Set([...causes].map(cause => SOURCE.exec(cause)?.[0] || ""));
   return causes.size === 1 ? first : `${kind}${places.size === 1 ? [...places][0] : ""} in ${several(new Set([...causes].map(cause => MODULE.exec(cause)?.[0])).size, "module")}`;
 }

@@ -3,8 +3,9 @@
 const NODE = 40, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 34, LETTER = 7.85, WIDEST = 360, NARROWEST = 96, FOLDED = 34, CELL = 10;
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
 const BOXES = 60; // things that a page begins with at most, if folding helps
+const TANGLED = 10; // edges that it begins with at most, besides one for each thing
 const ARRANGED = 2000; // changed nodes up to which a page arranges what is shown by the edges that are
-const APART = 30; // things up to which groups of alike ones are not drawn as boxes
+const APART = 60; // things up to which groups of alike ones are not drawn as boxes
 const APART_INSIDE = 100; // the same within a module
 const WRAPS = [1, 0.7, 0.5]; // parts of the room that rows are tried to be wrapped at
 const ROWS = 40; // the number of rows that are tried for things without edges
@@ -46,13 +47,13 @@ class Scene extends Graph {
   }
   isShown(thing) { return !this.onlyChanged || this.pins.has(thing) || (thing >= 0 ? this.action[thing] !== "" : this.boxes[-1 - thing].changed > 0); }
   contents(b) { return this.inside[b]; }
-  /** Fold as many boxes as is needed for everything to be legible at once. */
+  /** Fold as many boxes as is needed for everything to be legible at once, and edges to be told apart. */
   open() {
-    for (const most of [BOXES, BOXES / 2, BOXES / 4, 0]) {
+    for (const most of [BOXES, 40, 30, 20, 15, 10, 6, 4, 0]) {
       this.foldTo(most);
       this.arrange();
       const { w, h } = this.rect[0];
-      if (Math.min(canvas.clientWidth / w, canvas.clientHeight / h) > LEGIBLE) return;
+      if (Math.min(canvas.clientWidth / w, canvas.clientHeight / h) > LEGIBLE && this.lines.length <= this.where.size + TANGLED) return;
     }
   }
   /** Fold all boxes but the outer ones that leave at most so many things to be drawn. */
@@ -250,10 +251,13 @@ class Scene extends Graph {
     const [shown, all] = [true, false].map(isShown => this.modules(b, isShown));
     return `${label} (${shown < all ? `${shown} of ${all}` : all})`;
   }
-  /** The label of a box; that of a range of modules without repeating what both ends have. */
+  /** The label of a box; that of a range without repeating the words with which both ends begin. */
   boxLabel(b) {
     const [first, last] = this.boxes[b].label.split(" \u2013 ");
-    return last === undefined || first === last ? first : `${first} \u2013 ${last.replace(/^module\./, "")}`;
+    if (last === undefined || first === last) return first;
+    let same = 0;
+    while (first[same] === last[same]) same++;
+    return `${first} \u2013 ${last.slice(/^(?:.*[^a-zA-Z0-9])?/.exec(last.slice(0, same))[0].length)}`;
   }
   /** The number of modules in a group, of all or those that are shown. */
   modules(b, isShown) {
