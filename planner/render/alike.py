@@ -1,5 +1,4 @@
-"""Combines addresses that differ only in their keys into one text: `module.web["api",
-"worker"].terraform_data.config[0..7]`."""
+"""Combines addresses that differ only in keys: `module.web["api", "worker"].terraform_data.config[0..7]`."""
 
 from __future__ import annotations
 
@@ -9,23 +8,21 @@ from typing import NamedTuple
 
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\])')
 _MOST_KEYS = 4
-"""the maximum number of keys that are listed at one position"""
+"""maximum number of keys listed at one position"""
 
 
 class AlikeNames(NamedTuple):
-    """A text for several names, with their number."""
-
     text: str
     number: int
 
 
 def every_key(name: str) -> str:
-    """A name with [*] for each of its keys."""
+    """`a["x"].b[0]` -> `a[*].b[*]`."""
     return _KEY.sub("[*]", name)
 
 
 def alike(names: Iterable[str]) -> list[AlikeNames]:
-    """Combines names that differ only in their keys, each group at the position of its first name."""
+    """Names that differ only in keys, combined; each group at its first name's position."""
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for name in dict.fromkeys(names):
         pieces = _KEY.split(name)
@@ -37,7 +34,7 @@ _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
 
 
 def numbered(names: Iterable[str]) -> list[AlikeNames]:
-    """Combines names that differ only in the last number of their first part: `live/u0002..u0050`, or
+    """Names that differ only in the last number of their first part, combined: `live/u0002..u0050`, or
     `live/u0002..u0050: a.b` for objects in units."""
     runs: dict[tuple[str, str, int], list[int]] = {}
     texts: dict[str | tuple[str, str, int], int] = {}
@@ -70,7 +67,7 @@ def numbered(names: Iterable[str]) -> list[AlikeNames]:
 
 
 def _products(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[AlikeNames]:
-    """Returns one text per row; a row represents all combinations of its keys."""
+    """Texts for the rows; each text means all combinations of its keys."""
     columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
     total = 1
     for column in columns:

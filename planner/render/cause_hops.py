@@ -28,11 +28,11 @@ _NAMED_VALUE = re.compile(rf"(?:{MODULE.pattern})*(?:var|local)\.[\w-]+")
 _LAST_KEY = re.compile(rf"(?:{_KEYS.pattern})$")
 COUNT = "count"
 END = "end"
-"""the kind of the last step of a chain, which is the change itself"""
+"""kind of a chain's last step: the change itself"""
 
 
 class _Hop:
-    """A step between a cause and its changes, combined for several instances, with the steps that follow it."""
+    """A step between a cause and its changes, combined for several instances, with the steps after it."""
 
     def __init__(self) -> None:
         self.steps: dict[str, CauseStep] = {}
@@ -45,8 +45,8 @@ class _Hop:
 
     @property
     def words(self) -> tuple[list[str], CauseStep]:
-        """Returns the names of the steps, combined where they differ only in their keys, and one step that represents
-        them all. Parts of one variable or local value are replaced by the name of the whole value."""
+        """The names of the steps, combined if they differ only in keys, and one representative step. Parts of a
+        variable or local value become the whole value."""
         steps = list(self.steps.values())
         whole = {_KEYS.sub("[*]", step.what) for step in steps if "[*]" in step.what}
         steps = [one for one in steps if "[*]" in one.what or _KEYS.sub("[*]", one.what) not in whole]
@@ -67,10 +67,10 @@ def hop_lines(
     named: set[str] | None = None,
     has_further: bool = False,
 ) -> list[str]:
-    """The hops between a cause and its changes, one per line, each indented below the previous one. `folds`: combine
-    the hops inside an installed module into one; `is_whole`: repeat the module in a name even if the name above is in
-    the same module; `named`: also show the changes at the ends of the chains, and add the names of all changes in these
-    lines to this set; `has_further`: follow all chains to a change, not only the first."""
+    """The hops between a cause and its changes, one on a line, each indented below the one before. `folds`: combine
+    hops inside an installed module. `is_whole`: do not shorten names below a name in the same module. `named`: also
+    show the changes at the ends, and add their names to the set. `has_further`: all chains to a change, not only the
+    first."""
     root = _Hop()
     of_group = _ChainsOfGroup(group, chains, planned)
     for name, _ in group.changes:
@@ -105,20 +105,20 @@ class _ChainsOfGroup:
         self._first: dict[str, list[Sequence[CauseStep]]] = {}
 
     def of(self, name: str, has_further: bool) -> Sequence[Sequence[CauseStep]]:
-        """The chains to a change, the nearest first, at most one through each object; without `has_further` only the
-        first chain."""
+        """The chains to a change, nearest first, at most one through each object; without `has_further` only the
+        first."""
         if name not in self._chains or self._chains[name].is_guess:
             return ()
         because = self._chains[name]
         if self._is_of_group(because.steps[0]):
             return [because.steps, *self._further(name, [because.steps])] if has_further else [because.steps]
         if name not in self._first or has_further:
-            self._first.setdefault(name, [])  # in a cycle
+            self._first.setdefault(name, [])  # for cycles
             self._first[name] = self._further(name, [])
         return self._first[name][: None if has_further else 1]
 
     def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
-        """The further chains to a change, without the given ones."""
+        """The chains to a change other than `chains`."""
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:
@@ -141,7 +141,7 @@ class _ChainsOfGroup:
 
 
 def object_before(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str]) -> str:
-    """The last changed object on a chain before a change; "" if there is none."""
+    """The last changed object on a chain before the change; "" without one."""
     hops = hops_of(chain, name, planned)
     return next((hop.what for hop in reversed(hops) if hop.what in planned), "")
 
@@ -154,14 +154,13 @@ def is_beside(way: Way, ways: Iterable[Way], planned: Mapping[str, str]) -> bool
 
 
 def _whole(step: CauseStep) -> str:
-    """The variable or local value that contains the step; other steps are returned unchanged."""
+    """The variable or local value with the step; other steps are unchanged."""
     match = _NAMED_VALUE.match(step.what) if not step.kind else None
     return step.what if match is None else match.group()
 
 
 def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], because: Because) -> CauseStep | None:
-    """The change as the last hop, at the line that uses the value of the previous step; None if the previous step is
-    already at this line."""
+    """The change as the last hop, at the line that uses the value before it; None if that value is at the same line."""
     is_placed = name.startswith("output.")
     own = [
         step
@@ -184,13 +183,13 @@ def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], beca
 
 
 class _Lines:
-    """Prints hops. `planned`: the actions of everything that changes, by name."""
+    """Prints hops. `planned`: {name: action} of all changes."""
 
     def __init__(self, planned: Mapping[str, str], is_whole: bool) -> None:
         self._planned, self._is_whole = planned, is_whole
 
     def below(self, hop: _Hop, lead: str, module: str) -> Iterator[str]:
-        """The lines of the hops below a hop; they do not repeat the name of its module."""
+        """The lines below a hop, without its module in names."""
         ends = []
         shown = {step.what for one in hop.below.values() for step in one.steps.values() if step.kind != END}
         for below in hop.below.values():
@@ -226,23 +225,23 @@ class _Lines:
             yield f"{lead}-> {', '.join(ends)}"
 
     def _number_and_action(self, hop: _Hop) -> str:
-        """The action of the changes at the end of a chain, with their number: `updated`, `3 updated`."""
+        """Action and number of the changes at a chain's end: `updated`, `3 updated`."""
         number = f"{len(hop.steps)} " if len(hop.steps) > 1 else ""
         return f"{number}{words_for(self._planned[next(iter(hop.steps))]).done}"
 
 
 _MOST_MODULE = 30
-"""the maximum length, in characters, of a module name that is repeated in each line"""
+"""maximum length of a module name that is repeated in each line, in characters"""
 
 
 def without_module(text: str, module: str) -> str:
-    """A name without the module of the preceding name, if the module is long: `….var.tag`."""
+    """A name without the module of the name before, if that is long: `….var.tag`."""
     is_left_out = len(module) > _MOST_MODULE and module_of(text).startswith(module)
     return f"…{text.removeprefix(module[:-1])}" if is_left_out else text
 
 
 def module_of(text: str) -> str:
-    """The module in which a name is read, with a dot at the end; an output is read by the caller of its module."""
+    """The module in which a name is read, with a final dot; an output is read by its module's caller."""
     match = MODULES.match(text)
     if match is None:
         return ""

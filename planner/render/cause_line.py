@@ -1,4 +1,4 @@
-"""Causes in words: `var.image "v1" -> "v2" (prod.tfvars:2)`, and the hops from there to a change."""
+"""Causes in words: `var.image "v1" -> "v2" (prod.tfvars:2)`, and the hops from a cause to a change."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from planner.logic.programs.actions import verb_of, words_for
 from planner.render.alike import alike
 
 MOST_ROOTS = 3
-"""the maximum number of roots that a sentence names"""
+"""maximum number of roots in a sentence"""
 MOST_WHOLE = 72
-"""the maximum number of characters of two values that are shown whole"""
+"""maximum number of characters of two values shown in full"""
 MOST_VALUES = 48
-"""the maximum number of characters shown of each part that differs"""
+"""maximum number of characters shown of each differing part"""
 MOST_AROUND = 16
-"""the number of characters shown on either side of a difference"""
+"""number of characters shown on each side of a difference"""
 _WORD = re.compile(r"[\w.]")
 """characters of words, which are shown whole next to a difference"""
 _PIECES = re.compile(r"\w+|\W")
@@ -53,7 +53,7 @@ KINDS = {
 }
 
 _ASKED = ("replace_by_request", "no-call")
-"""kinds of causes whose place is not shown"""
+"""kinds of causes shown without a place"""
 GONE = "was removed or changed outside"
 REQUESTS = {"gone": GONE, "replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
 """kinds of causes that only request a replacement, in words"""
@@ -61,8 +61,8 @@ _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """All steps, from the change back to its root, then the other roots; empty if the headline of the change already
-    contains the cause. `actions`: the actions of all changes, by name."""
+    """All steps, from the change back to its root, then the other roots; empty if the change's headline contains the
+    cause. `actions`: {name: action} of all changes."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     root, *hops = because.steps
@@ -80,21 +80,20 @@ def _name_and_place(step: CauseStep) -> tuple[str, str]:
 
 
 def own_lines(root: CauseStep) -> list[str]:
-    """The lines for a change that has no cause other than itself."""
+    """The lines for a change that is its own cause."""
     if root.kind == "replace_because_tainted" and root.note:
         return [f"because {root.note}"]
     return [f"because it {GONE}{gone_place(root)}"] if root.kind == "gone" else []
 
 
 def gone_place(root: CauseStep) -> str:
-    """` (filename "a.conf", main.tf:3)`: the real name and the place of an object that no longer exists; "" for
-    none."""
+    """` (filename "a.conf", main.tf:3)`: real name and place of an object that no longer exists; "" if unknown."""
     notes = ", ".join(filter(None, (root.note, place_of(root.source))))
     return f" ({notes})" if notes else ""
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """The roots, then the hops of the chain, one per line."""
+    """The roots, then the chain's hops, one on a line."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     words = [words_of(step, actions) for step in because.roots]
@@ -113,14 +112,14 @@ def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
 
 
 def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]) -> list[CauseStep]:
-    """The steps of a chain between its root and the change. Leaves out steps in the changed object itself, and steps
-    that an adjacent step contains. Steps in another changed object are replaced by that object."""
+    """A chain's steps between root and change, without those in the changed object, and without those that an adjacent
+    step contains. Steps in another changed object become that object."""
     root, steps = chain[0], list[CauseStep]()
     for step in chain[1:]:
         if step.kind or not (owner := owner_of(step, actions)):
             steps.append(step)
         elif owner not in (address, root.what):
-            # the line in the object that uses the value was added first; the object replaces it
+            # the line that uses the value comes first, and the object replaces it
             last = steps.pop() if steps and steps[-1].what == owner else step
             also = tuple(name.removesuffix(step.what[len(owner) :]) for name in step.also)
             steps.append(evolve(last, what=owner, before="", value="", also=also))
@@ -133,15 +132,15 @@ def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]
 
 
 INSIDE = "inside"
-"""the kind of a step that represents several steps inside an installed module"""
+"""kind of a step that combines several steps inside an installed module"""
 _INSTALLED = ".terraform/modules/"
 _MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 
 
 def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
-    """The steps of a chain, in which successive steps inside an installed module are combined, because few users know
-    the lines of these modules. If several values are inside one other module, only the first and the last are kept; if
-    the root is in that module, only the last."""
+    """A chain's steps, with successive steps inside an installed module combined, because few users know these modules'
+    lines. Of several values in another module, the first and the last are kept; only the last if the root is in that
+    module."""
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
@@ -156,14 +155,13 @@ def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
 
 
 def _module_path(name: str) -> str:
-    """The module path of a name, with a dot at the end; "" in the root module."""
+    """The module path in a name, with a final dot; "" in the root module."""
     match = _MODULE_PATH.match(name)
     return match.group() if match is not None else ""
 
 
 def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseStep]:
-    """The steps without variables and local values that lie between two steps (or the root and a step) of the same
-    module."""
+    """The steps without variables and local values between two steps (or root and step) of the same module."""
     paths = [_module_path(name_of(step)) for step in steps]
     around = zip([_module_path(root), *paths], steps, paths, [*paths[1:], ""], strict=False)
     for before, step, path, after in around:
@@ -173,25 +171,24 @@ def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseSte
 
 
 def inside_text(step: CauseStep, *inside: CauseStep | None) -> str:
-    """The name of a step that follows steps inside an installed module; if the step is an argument of that module, the
-    name of the module."""
+    """The name of a step after steps inside an installed module; for an argument of that module, the module's name."""
     modules = [one for one in inside if one is not None and name_of(step).startswith(f"{one.what}.")]
     return alike_name(min(modules, key=lambda one: len(one.what))) if modules else alike_name(step)
 
 
 def is_each_value(step: CauseStep) -> bool:
-    """Whether a step is part of a for_each value: such a step only passes on part of the next step."""
+    """Whether a step is part of a for_each value, and so only passes on a part of the next step."""
     key = _NEW_KEY.fullmatch(step.what)
     return key is not None and not step.kind and bool(key[3])
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
-    """Removes repeated lines, because a text and the object that contains it have the same description."""
+    """Without repeated lines: a text and its object have the same description."""
     return [said for said, _ in groupby(words)]
 
 
 def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """The changed object that the step names or is part of; "" if there is none."""
+    """The changed object that the step is, or is part of; "" without one."""
     for end in _ENDS.finditer(f"{step.what}."):
         if step.what[: end.start()] in actions:
             return step.what[: end.start()]
@@ -199,12 +196,12 @@ def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 def _is_part(step: CauseStep, beside: CauseStep | None) -> bool:
-    """Whether a step names a whole value and the adjacent step names a part of it."""
+    """Whether a step is a whole value, and the adjacent step a part of it."""
     return beside is not None and not step.kind and beside.what.startswith((f"{step.what}.", f"{step.what}["))
 
 
 def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = True) -> str:
-    """A step with its values, its kind and its place. `actions`: the actions of all changes, by name."""
+    """A step with values, kind and place. `actions`: {name: action} of all changes."""
     if step.kind == "renewed":
         place = f" ({place_of(step.source)})" if with_place and step.source else ""
         return f"{alike_name(step)} {step.note}{place}"
@@ -234,7 +231,7 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
 
 
 def remedy_of(root: CauseStep) -> str:
-    """The sentence that explains how to keep an object; for causes other than edits of files."""
+    """How to keep an object, for causes other than edited files; "" otherwise."""
     if root.kind == "replace_because_tainted":
         return f"To keep it: planner untaint {shlex.quote(root.what)}"
     if root.kind == "renewed":
@@ -246,12 +243,12 @@ def remedy_of(root: CauseStep) -> str:
 
 
 def _is_shown_unapplied(step: CauseStep) -> bool:
-    """Whether a step is a value that was edited in the state, with both values."""
+    """Whether a step is a value edited in the state, with both values."""
     return step.kind == "unapplied" and step.before != step.value and len(step.before + step.value) <= MOST_VALUES
 
 
 def root_text(root: CauseStep, place: str = "") -> str:
-    """A certain root cause in words; a file that is read at `place` is described without its place."""
+    """A certain root cause in words. `place`: where a file is read; the text omits it."""
     words = words_of(root, {})
     if root.kind != "file":
         return words
@@ -259,12 +256,12 @@ def root_text(root: CauseStep, place: str = "") -> str:
 
 
 def alike_name(step: CauseStep) -> str:
-    """The name of a step, combined with the same step in other instances: `module.web["a", "b"].url`."""
+    """A step's name, combined with the same step in other instances: `module.web["a", "b"].url`."""
     return ", ".join(one.text for one in alike([step.what, *step.also])) if step.also else name_of(step)
 
 
 def name_of(step: CauseStep) -> str:
-    """The name of a step; an expression is named by its result, and a for_each key by its instance."""
+    """A step's name; an expression is named by its result, a for_each key by its instance."""
     key = _NEW_KEY.fullmatch(step.what)
     if key is not None and not step.kind:
         name = f"{key[1]}{key[2] if key[2][0] == '[' else f'[{quote(key[2][1:])}]'}"
@@ -276,8 +273,7 @@ _NEW_KEY = re.compile(r'(.+)\.for_each(\["(?:[^"\\]|\\.)*"\]|\.[\w-]+)(.*)')
 
 
 def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """The word for a new or former for_each key, if all changes of its instance are creations, or all are
-    destructions."""
+    """` added` or ` removed` for a for_each key whose instance is only created, or only destroyed; otherwise ""."""
     key, name = _NEW_KEY.fullmatch(step.what), name_of(step)
     if key is None or key[3]:
         return ""
@@ -286,8 +282,7 @@ def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 def difference_of(step: CauseStep) -> str:
-    """` "v1" -> "v2"`, ready to append to a name: the former and the present value; empty if the former value is not
-    known."""
+    """` "v1" -> "v2"`, after a name: former and present value; "" if the former value is unknown."""
     if step.before == step.value:  # sensitive values
         return ""
     if step.has_elements:
@@ -309,14 +304,13 @@ def difference_of(step: CauseStep) -> str:
 
 
 def with_former_value(step: CauseStep, words: str) -> str:
-    """The words of a step; a removed object or list includes its former value, which only overviews show."""
+    """A step's words; with the former value of a removed object or list, which only overviews show."""
     name = f"{name_of(step)} removed"
     is_hidden = step.value == "nothing" and _is_long(step.before)
     return words.replace(name, f"{name}, was {_as_written(step.before)}", 1) if is_hidden else words
 
 
 def _is_long(text: str) -> bool:
-    """Whether a value is an object or a list."""
     return text.startswith(("{", "["))
 
 
@@ -327,12 +321,12 @@ def elements_text(lost: str, gained: str) -> str:
 
 
 def _as_written(text: str) -> str:
-    """A value for display: objects and lists in the syntax of the configuration."""
+    """A value for display: objects and lists in the configuration's syntax."""
     return literal(text) if _is_long(text) else text
 
 
 def difference(before: str, value: str) -> str:
-    """Two values with an arrow; for long values, only the part that differs: `"...image=web:[1.4 -> 1.5]..."`."""
+    """Two values with an arrow; of long values, only the part that differs: `"...image=web:[1.4 -> 1.5]..."`."""
     whole = f"{before} -> {value}"
     if len(whole) <= MOST_WHOLE:
         return whole
@@ -362,8 +356,8 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """The number of characters of each text after the first difference, and the number of differences. `end` is the
-    number of characters that both texts have in common at their ends; differences close to each other count as one."""
+    """(characters of each text after the first difference, number of differences). `end`: length of the texts' common
+    end. Differences close to each other count as one."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     apart = [
@@ -389,7 +383,7 @@ def origin_of(step: CauseStep) -> str:
 
 
 def place_of(source: Any) -> str:
-    """The place of a cause: a line of a file, an option, the state, or ""; a text is returned unchanged."""
+    """A cause's place: a line of a file, an option, `state`, or ""; a text is unchanged."""
     if source.__class__ is str:
         return str(source)
     if isinstance(source, Span):

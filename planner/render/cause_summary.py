@@ -1,4 +1,4 @@
-"""The causes of a plan, numbered, each with its consequences; the riskiest come first.
+"""The causes of a plan, numbered, each with its consequences, riskiest first:
 
 [1] var.image "1.2" -> "1.3" (prod.tfvars:4)
       -> local.images (main.tf:12)
@@ -6,8 +6,8 @@
         -> module.web.aws_instance.b (web/main.tf:9, 7 updated)
     causes 8 of 11 changes: 1 replacement, 7 updates
 
-A change shows only the number of its cause; the hops from a cause to its changes are printed once. Changes are listed
-only if the hops do not name them."""
+A change shows only its cause's number; hops from a cause to its changes are printed once. Changes are listed only if
+hops do not name them."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from planner.render.cause_line import (
 from planner.render.terminal import Paint, fold
 
 MOST_LISTED = 20
-"""the maximum number of lines of objects listed for one cause, unless all are requested"""
+"""maximum number of objects listed for a cause, in lines, unless all are requested"""
 MOST_THROUGH = 2
-"""the maximum number of objects between a cause and a change that are named in the line of the change"""
+"""maximum number of objects between cause and change in the change's line"""
 MOST_HOPS = 12
-"""the maximum number of lines of hops shown for one cause"""
+"""maximum number of hops shown for a cause, in lines"""
 NO_CAUSES = (
     "No causes for {}: there is no record of earlier values. Apply once with planner, or compare with a commit: "
     "planner plan -since=main"
 )
 OUTPUT = "output."
-"""the beginning of the names of outputs among changes"""
+"""prefix of names of outputs among changes"""
 _THEMSELVES = {
     "create": "Declared, but not created yet",
     "delete_because_no_resource_config": "No longer declared",
@@ -68,20 +68,19 @@ _THEMSELVES = {
 
 
 def risks() -> dict[str, int]:
-    """The position of each action in a list: destroyed objects first, then forgotten, changed and created ones."""
+    """{action: position in lists}: destroyed objects first, then forgotten, changed, and created ones."""
     order = sorted(actions(), key=lambda a: (words_for(a).risk, a))
     return {action: at for at, action in enumerate(order)}
 
 
 _RENAMED = ("create", "delete_because_no_resource_config")
-"""the kinds of root causes that appear if a resource was renamed"""
+"""kinds of root causes if a resource was renamed"""
 
 
 class Causes:
-    """The causes to print. `chains`: the causes, by name of the change; `planned`: the actions of everything that
-    changes, by the same names; `how`: line or full; `width`: the width at which lines are folded (0: never); `moves`: a
-    line for each object that moves; `notes`: remarks on missing former values; `options`: the options of the command
-    that made the plan; `moves_meant`: the objects that look renamed."""
+    """The causes to print. `chains`: {change: cause}. `planned`: {name: action} of all changes. `how`: line or full.
+    `width`: lines are folded at it; 0: never. `moves`: a line for each moved object. `notes`: remarks on missing former
+    values. `options`: of the command that made the plan. `moves_meant`: objects that look renamed."""
 
     def __init__(
         self,
@@ -98,36 +97,35 @@ class Causes:
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
         self.renames: Callable[[bool], str] = lambda is_listed: ""
-        """the line about objects that look renamed, "" for none; `is_listed`: exclude objects that are listed as
-        causes"""
+        """line about objects that look renamed, or ""; `is_listed`: without objects listed as causes"""
         self.twins: Callable[[], Mapping[str, str]] = dict
-        """remarks on objects that look like other objects, by name"""
+        """{object: remark} on objects that look like others"""
         self.separate = grouped(chains, planned, risks())
-        """the root causes; a removed and an added module stay separate even if they look like a rename"""
+        """root causes; a removed and an added module stay apart even if they look like a rename"""
         self.groups = _with_renames(self.separate, moves_meant)
         self.numbers: dict[tuple[str, str], int] = {}
-        """the number of each root, by its name and kind"""
+        """{(name, kind) of a root: its number}"""
         for number, group in enumerate((group for group in self.groups if group.root.what), 1):
             for part in group.parts:
                 self.numbers[part] = number
         self._hops = [_shown_hops(group, chains, planned) for group in self._with_number()]
-        """the lines of hops of each numbered cause, and the names of the changes in them"""
+        """(lines of hops, names of changes in them) of each numbered cause"""
         self.are_numbered = any(lines for lines, _ in self._hops)
         """whether changes refer to causes by number: only if a cause has hops, or all causes are printed first"""
         self._introduced: set[int] = set()
-        """the numbers that were printed with their causes"""
+        """numbers printed with their causes so far"""
 
         self.unclear = {
             name: planned[name]
             for name, because in chains.items()
             if because.is_guess and len(because.roots) > MOST_ROOTS and name in planned
         }
-        """the changes that have too many possible causes to name"""
+        """changes with too many possible causes to name"""
 
     # ---- under a change
 
     def lines(self, name: str) -> list[str]:
-        """The lines under the headline of a change."""
+        """The lines under a change's headline."""
         because = self.chains.get(name)
         if because is None:
             return []
@@ -156,8 +154,7 @@ class Causes:
         return fold(roots_sentence(words, because.is_guess) + ending, self.width and self.width - 4)
 
     def _through(self, name: str, roots: Sequence[CauseStep]) -> str:
-        """`through terraform_data.a`: the changed objects directly between the causes and a change; "" if there are
-        none."""
+        """`through terraform_data.a`: changed objects directly between causes and change; "" without any."""
         because = self.chains[name]
         wanted = {(root.what, root.kind) for root in roots}
         first, *_ = because.steps
@@ -177,7 +174,7 @@ class Causes:
         return f"{directly}through {' and '.join(names)}" if names else ""
 
     def _reference(self, number: int, roots: Sequence[CauseStep]) -> str:
-        """A cause by its number: at first `[1] var.image "1.2" -> "1.3" (prod.tfvars:4)`, later `[1] var.image`."""
+        """A cause by number: first `[1] var.image "1.2" -> "1.3" (prod.tfvars:4)`, later `[1] var.image`."""
         if not number:
             return ", ".join(words_of(root, self.planned) for root in roots)
         group = self._with_number()[number - 1]
@@ -188,8 +185,7 @@ class Causes:
         return f"[{number}] {root_text(root) if group.is_certain else words_of(root, self.planned)}"
 
     def json(self, name: str) -> dict[str, Any]:
-        """The causes of a change as JSON: `because` (steps from the root cause on), `root_causes`,
-        `because_is_certain`."""
+        """JSON of a change's causes: `because` (steps from the root cause), `root_causes`, `because_is_certain`."""
         because = self.chains.get(name)
         return {} if because is None else because.json
 
@@ -206,7 +202,7 @@ class Causes:
         return f"Plan: {pending}{also}.{invocations}"
 
     def foot(self) -> list[str]:
-        """The numbered causes with their hops, for the end of a plan; empty if the changes name everything."""
+        """The numbered causes with their hops, for a plan's end; empty if the changes contain everything."""
         unclear = fold(NO_CAUSES.format(ChangeCount.of(self.unclear).text), self.width, "") if self.unclear else []
         if self.how == "full" or not self.are_numbered:
             return [*self.note_lines(), *(unclear if self.how != "full" else ())]
@@ -217,7 +213,7 @@ class Causes:
         return lines
 
     def hops(self, number: int) -> list[str]:
-        """All hops between the cause with this number and its changes, one per line, with complete names."""
+        """All hops between a cause and its changes, one on a line, with complete names."""
         return hop_lines(self._with_number()[number - 1], self.chains, self.planned, is_whole=True)
 
     def note_lines(self) -> list[str]:
@@ -228,8 +224,8 @@ class Causes:
     def effects(
         self, source: str, paint: Paint, everything: bool, whole: Sequence[RootCause], is_action: bool = False
     ) -> list[str]:
-        """The changes that follow from a value or a file; for a module or an action, the causes of all its changes.
-        `whole`: the root causes of all changes of the plan."""
+        """The changes that follow from a value or a file; for a module or an action, the causes of its changes.
+        `whole`: root causes of all changes."""
         if is_action or MODULES.fullmatch(f"{source}."):
             return self.summary(paint, everything, self.groups, "" if is_action else source, whole)
         groups = [g for g in self.groups if any(is_part(what, source) for what, _ in g.parts)]
@@ -260,15 +256,14 @@ class Causes:
         module: str = "",
         whole: Sequence[RootCause] = (),
     ) -> list[str]:
-        """All causes with their changes, or only the given causes. `everything`: list each object and each hop;
-        `module`: the module of the changes; `whole`: the root causes of all changes, if these causes are only some of
-        them."""
+        """All causes, or only the given ones, with their changes. `everything`: list each object and hop. `module`: the
+        changes' module. `whole`: root causes of all changes, if `only` are some of them."""
         lines: list[str] = []
         number = 0
         self._introduced.update(self.numbers.values() if only is None else ())
         total = ChangeCount.of(self.planned)
         alike_causes: dict[frozenset[tuple[str, str]], int] = {}
-        """the number of the first cause with the same changes"""
+        """{changes: number of the first cause with exactly these}"""
         for group in self.groups:
             is_unclear = group.root.what and not everything and all(name in self.unclear for name, _ in group.changes)
             if is_unclear or (only is not None and group not in only):
@@ -289,7 +284,7 @@ class Causes:
                 single = _in_words(group.changes[0]) if len(group.changes) == 1 and unnamed else ""
                 is_all = (
                     only is None and counted.objects == total.objects
-                )  # then the headline of the plan already has the counts
+                )  # otherwise the plan's headline has the counts
                 share = self._share_of(group, module, whole, single) if whole else counted.share(total, "", single)
                 if is_all and not single and not is_renamed:
                     share = share.partition(": ")[0] + share[share.rfind("; and ") + 1 :] * ("; and " in share)
@@ -324,7 +319,7 @@ class Causes:
         return lines if not lines or lines[-1] else lines[:-1]
 
     def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause], only: str) -> str:
-        """The number of the given changes that a cause has, and the number of its other changes."""
+        """How many of the given changes a cause has, and how many others."""
         some = ChangeCount.of({name: self.planned[name] for name in self.chains if name in self.planned})
         own = ChangeCount.of(dict(group.changes))
         text = own.share(some, f" in {module}" if module else " of this kind", only)
@@ -336,7 +331,7 @@ class Causes:
         )
 
     def _also_by(self, group: RootCause) -> str:
-        """` (4 of them also by [2])`: how many changes of a cause also follow from other causes."""
+        """` (4 of them also by [2])`: changes of a cause that also follow from other causes."""
         own, by = {name for name, _ in group.changes}, dict[str, list[int]]()
         for number, other in enumerate(self._with_number(), 1):
             if other is not group and own != {name for name, _ in other.changes}:
@@ -362,7 +357,7 @@ class Causes:
         return lines
 
     def _object_lines(self, changes: Iterable[tuple[str, str]], everything: bool) -> list[str]:
-        """A line for each action and group of similar objects; outputs come last."""
+        """A line for each action and group of similar objects; outputs last."""
         by_verb: dict[str, list[str]] = {}
         for name, action in changes:
             verb = "output" if name.startswith(OUTPUT) else verb_of(action).replace("delete", "destroy")
@@ -388,7 +383,7 @@ class Causes:
 
 
 def _with_mark(line: str, number: int) -> str:
-    """A line with the number of its cause: `because [1] it was removed`, `[1] looks renamed`."""
+    """A line with its cause's number: `because [1] it was removed`, `[1] looks renamed`."""
     lead = "because " * line.startswith("because ")
     return f"{lead}[{number}] {line.removeprefix(lead)}"
 
@@ -403,8 +398,7 @@ def _in_words(change: tuple[str, str]) -> str:
 def _shown_hops(
     group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]
 ) -> tuple[list[str], set[str]]:
-    """The hops of an overview, with the changes that they lead to and the names of these changes; empty if there are no
-    hops, or too many."""
+    """An overview's hops with their changes, and the names of these; empty without hops, or with too many."""
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
         return hops, set()
@@ -419,8 +413,8 @@ def _shown_hops(
 
 
 class MoveMeant(NamedTuple):
-    """A move that would preserve objects that look renamed: the place where the new name is declared, and the former
-    and present name of each object."""
+    """A move that would keep objects that look renamed. `source`: where the new name is declared. `carried`: (old, new)
+    names of objects."""
 
     old: str
     new: str
@@ -429,13 +423,13 @@ class MoveMeant(NamedTuple):
 
 
 _MOST_RENAMED = 5
-"""the maximum number of renames that are listed one by one"""
+"""maximum number of renames listed one by one"""
 
 
 def _with_renames(
     groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups, in which renamed-looking groups of a module, or of the objects of a resource, are merged into one."""
+    """The groups, with those of a module or a resource merged that look renamed."""
     ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
     is_searched = (gone and come) or all(ends)
@@ -451,7 +445,7 @@ def _with_renames(
 
 
 def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMeant]) -> tuple[RootCause, ...]:
-    """The groups, in which the destruction and the creation of an object under another name are merged into one."""
+    """The groups, with an object's destruction and its creation under another name merged."""
     own = {g.root.kind: dict(g.changes) for g in groups if not g.root.what}
     come, gone = (own.get(kind, {}) for kind in _RENAMED)
     renamed: list[RootCause] = []
@@ -470,8 +464,7 @@ def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMea
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
-    """The hops nearest to a cause: all hops up to a certain depth, or only the first ones if even these are too
-    many."""
+    """The hops nearest to a cause: all down to some depth, or the first ones if these are too many."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
     fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
     return (
@@ -480,13 +473,13 @@ def _nearest(hops: Sequence[str]) -> Sequence[str]:
 
 
 def _title(group: RootCause, hops: Sequence[str]) -> str:
-    """The root cause of a group in words, without its place if its first hop has the same place."""
+    """A group's root cause in words, without its place if the first hop has the same."""
     place = place_of(group.root.source)
     return title_of(group, place if hops and f"({place}" in hops[0] else "")
 
 
 def title_of(group: RootCause, place: str = "") -> str:
-    """The root cause of a group in words. `place`: the place where a file is read, if the next line shows it."""
+    """A group's root cause in words. `place`: where a file is read, if the next line shows it."""
     root = group.root
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
@@ -505,7 +498,7 @@ def title_of(group: RootCause, place: str = "") -> str:
 
 
 class ChangeCount:
-    """The numbers of changed objects and of changed outputs, counted separately."""
+    """Numbers of changed objects and of changed outputs."""
 
     def __init__(self, objects: Mapping[str, int], outputs: int) -> None:
         self.by_verb, self.outputs = objects, outputs
@@ -513,7 +506,7 @@ class ChangeCount:
 
     @classmethod
     def of(cls, planned: Mapping[str, str]) -> ChangeCount:
-        """The counts of these changes; `planned`: the actions by the name of the change."""
+        """`planned`: {name: action}."""
         numbers: dict[str, int] = {}
         outputs = 0
         for name, action in sorted(planned.items(), key=lambda item: words_for(item[1]).risk):
@@ -534,8 +527,8 @@ class ChangeCount:
         return f"{self.outputs} output{'s' if self.outputs != 1 else ''}"
 
     def share(self, total: ChangeCount, of: str = "", only: str = "") -> str:
-        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: the module of the changes; `only`: the
-        single change in words."""
+        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: the changes' module. `only`: the single
+        change in words."""
         if not self.objects:
             return only or self._outputs
         nouns = ", ".join(f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items())
@@ -548,8 +541,8 @@ class ChangeCount:
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:
-    """The summary as JSON: `causes`, each with its `root`, its `changes` and whether it is `certain`. `changes` counts
-    objects and outputs together; `objects` and `outputs` count them separately."""
+    """JSON of the summary: `causes`, each with `root`, `changes` and `certain`. `changes` counts objects and outputs;
+    `objects` and `outputs` count them apart."""
     total = ChangeCount.of(planned)
     return {
         "format_version": "1.0",

@@ -1,7 +1,7 @@
-"""Diagnostics for people: title, place, the lines concerned with the subject marked, explanation.
+"""Diagnostics for people: title, place, marked lines of code, explanation.
 
-On a terminal, each is printed next to a vertical line in the colour of its severity; elsewhere it is plain text, so
-that logs and scripts find `Error: ` at the start of a line."""
+On a terminal, a vertical line has the colour of the severity; elsewhere the text is plain, so that logs and scripts
+find `Error: ` at the start of a line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.terminal import Paint, Terminal, visible, wrap
 
 USAGE = "cli.usage"
-"""the code for an invalid command line; the help of the command explains it"""
+"""code of an invalid command line, which the command's help explains"""
 TYPED = "<query>"
-"""the source name of text typed on the command line: the place is marked with a caret, because no editor can open it"""
+"""source name of text typed on the command line, which is marked with a caret because no editor can open it"""
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
-    """Print diagnostics, repeated ones together: errors on standard error, warnings on standard output, unless that is
-    read by programs."""
+    """Print diagnostics, repeated ones together: errors on standard error, warnings on standard output unless programs
+    read it."""
     ordered = list(diagnostics) if is_ordered else sort_diagnostics(diagnostics)
     shown = _deprecations(ordered, terminal.deprecation)
     groups = consolidate(shown, [severity for severity, wanted in terminal.consolidate.items() if wanted])
@@ -39,7 +39,7 @@ def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool
 
 
 def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]:
-    """The diagnostics without the deprecations that -deprecation excludes; other deprecations appear once."""
+    """Without deprecations that -deprecation excludes; others appear once."""
     first: dict[Deprecation, Diagnostic] = {}
     shown = []
     for d in diagnostics:
@@ -53,12 +53,12 @@ def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]
 
 
 def _paint(terminal: Terminal) -> Paint:
-    """The colours of the stream to which warnings are written."""
+    """The colours of the stream for warnings."""
     return terminal.error_paint if terminal.stdout_is_data else terminal.paint
 
 
 def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str:
-    """One diagnostic as text of several lines, without a final line break."""
+    """A diagnostic as lines, without a final line break."""
     colour = "red" if diagnostic.is_error else "yellow"
     title = "Error" if diagnostic.is_error else "Warning"
     lines = [paint(f"{title}: ", "bold", colour) + paint(visible(diagnostic.summary), "bold"), ""]
@@ -77,7 +77,7 @@ def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str
 
 
 def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
-    """The lines about the place: address, file and line, the code, and the values of the operands."""
+    """The lines about the place: address, file and line, code, and operands' values."""
     lines = []
     if diagnostic.address:
         lines.append(f"  with {diagnostic.address},")
@@ -111,7 +111,7 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
 
 
 def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
-    """For two values that were expected to be equal: the changes that would turn one into the other."""
+    """The changes between two values that should be equal."""
     from planner.render.diff import diff_dynamic
     from planner.render.diff_model import ValueChange
     from planner.render.diff_text import DiffText, Style
@@ -124,7 +124,7 @@ def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
 
 
 def _because(causes: tuple[Any, ...], paint: Paint) -> list[str]:
-    """The sources of the values, each step below its consequence."""
+    """The values' sources, each step below its consequence."""
     bar = paint("    │", "grey")
     lines = [paint("    ├────────────────", "grey"), f"{bar} {paint('Because: ', 'bold')}"]
     for cause in causes:
@@ -136,7 +136,7 @@ def _because(causes: tuple[Any, ...], paint: Paint) -> list[str]:
 
 
 def _call_text(call: dict[str, Any]) -> str:
-    """A function that was called, with the names of its parameters."""
+    """A called function, with its parameters' names."""
     signature = call.get("signature")
     if signature is None:
         return ""
@@ -147,11 +147,11 @@ def _call_text(call: dict[str, Any]) -> str:
 
 
 LONGEST_LINE = 2_000
-"""the longest line, in characters, that is shown whole"""
+"""length of the longest line that is shown whole, in characters"""
 
 
 def _mark(snippet: dict[str, object], paint: Paint) -> list[str]:
-    """The lines of the snippet, the subject underlined."""
+    """The snippet's lines, with the subject underlined."""
     code = str(snippet["code"]).encode("utf-8", "surrogatepass")
     start, end = int(str(snippet["highlight_start_offset"])), int(str(snippet["highlight_end_offset"]))
     before, subject, after = (
@@ -168,13 +168,13 @@ def _mark(snippet: dict[str, object], paint: Paint) -> list[str]:
 
 
 def _shortened(line: str) -> str:
-    """A line, or the text before, within or after the subject, shortened if it is too long to read."""
+    """A part of a line, shortened if it is too long to read."""
     return line if len(line) <= LONGEST_LINE // 4 else f"{line[: LONGEST_LINE // 4]}..."
 
 
 def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
-    """Groups diagnostics that have one of these severities, a place and the same title (and group); the group takes the
-    position of its first diagnostic. Every other diagnostic is a group of its own."""
+    """Groups diagnostics of these severities with a place and the same title; a group has its first diagnostic's
+    position. Each other diagnostic is a group."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     out: list[list[Diagnostic]] = []
     for d in diagnostics:
@@ -188,7 +188,7 @@ def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> l
 
 
 def together(first: Diagnostic, *others: Diagnostic) -> Diagnostic:
-    """The first of several similar diagnostics, with a count of the others."""
+    """The first of similar diagnostics, with the number of others."""
     if not others:
         return first
     count, ending = ("one", "") if len(others) == 1 else (str(len(others)), "s")
@@ -197,7 +197,7 @@ def together(first: Diagnostic, *others: Diagnostic) -> Diagnostic:
 
 
 def compact(groups: list[list[Diagnostic]], paint: Paint) -> str:
-    """Only the titles of warnings."""
+    """Only the warnings' titles."""
     lines = [paint("Warnings:", "bold", "yellow"), ""]
     for first, *others in groups:
         lines.append(f"- {first.summary}")

@@ -1,7 +1,7 @@
-"""Diagnostics in the JSON format of OpenTofu and Terraform (1.0), for `validate -json`, UI lines, editors and CI
+"""Diagnostics in OpenTofu's and Terraform's JSON format (1.0), for `validate -json`, UI lines, editors and CI
 annotations.
 
-Columns count grapheme clusters from 1, bytes and snippet offsets count UTF-8 bytes from 0 (see vocabulary.span).
+Columns count grapheme clusters from 1; bytes and snippet offsets count UTF-8 bytes from 0 (see vocabulary.span).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.span import Source, Span
 
 
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
-    """One diagnostic with its range and snippet; the key `code` is planner's own, the others are those of OpenTofu."""
+    """A diagnostic with range and snippet. Only the key `code` is planner's own."""
     answer: dict[str, Any] = {
         "severity": diagnostic.severity,
         "summary": diagnostic.summary,
@@ -37,7 +37,7 @@ def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _cause(cause: Any) -> dict[str, Any]:
-    """A step of the origin of a value (planner.answers.explain.assertions)."""
+    """A step in a value's origin (planner.answers.explain.assertions)."""
     document: dict[str, Any] = {"depth": cause.depth, "what": cause.what, "value": cause.value, "how": cause.how}
     if cause.span is not None:
         document["range"] = {"filename": cause.span.filename, "line": cause.span.line}
@@ -45,7 +45,7 @@ def _cause(cause: Any) -> dict[str, Any]:
 
 
 def _difference(before: Value, after: Value) -> dict[str, Any]:
-    """Two values that should be equal, as a change from the first to the second; empty for secret values."""
+    """A change between two values that should be equal; {} if one is sensitive."""
     from planner.answers.documents.json_values import plain
 
     if unmark_deep(before)[1] or unmark_deep(after)[1]:
@@ -62,7 +62,7 @@ def _difference(before: Value, after: Value) -> dict[str, Any]:
 
 
 def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
-    """The document that `validate -json` prints."""
+    """The document of `validate -json`."""
     shown = sort_diagnostics(diagnostics)
     errors = sum(d.is_error for d in shown)
     return {
@@ -75,14 +75,13 @@ def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Sorts warnings before errors (so that the cause of the failure is printed last), diagnostics without a place
-    before others, then by place."""
+    """Warnings before errors, so that the cause of a failure is last; then those without a place; then by place."""
     return sorted(diagnostics, key=_order)
 
 
 def by_place(d: Diagnostic) -> tuple[Any, ...]:
-    """The sort key: warnings before errors, diagnostics without a place before others, the files of a directory before
-    the files in its subdirectories."""
+    """Sort key: warnings before errors, no place before a place, files in a directory before those in its
+    subdirectories."""
     if d.subject is None:
         return (d.is_error, False)
     name = d.subject.filename
@@ -94,7 +93,7 @@ def _order(d: Diagnostic) -> tuple[Any, ...]:
 
 
 def _at_least_one_byte(span: Span) -> tuple[dict[str, int], dict[str, int]]:
-    """Start and end positions; an empty span is extended by one byte, so that it can be marked."""
+    """Start and end; an empty span gets one byte, so that it can be marked."""
     start, end = span.start_position, span.end_position
     more = 1 if start.byte == end.byte else 0
     return (
@@ -131,7 +130,7 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
 
 
 def _call(name: str) -> dict[str, Any]:
-    """The function that was called, with its signature if it is a function of the language."""
+    """The called function, with its signature if it belongs to the language."""
     from planner.language.functions import call_signature, lookup
 
     function = lookup(name)
@@ -141,15 +140,14 @@ def _call(name: str) -> dict[str, Any]:
 
 
 def _whole_character(code: bytes, at: int) -> int:
-    """The offset itself, or the end of the character that it lies in."""
+    """The offset, or the end of the character around it."""
     while at < len(code) and code[at] & 0xC0 == 0x80:
         at += 1
     return at
 
 
 def _lines(source: Source, low: int, high: int) -> tuple[bytes, int]:
-    """The whole lines that contain the bytes [low, high), without the last line break, and the offset at which they
-    begin."""
+    """The whole lines with the bytes [low, high), without the last line break, and the offset of their beginning."""
     data = source.text.encode("utf-8", "surrogatepass")
     lines: list[bytes] = []
     first = -1
@@ -164,7 +162,7 @@ def _lines(source: Source, low: int, high: int) -> tuple[bytes, int]:
                 first = at
             lines.append(data[at:line_end])
         elif lines and at < high:
-            lines.append(b"")  # an empty line inside the snippet keeps the numbering right
+            lines.append(b"")  # an empty line inside the snippet keeps the line numbers right
         at = end + 1
     while lines and not lines[-1]:
         lines.pop()

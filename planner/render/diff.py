@@ -1,8 +1,7 @@
-"""Changes inside an object: compares two values and builds a tree of differences, which render_diff turns into text.
+"""Compares two values, and makes a tree of differences for diff_text.
 
-Null is treated as readers expect: a null attribute of an object counts as absent, a null element of a list or map
-counts as present. Where the schema declares no type (`dynamic`), values are compared by their structure, and lists by
-their longest common subsequence."""
+A null attribute of an object counts as absent, a null element of a list or map as present, as readers expect. Without a
+declared type (`dynamic`), values are compared by structure, and lists by their longest common subsequence."""
 
 from __future__ import annotations
 
@@ -49,8 +48,7 @@ from planner.render.diff_model import (
 
 
 def merge(current: str, next: str) -> str:
-    """The action of a container: `current` is the action combined from the parts so far, `next` the action of the next
-    part."""
+    """A container's action. `current`: of the parts so far. `next`: of the next part."""
     if next == "no-op":
         return current
     return current if current == next else "update"
@@ -61,7 +59,7 @@ def _absent(value: Value) -> bool:
 
 
 def starting_action(before: Value, after: Value) -> str:
-    """The action of a container before its parts are compared."""
+    """A container's action before its parts are compared."""
     gone, new = _absent(bare(after)), _absent(bare(before))
     if gone and new:
         return "no-op"
@@ -78,7 +76,7 @@ def own_action(before: Value, after: Value) -> str:
 
 
 def bare(value: Value) -> Value:
-    """The value without marks at its top."""
+    """Without marks at the top."""
     return value.value if value.__class__ is Marked else value
 
 
@@ -91,7 +89,7 @@ def is_unknown(value: Value) -> bool:
 
 
 def plain(value: Value) -> Any:
-    """A hashable form without marks; equal values have equal forms. Unknown parts of objects are left out."""
+    """A hashable form without marks, equal for equal values. Unknown parts of objects are left out."""
     cls = value.__class__
     if cls is str:
         return value
@@ -115,7 +113,7 @@ def plain(value: Value) -> Any:
 
 
 def items_of(value: Value) -> Sequence[Value]:
-    """The items of any sequence; nothing for anything else."""
+    """() unless the value is a sequence."""
     value = bare(value)
     cls = value.__class__
     if cls is tuple:
@@ -124,7 +122,7 @@ def items_of(value: Value) -> Sequence[Value]:
 
 
 def entries_of(value: Value) -> dict[str, Value]:
-    """The entries of an object or map; nothing for anything else."""
+    """{} unless the value is an object or map."""
     value = bare(value)
     cls = value.__class__
     if cls is dict:
@@ -136,7 +134,7 @@ def entries_of(value: Value) -> dict[str, Value]:
 
 
 def hidden(change: ValueChange, differ: Callable[[ValueChange], Diff], is_block: bool = False) -> Diff | None:
-    """The difference at a place where the former or the new value is sensitive; None if neither is."""
+    """The difference where the former or new value is sensitive; None elsewhere."""
     was, is_now = is_sensitive(change.before), is_sensitive(change.after)
     if not was and not is_now:
         return None
@@ -158,8 +156,8 @@ def _reveal(value: Value) -> Value:
 def not_yet_known(
     change: ValueChange, differ: Callable[[ValueChange], Diff], leaves: Iterable[str] = ()
 ) -> Diff | None:
-    """The difference at a place whose value is known only after apply; None for other places. The parts named in
-    `leaves` are shown as becoming unknown rather than as deleted."""
+    """The difference where the value is known only after apply; None elsewhere. `leaves`: parts shown as becoming
+    unknown, not as deleted."""
     if not is_unknown(change.after):
         return None
     if _absent(bare(change.before)):
@@ -173,7 +171,6 @@ def not_yet_known(
 
 
 def diff_type(change: ValueChange, type: Type) -> Diff:
-    """The difference of two values of a type."""
     if type is DYNAMIC:
         return diff_dynamic(change)
     covered = hidden(change, lambda c: diff_type(c, type)) or not_yet_known(change, lambda c: diff_type(c, type))
@@ -218,7 +215,7 @@ def _position(change: ValueChange, index: int) -> ValueChange:
 
 
 def null_is_missing(value: Value) -> Value:
-    """The value, or MISSING for null, because a null attribute counts as absent."""
+    """MISSING for null, because a null attribute counts as absent."""
     return MISSING if bare(value).__class__ is Null else value
 
 
@@ -242,7 +239,7 @@ def _map(change: ValueChange, differ: Callable[[ValueChange], Diff], quoted: boo
 
 
 def map_diffs(change: ValueChange, differ: Callable[[ValueChange], Diff]) -> dict[str, Diff]:
-    """The difference of every key of two maps, by key."""
+    """{key: difference} of two maps."""
     before, after = entries_of(change.before), entries_of(change.after)
     return {
         key: differ(change.child(key, before.get(key, MISSING), after.get(key, MISSING)))
@@ -268,13 +265,13 @@ def _list(change: ValueChange, differ: Callable[[ValueChange], Diff], pair: Call
 
 
 def _both_long(a: Value, b: Value) -> bool:
-    """Whether both values are texts of several lines, which are compared line by line rather than shown in full."""
+    """Whether both values are texts of several lines, which are compared line by line."""
     a, b = bare(a), bare(b)
     return a.__class__ is str and b.__class__ is str and "\n" in a and "\n" in b
 
 
 def set_changes(change: ValueChange) -> list[ValueChange]:
-    """The items of two sets: kept items as pairs and removed items at their places, then added items."""
+    """The items of two sets: kept items as pairs and removed items, in their order; then added items."""
     before, after = items_of(change.before), items_of(change.after)
     left: dict[Any, list[int]] = {}
     for j, value in enumerate(after):
@@ -297,7 +294,7 @@ def set_changes(change: ValueChange) -> list[ValueChange]:
 
 
 def diff_dynamic(change: ValueChange) -> Diff:
-    """The difference of two values without a declared type: outputs, dynamic attributes, JSON texts."""
+    """The difference without a declared type: outputs, dynamic attributes, JSON texts."""
     covered = hidden(change, diff_dynamic) or not_yet_known(change, diff_dynamic)
     if covered is not None:
         return covered
@@ -311,7 +308,7 @@ def diff_dynamic(change: ValueChange) -> Diff:
 
 
 def shape(value: Value) -> str:
-    """The kind of a value: null, bool, string, number, object or array."""
+    """null, bool, string, number, object or array."""
     cls = value.__class__
     if value is MISSING or cls is Null:
         return "null"
@@ -337,19 +334,18 @@ def _pairs(a: Value, b: Value) -> bool:
     return (shape(bare(a)) == "object" and shape(bare(b)) == "object") or _both_long(a, b)
 
 
-# Pairs the items of two lists: a longest common subsequence, and pairs in the gaps between.
+# pairs the items of two lists: a longest common subsequence, and pairs in its gaps
 
 
 LARGEST = 4_000_000
-"""the maximum number of cells of the table; if it would be larger, the differing part is shown as replaced"""
+"""maximum number of cells of the table; above it, the differing part is shown as replaced"""
 
 
 def aligned(
     before: Sequence[Hashable], after: Sequence[Hashable], pair: Callable[[int, int], bool]
 ) -> list[tuple[int | None, int | None]]:
-    """Positions (before, after) in display order: common items as pairs, removed items as (i, None), added items as
-    (None, j). Items in a gap are paired if `pair` returns True for them, because they should be compared with each
-    other."""
+    """Positions (before, after) in display order; (i, None) if removed, (None, j) if added. Items in a gap are paired
+    if `pair` returns True: they are then compared."""
     out: list[tuple[int | None, int | None]] = []
     i = j = 0
     for common_i, common_j in [*common(before, after), (len(before), len(after))]:
@@ -370,15 +366,14 @@ def aligned(
 
 
 def common(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Positions of a longest common subsequence. Takes O(n) for the equal ends and O(n m) for the middle."""
+    """Positions of a longest common subsequence: O(n) for equal ends, O(n m) for the middle."""
     low, high_a, high_b = 0, len(before), len(after)
     tail = []
     while high_a and high_b and before[high_a - 1] == after[high_b - 1]:
         high_a -= 1
         high_b -= 1
         tail.append((high_a, high_b))
-    # Among equally long subsequences the one with the latest items is taken, so an equal beginning is only cut off when
-    # it must be.
+    # of equally long subsequences the one with the latest items, so that an equal beginning is rarely cut off
     if high_a * high_b > LARGEST:
         while low < high_a and low < high_b and before[low] == after[low]:
             low += 1

@@ -1,4 +1,4 @@
-"""Changes inside an object whose schema is known: attributes and blocks, level by level."""
+"""Differences of an object with a known schema: attributes and blocks, level by level."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def diff_object(change: ValueChange, schema: BlockSchema | None) -> Diff:
-    """The difference of two states of an object; without a schema it is derived from the values alone."""
+    """The difference of an object; without a schema, from the values alone."""
     if schema is not None:
         return diff_block(change, schema)
     before, after = entries_of(change.before), entries_of(change.after)
@@ -68,8 +68,6 @@ def diff_object(change: ValueChange, schema: BlockSchema | None) -> Diff:
 
 
 def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
-    """The difference of two values of a block."""
-
     def differ(inner: ValueChange) -> Diff:
         return diff_block(inner, schema)
 
@@ -79,7 +77,7 @@ def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
     before, after = entries_of(change.before), entries_of(change.after)
     action = starting_action(change.before, change.after)
     attributes: dict[str, Diff] = {}
-    # Write-only attributes have no values to compare, so they get the action of the block and come last.
+    # write-only attributes have no values to compare: they have the block's action, and come last
     only: Mapping[str, Value] | None = None
     if change.is_whole:
         only = after if change.before is MISSING else before if change.after is MISSING else None
@@ -114,7 +112,7 @@ def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
 
 
 def _in_order(schema: BlockSchema) -> list[tuple[str, AttributeSchema, bool]]:
-    """The attributes by name, each with whether it is write-only; write-only attributes come last."""
+    """(name, attribute, whether write-only); write-only attributes last."""
     known: list[tuple[str, AttributeSchema, bool]] | None = schema.cache.get("in order")
     if known is None:
         items = [(_write_only(attribute), name, attribute) for name, attribute in schema.attributes.items()]
@@ -128,8 +126,7 @@ _SIMPLE = frozenset((STRING, NUMBER, BOOL))
 
 
 def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff | None:
-    """The difference of a value that is created or deleted, for the most frequent kinds of values; None for other
-    kinds."""
+    """The difference of a created or deleted value, for the most frequent kinds; None for others."""
     if attribute.sensitive or attribute.nested is not None:
         return None
     kind = attribute.type
@@ -148,7 +145,7 @@ def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff 
 
 
 def _sole(value: Value, action: str) -> Diff | None:
-    """The difference of a value without declared type; None for collections and values with marks."""
+    """The difference without a declared type; None for collections and values with marks."""
     cls = value.__class__
     if cls in _PRIMITIVE:
         if action == "create":
@@ -166,7 +163,6 @@ def _sole(value: Value, action: str) -> Diff | None:
 
 
 def diff_attribute(change: ValueChange, attribute: AttributeSchema, parent_action: str) -> Diff:
-    """The difference of two values of an attribute."""
     if _write_only(attribute):
         replace = change.replace.here
         return WriteOnlyDiff("update" if parent_action == "no-op" and replace else parent_action, replace)
@@ -178,7 +174,7 @@ def diff_attribute(change: ValueChange, attribute: AttributeSchema, parent_actio
 
 
 def diff_nested(change: ValueChange, nesting: str, attributes: Mapping[str, AttributeSchema]) -> Diff:
-    """The difference of two values of an attribute that the schema describes attribute by attribute."""
+    """The difference of an attribute with nested attributes in the schema."""
 
     def differ(inner: ValueChange) -> Diff:
         return diff_nested(inner, nesting, attributes)
@@ -212,7 +208,7 @@ def diff_nested(change: ValueChange, nesting: str, attributes: Mapping[str, Attr
 
 
 def _block_group(change: ValueChange, nesting: str, schema: BlockSchema) -> tuple[BlockGroup | None, str]:
-    """All blocks of one type with their changes and their combined action; None if neither side has such blocks."""
+    """The blocks of a type with their changes, and their combined action; None if neither side has any."""
 
     def differ(inner: ValueChange) -> Diff:
         return diff_block(inner, schema)
@@ -251,7 +247,7 @@ def _positions(change: ValueChange) -> list[ValueChange]:
 def _attribute_change(
     change: ValueChange, name: str, before: Mapping[str, Value], after: Mapping[str, Value]
 ) -> ValueChange:
-    """Null attributes and empty strings count as absent, because older providers cannot distinguish them."""
+    """Null and "" count as absent, because older providers cannot distinguish these."""
     return change.child(name, _present(before.get(name, MISSING)), _present(after.get(name, MISSING)))
 
 
@@ -268,12 +264,12 @@ def _write_only(attribute: AttributeSchema) -> bool:
     return getattr(attribute, "write_only", False)
 
 
-# Schemas and decoded objects for displaying plans and states.
+# schemas and decoded objects for showing plans and states
 
 
 class SchemaLookup:
-    """Looks up schemas for the objects of plans and states. Where a provider cannot be queried or does not have the
-    type, objects are shown by the structure of their values alone."""
+    """Schemas for the objects in plans and states. If a provider cannot be queried or lacks the type, an object is
+    shown by its values' structure."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
@@ -286,7 +282,7 @@ class SchemaLookup:
             return None
 
     def decode(self, resource: ResourceState, obj: ObjectState) -> Value:
-        """The attributes of an object as a value, sensitive parts marked. Raises Failure."""
+        """The object's attributes, with sensitive parts marked. Raises Failure."""
         schema = self.resource_schema(resource.provider, resource.mode, resource.type)
         if schema is None or schema.version != obj.schema_version:
             marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]

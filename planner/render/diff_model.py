@@ -1,4 +1,4 @@
-"""Differences: a tree of the changes at every place in a value."""
+"""Differences: a tree of the changes at each place in a value."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ MISSING: Any = _Missing()
 
 
 class Digits(str):
-    """A number as it was written in a JSON text."""
+    """A number as written in a JSON text."""
 
     __slots__ = ()
 
 
 class Paths:
-    """A set of attribute paths relative to a place in a value, as the keys and indexes that remain. With `deep`, a path
-    also covers everything below it."""
+    """Attribute paths relative to a place in a value. With `deep`, a path includes everything below it."""
 
     __slots__ = ("deep", "paths")
 
@@ -47,12 +46,12 @@ class Paths:
 
     @property
     def here(self) -> bool:
-        """Whether this exact place is in the set."""
+        """Whether this place itself is included."""
         return any(not path for path in self.paths)
 
     @property
     def somewhere(self) -> bool:
-        """Whether this place, or one below it, is in the set."""
+        """Whether this place, or one below it, is included."""
         return bool(self.paths)
 
 
@@ -66,7 +65,7 @@ def _same_step(step: Any, key: Any) -> bool:
 
 
 class ValueChange:
-    """The values of a place before and after a change. `after` may contain unknown values; both may contain marks."""
+    """A place's values before and after a change. `after` may contain unknown values; both may have marks."""
 
     __slots__ = ("after", "before", "relevant", "replace")
 
@@ -77,7 +76,7 @@ class ValueChange:
         self.relevant = relevant
 
     def child(self, key: Any, before: Value, after: Value) -> ValueChange:
-        """The subset for the place below; outside of the relevant paths nothing counts as changed."""
+        """The change of a place below; outside of relevant paths, nothing counts as changed."""
         relevant = self.relevant.child(key)
         if not relevant.somewhere:
             after = before
@@ -85,7 +84,7 @@ class ValueChange:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every part is relevant and no part forces replacement."""
+        """Whether every part is relevant, and none forces replacement."""
         return self.relevant is EVERYWHERE and not self.replace.paths
 
     def but(self, before: Value, after: Value) -> ValueChange:
@@ -93,8 +92,7 @@ class ValueChange:
 
 
 class Diff:
-    """The change of a place: `action` is create, update, delete or no-op; `replace` is True if it forces
-    replacement."""
+    """A place's change. `action`: create, update, delete or no-op. `replace`: it forces replacement."""
 
     __slots__ = ("action", "replace")
 
@@ -104,7 +102,7 @@ class Diff:
 
 
 class PrimitiveDiff(Diff):
-    """A string, number, bool or null; the side without a value is MISSING."""
+    """A string, number, bool or null; MISSING on a side without a value."""
 
     __slots__ = ("after", "before")
 
@@ -115,7 +113,7 @@ class PrimitiveDiff(Diff):
 
 
 class UnknownDiff(Diff):
-    """A value that is known only after apply; `before` is its former value."""
+    """A value known only after apply. `before`: the difference for its former value."""
 
     __slots__ = ("before",)
 
@@ -125,7 +123,7 @@ class UnknownDiff(Diff):
 
 
 class SensitiveDiff(Diff):
-    """A hidden value; `was` and `is_now` are whether the former and the new value are sensitive."""
+    """A hidden value. `was`, `is_now`: whether the former and the new value are sensitive."""
 
     __slots__ = ("inner", "is_block", "is_now", "was")
 
@@ -138,7 +136,7 @@ class SensitiveDiff(Diff):
 
 
 class WriteOnlyDiff(Diff):
-    """An attribute whose value is never stored (write-only)."""
+    """A write-only attribute, whose value is never stored."""
 
     __slots__ = ()
 
@@ -155,8 +153,8 @@ class TypeChange(Diff):
 
 
 class SequenceDiff(Diff):
-    """A list, tuple or set; `ordered` lists show the neighbours of a change. `nested` are lists and sets of objects
-    that the schema describes attribute by attribute."""
+    """A list, tuple or set. `ordered`: changes are shown with neighbours. `nested`: objects with nested attributes in
+    the schema."""
 
     __slots__ = ("items", "nested", "ordered")
 
@@ -180,7 +178,7 @@ class MappingDiff(Diff):
 
 
 class BlockGroup:
-    """All blocks of one type in a block: `label` is the key of a map of blocks, "" otherwise."""
+    """All blocks of one type in a block. `label`: key in a map of blocks, otherwise ""."""
 
     __slots__ = ("blocks", "is_now", "is_set", "replace", "was")
 

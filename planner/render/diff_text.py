@@ -1,7 +1,7 @@
-"""Differences as text: additions, changes and removals, written like the configuration language.
+"""Differences as text in the configuration's syntax.
 
-Each line begins with a symbol (`+`, `-`, `~` or nothing) in a column of its own; unchanged parts are only counted,
-except `id`, `name` and `tags`, which identify the object for readers.
+Lines begin with a column for a symbol (`+`, `-`, `~` or blank). Unchanged parts are only counted, except `id`, `name`
+and `tags`, which identify the object.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ INDENT = "    "
 
 
 class Style:
-    """The style of a part: `plain_end` omits `-> null`, `forces` adds the remark about replacement, `all` shows
-    unchanged parts, `symbols` shows the column of symbols, `secrets` shows sensitive values."""
+    """`plain_end`: without `-> null`. `forces`: with the remark about replacement. `all`: with unchanged parts.
+    `symbols`: with the column of symbols. `secrets`: with sensitive values."""
 
     __slots__ = ("all", "forces", "plain_end", "secrets", "symbols")
 
@@ -68,11 +68,11 @@ class Style:
 
 
 _STYLES: dict[tuple[bool, ...], Style] = {}
-"""styles of parts; they are constants"""
+"""styles of parts, which are constants"""
 
 
 class DiffText:
-    """Turns differences into text."""
+    """Makes text of differences."""
 
     def __init__(self, paint: Paint) -> None:
         self.paint = paint
@@ -80,12 +80,11 @@ class DiffText:
         self._leads: dict[tuple[int, str], str] = {}
 
     def render(self, diff: Diff, indent: int, style: Style) -> str:
-        """The text of a difference, to follow `name = ` or a block header; later lines are indented by `indent`
-        levels."""
+        """A difference, to follow `name = ` or a block header. `indent`: level of later lines."""
         return _RENDERERS[diff.__class__](self, diff, indent, style)
 
     def symbol(self, action: str) -> str:
-        """The symbol of an action, padded to four columns."""
+        """An action's symbol, in four columns."""
         known = self._symbols.get(action)
         if known is None:
             words = step_words(action)
@@ -117,7 +116,7 @@ class DiffText:
         return self.paint("->", "yellow")
 
     def _warnings(self, diff: Diff, indent: int) -> list[str]:
-        """Lines printed before a part whose sensitivity changes."""
+        """Lines before a part whose sensitivity changes."""
         if diff.__class__ is not SensitiveDiff or diff.was == diff.is_now or diff.inner.action in ("create", "delete"):
             return []
         what = "block" if diff.is_block else "attribute value"
@@ -200,7 +199,7 @@ class DiffText:
         return f"<<-EOT{self._forces(diff.replace, style)}\n{body}\n{end}"
 
     def _json(self, diff: PrimitiveDiff, before: Value, after: Value, indent: int, style: Style) -> str:
-        """Strings that contain JSON are compared as the values that they encode."""
+        """JSON in strings is compared by its values."""
         inner = diff_dynamic(ValueChange(before, after))
         action, remark, part = diff.action, "", style.but(plain_end=True)
         end = self._forces(diff.replace, style)
@@ -244,7 +243,7 @@ class DiffText:
     # ---- containers
 
     def _sequence(self, diff: SequenceDiff, indent: int, style: Style) -> str:
-        pushes_down = diff.nested and not diff.ordered  # sets of nested objects mark each object instead
+        pushes_down = diff.nested and not diff.ordered  # in sets of nested objects, each object is marked instead
         own = self._forces(diff.replace and not pushes_down, style)
         if not diff.items:
             return f"[]{self._gone(diff.action, style)}{own}"
@@ -272,7 +271,7 @@ class DiffText:
         return "\n".join(lines)
 
     def _before_change(self, waiting: list[Diff], indent: int, style: Style) -> list[str]:
-        """The unchanged item just before a change is shown; the items before it are counted."""
+        """Shows the unchanged item just before a change, and counts those before it."""
         lines = []
         if len(waiting) > 1:
             lines.append(self._unchanged("element", len(waiting) - 1, indent + 1, style))
@@ -281,7 +280,7 @@ class DiffText:
         return lines
 
     def _mapping(self, diff: MappingDiff, indent: int, style: Style) -> str:
-        pushes_down = diff.nested and diff.quoted  # maps of nested objects mark each object instead
+        pushes_down = diff.nested and diff.quoted  # in maps of nested objects, each object is marked instead
         own = self._forces(diff.replace and not pushes_down, style)
         if not diff.items:
             return f"{{}}{self._gone(diff.action, style)}{own}"
@@ -365,7 +364,7 @@ _RENDERERS: dict[type[Diff], Callable[[DiffText, Any, int, Style], str]] = {
 
 
 def _sensitive_as_a_group(block: Diff, group: BlockGroup) -> Diff:
-    """Blocks of a type that is sensitive as a whole are hidden one by one."""
+    """If a block type is sensitive as a whole, each of its blocks is hidden."""
     hides = {"create": group.is_now, "delete": group.was}.get(block.action, group.was or group.is_now)
     if not hides or isinstance(block, SensitiveDiff):
         return block

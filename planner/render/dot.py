@@ -1,4 +1,4 @@
-"""Graphs in the DOT language, with the node names and the layout that drawing tools of the ecosystem expect."""
+"""Graphs in the DOT language, with names and layout as the ecosystem's drawing tools expect."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ BOXES = frozenset(
 
 
 def dot(graph: Graph, draw_cycles: bool = False, verbose: bool = False) -> str:
-    """The graph after transitive reduction. Only resources, providers and root variables get their own lines; other
-    nodes appear only in edges. With `draw_cycles` the edges of cycles are red; with `verbose` the vertices that close
-    providers also have lines."""
+    """The graph after transitive reduction. Only resources, providers and root variables have own lines; others are
+    only in edges. `draw_cycles`: edges of cycles are red. `verbose`: with vertices that close providers."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
-    for name in sorted(graph.nodes, key=lambda name: _id(name)[:-1]):  # sorted as printed: [0] before [\"a\"]
+    for name in sorted(graph.nodes, key=lambda name: _id(name)[:-1]):  # as printed: [0] before [\"a\"]
         node = graph.nodes[name]
         shape = "diamond" if verbose and node.kind == "provider_close" else _shape(node)
         if shape:
@@ -52,7 +51,7 @@ def _shape(node: Node) -> str:
 
 
 def _label(node: Node) -> str:
-    """The resource without instance keys; other nodes by their names."""
+    """A resource without keys; other nodes by name."""
     if node.kind not in BOXES:
         return node.name
     text = node.object if node.object.startswith(f"{node.module}.") else join(node.module, node.object)
@@ -64,7 +63,7 @@ def _label(node: Node) -> str:
 
 
 def _cyclic_edges(graph: Graph) -> set[tuple[str, str]]:
-    """Edges between two nodes of the same cycle; the cycles are those that the rules found."""
+    """Edges between two nodes of a cycle that the rules found."""
     if graph.database is None:
         return set()
     cycle_of = dict(graph.database["in_cycle"])
@@ -85,7 +84,7 @@ def quote(text: str) -> str:
 
 
 def subgraph_dot(nodes: Mapping[str, Node], edges: Iterable[tuple[str, str]]) -> str:
-    """A part of a graph: a line for each given vertex, and only the given edges."""
+    """A part of a graph: a line for each vertex, and only these edges."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
     for name in sorted(nodes):
         shape = _shape(nodes[name]) or "ellipse"

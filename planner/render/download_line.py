@@ -1,5 +1,4 @@
-"""One line about running downloads that is rewritten in place. It is shown only on a terminal, and only for long
-downloads."""
+"""A line about running downloads, rewritten in place; only on a terminal, and for long downloads."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ AFTER, EVERY = 0.5, 0.1
 
 
 class DownloadLine:
-    """Called with the name of the download, the number of bytes received, and the total (0: unknown). Several downloads
-    may run at once."""
+    """Called with a download's name, received bytes, and total bytes (0: unknown). Several downloads may run at
+    once."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
@@ -66,7 +65,7 @@ class DownloadLine:
         self.terminal.stderr.flush()
 
 
-# Progress of `init` and `get`: as text for people, or as one JSON line without the decoration of the text.
+# progress of `init` and `get`: text for people, or JSON lines without its decoration
 
 
 class InitLines(Hooks):

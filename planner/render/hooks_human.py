@@ -1,4 +1,4 @@
-"""Progress of a walk for people, line by line, with a progress line on a terminal while a long walk runs."""
+"""A walk's progress for people, line by line; a long walk also has a progress line on a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_ID = 80
 
 
 class HumanHooks(ProgressHooks):
-    """Prints to standard output; the progress line goes to standard error."""
+    """Prints to standard output; the progress line to standard error."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__(terminal)
@@ -25,7 +25,6 @@ class HumanHooks(ProgressHooks):
         self._running = StillRunning(self._still)
 
     def say(self, text: str) -> None:
-        """Print a line in bold."""
         self._line(self.terminal.paint(text, "bold"))
 
     def _line(self, text: str) -> None:
@@ -150,23 +149,23 @@ def identity_text(identity: ObjectId | None) -> str:
 
 
 def _short(text: str) -> str:
-    """The text, with the middle left out if it is long."""
+    """Without the middle, if it is long."""
     if len(text) <= LONGEST_ID:
         return text
     half = (LONGEST_ID - 3) // 2
     return f"{text[:half]}...{text[-half:]}"
 
 
-# Reports every ten seconds on operations that are still running.
+# reports every ten seconds on running operations
 
 
 INTERVAL = 10.0
-"""seconds between two reports about the same operation"""
+"""seconds between two reports on an operation"""
 
 
 class StillRunning:
-    """Calls `report(key, seconds since the start)` every INTERVAL seconds for each operation that was started. One
-    thread serves all operations; it exists only while an operation runs."""
+    """Calls `report(key, seconds since the start)` every INTERVAL seconds for each started operation. One thread serves
+    all, and exists only while one runs."""
 
     def __init__(self, report: Callable[[Any, float], None], interval: float = INTERVAL) -> None:
         self._report = report
@@ -177,7 +176,6 @@ class StillRunning:
         self._thread: threading.Thread | None = None
 
     def start(self, key: Any) -> None:
-        """Start reporting on an operation."""
         with self._changed:
             now = time.monotonic()
             self._started[key] = now
@@ -185,18 +183,17 @@ class StillRunning:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="still running", daemon=True)
                 self._thread.start()
-            # the thread need not be woken: all intervals are equal, so the operation that it waits for is due first
+            # the thread need not be woken: intervals are equal, so it waits for the operation that is due first
 
     def stop(self, key: Any) -> float:
-        """Returns the number of seconds since the operation started (0 if it never started), and stops reporting on
-        it."""
+        """Stop reporting on an operation. Returns the seconds since its start; 0 if it never started."""
         with self._changed:
             self._due.pop(key, None)
             began = self._started.pop(key, None)
             return 0.0 if began is None else time.monotonic() - began
 
     def stop_where(self, matches: Callable[[Any], bool]) -> None:
-        """Stop the operations whose key matches."""
+        """Stop reporting on operations with these keys."""
         with self._changed:
             for key in [key for key in self._started if matches(key)]:
                 self._due.pop(key, None)
@@ -206,7 +203,7 @@ class StillRunning:
         while True:
             with self._changed:
                 if not self._due:
-                    # A short wait avoids starting a new thread for each of many short, successive operations.
+                    # a short wait avoids a new thread for each of many short operations
                     self._changed.wait(min(1.0, self._interval))
                     if not self._due:
                         self._thread = None
@@ -221,7 +218,7 @@ class StillRunning:
             self._report(key, elapsed)
 
 
-# The words for operations in progress, shared by the human and the JSON hooks.
+# words for running operations, in text and in JSON
 
 
 EPHEMERAL = {"open": ("Opening...", "Open complete"), "renew": ("Renewing...", "Renew complete")}
@@ -229,6 +226,6 @@ EPHEMERAL["close"] = ("Closing...", "Close complete")
 
 
 def output_lines(text: str) -> list[str]:
-    """The lines that a provisioner wrote, without trailing spaces and without empty lines."""
+    """A provisioner's lines, without trailing blanks and empty lines."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [line.rstrip() for line in lines if line.strip()]

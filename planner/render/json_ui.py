@@ -1,4 +1,5 @@
-"""The machine-readable UI: one JSON object a line, format "1.2" of the ecosystem, for `-json` and `-json-into`."""
+"""The machine-readable UI: a JSON object on each line, in the ecosystem's format "1.2", for `-json` and
+`-json-into`."""
 
 from __future__ import annotations
 
@@ -26,26 +27,25 @@ if TYPE_CHECKING:
 
 UI_VERSION = "1.2"
 OUR_OWN = frozenset(("plan.unmatched_address",))
-"""codes of warnings that OpenTofu does not have; they are written as log lines, because some programs count OpenTofu's
-diagnostics"""
+"""codes of warnings that OpenTofu lacks; they become log lines, because some programs count OpenTofu's diagnostics"""
 REASONS = {
     "replace_because_tainted": "tainted",
     "replace_by_request": "requested",
     "replace_by_triggers": "replace_triggered_by",
     "replace_because_cannot_update": "cannot_update",
 }
-"""plan reason -> reason in UI messages, if they differ"""
+"""{reason in plans: reason in UI messages}, where they differ"""
 
 
 def ui_action(action: str) -> str:
-    """An action as UI messages name it. (The name of a replacement that forgets is OpenTofu's, however odd.)"""
+    """An action in UI messages. A replacement that forgets is `noop`, as in OpenTofu."""
     if not does(action, "changes") or (does(action, "replaces") and does(action, "forgets")):
         return "noop"
     return "replace" if does(action, "replaces") else "remove" if does(action, "forgets") else action
 
 
 class JsonLines:
-    """Writes UI messages to a stream, each immediately."""
+    """Writes each UI message to a stream at once."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -53,13 +53,13 @@ class JsonLines:
         self._about: dict[str, str] = {}
 
     def about(self, **more: str) -> JsonLines:
-        """Lines whose messages also have these additional keys."""
+        """With these additional keys in all messages."""
         lines = JsonLines(self._stream)
         lines._lock, lines._about = self._lock, {**self._about, **more}
         return lines
 
     def message(self, text: str, type: str = "", level: str = "info", **more: Any) -> None:
-        """Write one line. Additional keys, `type` among them, come in alphabetical order."""
+        """Write a line. Additional keys, with `type`, are sorted."""
         more = {**self._about, **more}
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1_000_000):06d}Z"
@@ -70,13 +70,13 @@ class JsonLines:
         self.text(dumps(line, escape_html=False).decode("utf-8"))
 
     def text(self, line: str) -> None:
-        """Write a line that is already JSON."""
+        """Write a line that is JSON already."""
         with self._lock:
             self._stream.write(line + "\n")
             self._stream.flush()
 
     def version(self) -> None:
-        """Write the first line: the program and the version of the format."""
+        """Write the first line: program, and version of the format."""
         self.message(f"planner {RELEASE}", "version", planner=RELEASE, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)
 
     def log(self, text: str) -> None:
@@ -91,7 +91,7 @@ class JsonLines:
             self.message(f"{title}: {d.summary}", "diagnostic", level, diagnostic=diagnostic_json(d), **more)
 
     def plan(self, plan: Plan, causes: Causes | None = None) -> None:
-        """Write drift, planned changes, their summary and the outputs."""
+        """Write drift, planned changes, their summary, and outputs."""
         for change in plan.drift:
             if change.action != "no-op" or plan.mode == "refresh-only":
                 data = change_json(change)
@@ -115,7 +115,7 @@ class JsonLines:
             self.message(f"Outputs: {len(outputs)}", "outputs", outputs=dict(sorted(outputs.items())))
 
     def planned_changes(self, changes: Iterable[ResourceChange], causes: Causes | None = None) -> None:
-        """Write the planned changes, one line for each; data that is no longer read is left out."""
+        """Write a line for each planned change, without data that is no longer read."""
         for change in changes:
             if change.mode == "managed" or not does(change.action, "ends"):
                 data = change_json(change)
@@ -124,7 +124,7 @@ class JsonLines:
                 self.message(f"{change.address}: Plan to {data['action']}", "planned_change", change=data)
 
     def summary(self, text: str, counts: Counts, operation: str) -> None:
-        """Write the numbers of changes; `operation` is plan, apply or destroy."""
+        """Write the numbers of changes. `operation`: plan, apply or destroy."""
         changes: dict[str, Any] = {
             "add": counts.add,
             "change": counts.change,
@@ -140,13 +140,13 @@ class JsonLines:
         self.message(text, "change_summary", changes=changes)
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
-        """Write the output values after an apply; sensitive outputs have no value."""
+        """Write the outputs after an apply; without values if sensitive."""
         shown = shown_outputs(outputs)
         self.message(f"Outputs: {len(shown)}", "outputs", outputs=shown)
 
 
 def shown_outputs(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
-    """Output values in the form of messages; sensitive outputs have no value."""
+    """Outputs as in messages; without values if sensitive."""
     from planner.render.state import output_json
 
     shown = {}
@@ -159,7 +159,7 @@ def shown_outputs(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
 
 
 def invocation_json(one: Invocation) -> dict[str, Any]:
-    """The `invocation` object of planned_action_invocation, as Terraform 1.15 documents it."""
+    """The object `invocation` in planned_action_invocation, as documented for Terraform 1.15."""
     address = {
         "addr": one.address,
         "module": one.module,
@@ -182,7 +182,7 @@ def invocation_json(one: Invocation) -> dict[str, Any]:
 
 
 def change_json(change: ResourceChange) -> dict[str, Any]:
-    """The `change` object of planned_change and resource_drift."""
+    """The object `change` in planned_change and resource_drift."""
     action = ui_action(change.action)
     moved = change.address != change.previous_address
     if action == "noop":
@@ -205,7 +205,7 @@ def change_json(change: ResourceChange) -> dict[str, Any]:
 
 
 class JsonHooks(Hooks):
-    """Events of a walk, as UI messages."""
+    """A walk's events, as UI messages."""
 
     def __init__(self, lines: JsonLines) -> None:
         self.lines = lines
@@ -344,7 +344,7 @@ class JsonHooks(Hooks):
 
 
 def _words(action: str) -> tuple[str, str, str]:
-    """The words for an action: JSON messages have `Refreshing` instead of `Reading`."""
+    """The words for an action; in JSON messages `Refreshing`, not `Reading`."""
     return ("Refreshing", "refreshing", "Refresh") if action == "read" else words_for(action).progress
 
 
@@ -352,7 +352,7 @@ def _identity(identity: ObjectId | None) -> dict[str, str]:
     return {"id_key": identity.key, "id_value": identity.value} if identity and identity.value else {}
 
 
-# A resource instance as UI messages name it.
+# a resource instance in UI messages
 
 
 @lru_cache(maxsize=1024)
@@ -375,5 +375,5 @@ def _parts(address: str) -> tuple[tuple[str, Any], ...]:
 
 
 def resource_json(address: str) -> dict[str, Any]:
-    """The `resource` object of a UI message."""
+    """The object `resource` of a UI message."""
     return dict(_parts(address))

@@ -1,7 +1,6 @@
-"""A plan for people: changes made outside planner, the action on each object with its reason, new output values, a
-summary.
+"""A plan for people: changes made outside planner, each object's action and reason, new outputs, and a summary.
 
-The sentences that other programs look for (`Plan: 1 to add, ...`, `No changes. ...`) are only here.
+Sentences that other programs look for (`Plan: 1 to add, ...`, `No changes. ...`) are only here.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ if TYPE_CHECKING:
     from planner.render.cause_summary import Causes
 
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
-"""(provider configuration address, mode, type) -> the schema of the object, if it is known"""
+"""(address of the provider configuration, mode, type) -> schema, if known"""
 
 _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
-"""the order in which signs are explained; others come last"""
+"""order in which signs are explained; others last"""
 _LINES_OF_A_CHANGE = 6
-"""the minimum number of lines that most changes need"""
+"""minimum number of lines of most changes"""
 
 
 def override_lines(plan: Plan) -> list[str]:
-    """The overridden policies of a plan, with the reasons for overriding them."""
+    """The plan's overridden policies, with reasons."""
     overrides = plan.policy.overrides if plan.policy is not None else ()
     return [f"Made with a policy override: {code} ({reason})" for code, reason in overrides]
 
@@ -55,7 +54,7 @@ class PlanText:
     ) -> None:
         self.plan = plan
         self.only = only
-        """the actions to show, as verbs; empty: all. The counts always cover the whole plan"""
+        """actions to show, as verbs; empty: all. Counts are always those of the whole plan"""
         self.schema_of = schema_of
         self.terminal = terminal
         self.paint = terminal.paint
@@ -63,13 +62,13 @@ class PlanText:
         self.style = Style(secrets=show_sensitive)
         self.causes = causes
         self.told: Callable[[ResourceChange], None] | None = None
-        """called for each object after it has been printed completely"""
+        """called for each object after it is printed"""
         self.begins = False
         """whether the causes were printed before the changes"""
         self.opening = "The execution plan follows. The symbols mean:"
 
     def show(self) -> None:
-        """Print everything in this order: drift, actions, summary, outputs."""
+        """Print drift, actions, summary and outputs."""
         plan, out = self.plan, self.terminal.out
         everything = [c for c in plan.changes if is_shown(c)]
         changes = [c for c in everything if not self.only or verb_of(c.action) in self.only]
@@ -120,8 +119,8 @@ class PlanText:
     # ---- parts
 
     def _begin(self, changes: list[ResourceChange]) -> None:
-        """On a terminal, print the causes with their changes first if objects are destroyed or the plan is longer than
-        a screen."""
+        """On a terminal, print causes with their changes first, if objects are destroyed or the plan is longer than a
+        screen."""
         terminal, causes = self.terminal, self.causes
         is_risky = any(does(c.action, "removes") or does(c.action, "replaces") for c in changes)
         if causes is None or not terminal.height or self.plan.errored:
@@ -141,7 +140,7 @@ class PlanText:
         self._rule()
 
     def _foot(self) -> None:
-        """Print the causes to which changes refer only by number."""
+        """Print the causes that changes name only by number."""
         lines = self.causes.foot() if self.causes is not None and not self.begins else []
         if lines:
             self.terminal.out()
@@ -149,7 +148,6 @@ class PlanText:
             self.terminal.out(line)
 
     def bodies(self, changes: list[ResourceChange]) -> None:
-        """Print the change of each object."""
         for change in changes:
             self.terminal.out()
             for line in self.body(change):
@@ -158,7 +156,7 @@ class PlanText:
                 self.told(change)
 
     def body(self, change: ResourceChange) -> list[str]:
-        """The change of an object, and the actions that it invokes."""
+        """An object's change, and the actions that it invokes."""
         return [self.change(change), *self.invocations(change.address if not change.deposed else None)]
 
     def _invocations(self) -> None:
@@ -176,7 +174,7 @@ class PlanText:
         out(f"{self.paint('Plan:', 'bold')} {pending(counts)}.{pending_actions(counts)}")
 
     def invocations(self, caller: str | None) -> list[str]:
-        """The actions that a change (or with "" the command line) invokes, in order."""
+        """Actions invoked by a change, or for "" by the command line, in order."""
         mine = [one for one in self.plan.invocations if one.caller == caller]
         lines: list[str] = []
         for position in ("before", "after"):
@@ -199,7 +197,6 @@ class PlanText:
         return Counts.of_plan(self.plan)
 
     def _deferred(self) -> None:
-        """Print the deferred parts."""
         if self.plan.deferred:
             self.terminal.out()
             self._say("Left for a later plan, together with everything that depends on it:")
@@ -207,7 +204,7 @@ class PlanText:
                 self.terminal.out(f"  - {block}: {deferral_cause(argument) or f'{argument} at {place}'}")
 
     def change(self, change: ResourceChange, drift: bool = False) -> str:
-        """The change of one object: comment lines and the block."""
+        """An object's change: comments, and a block."""
         diff = self.difference(change, drift)
         forgets = does(change.action, "releases")
         style = Style(
@@ -228,7 +225,7 @@ class PlanText:
         return f"{comment}\n{symbol} {header} {self.text.render(diff, 0, style)}"
 
     def _along(self, change: ResourceChange) -> str:
-        """A remark for a change of an object that -target does not name."""
+        """A remark on an object that -target does not name."""
         targets = self.plan.limits.bringing(parse_resource_instance(change.address)) if self.plan.limits.targets else ()
         more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
         return f"(included by -target={targets[0]}{more})" if targets else ""
@@ -241,13 +238,13 @@ class PlanText:
         return diff_object(ValueChange(before, after, replace, relevant), schema.block if schema else None)
 
     def outputs(self) -> list[str]:
-        """One line (or several) for each root output that changes."""
+        """Lines for each changed root output."""
         parts = self.output_parts()
         width = max((len(attribute_name(name)) for name, _, _ in parts), default=0)
         return [f"{sign} {attribute_name(name):<{width}} = {value}" for name, sign, value in parts if sign]
 
     def output_parts(self) -> list[tuple[str, str, str]]:
-        """The sign of the change ("" for none) and the value of each root output, by name."""
+        """(name, sign of the change, value) of each root output; sign and value are "" without a change."""
         parts = []
         for output in sorted(self.plan.outputs, key=lambda o: o.name):
             diff = output_diff(output)
@@ -259,14 +256,14 @@ class PlanText:
         return parts
 
     def _relevant(self, change: ResourceChange) -> Paths:
-        """The drifted paths to show: only the paths on which the plan depends, unless only drift was requested."""
+        """The drifted paths to show: those on which the plan depends; all in a refresh-only plan."""
         if self.plan.mode == "refresh-only":
             return EVERYWHERE
         paths = [tuple(path) for address, path in self.plan.relevant_attributes if address == change.address]
         return Paths(paths, deep=True)
 
     def _drift(self, others: bool) -> bool:
-        """Print the changes made outside planner; returns whether there were any."""
+        """Print changes made outside planner; returns whether there were any."""
         plan, out = self.plan, self.terminal.out
         refresh_only = plan.mode == "refresh-only"
         drifted = [c for c in plan.drift if self._drift_is_shown(c)]
@@ -301,7 +298,7 @@ class PlanText:
         return change.action != "no-op" and self.difference(change, drift=True).action != "no-op"
 
     def _legend(self, changes: list[ResourceChange]) -> None:
-        """Print the meanings of the symbols that occur."""
+        """Print the meanings of the symbols in use."""
         actions = {c.action for c in changes}
         if not actions - {"no-op"}:
             return
@@ -311,10 +308,10 @@ class PlanText:
             self.terminal.out(f"{self.text.symbol(action)} {_meaning(action)}")
 
     def _nothing(self, drifted: bool) -> None:
-        """The message for a plan without changes, for each kind of plan."""
+        """Print the message for a plan without changes, by kind of plan."""
         plan = self.plan
         if drifted and plan.mode == "refresh-only" and not plan.errored:
-            return  # the output above already explains the effect of applying
+            return  # the output above already explains what an apply does
         if drifted:
             self._rule()
         self.terminal.out()
@@ -374,7 +371,7 @@ NOTHING = {
 
 
 def is_shown(change: ResourceChange) -> bool:
-    """Whether a change is shown; no-ops without a move or import, and removed data, are not."""
+    """False for no-ops without move and import, and for removed data."""
     # decided in Python: which changes are printed -- it affects the output, not the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False
@@ -391,7 +388,7 @@ def output_diff(output: OutputChange) -> Diff:
     return diff_dynamic(ValueChange(before, after))
 
 
-# The comment lines above a planned change: what will happen to the object, and why.
+# the comment above a planned change: what happens to the object, and why
 
 
 REPLACE = {
@@ -414,7 +411,7 @@ UNDECIDED = {
 
 
 def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[str]:
-    """The lines, indented and marked with `#`."""
+    """Indented lines with `#`."""
     name = f"{change.address} (deposed object {change.deposed})" if change.deposed else change.address
     moved = change.previous_address != change.address
     lines = [f"{paint(f'  # {name}', 'bold')} {_headline(change, drift, paint)}"]
@@ -462,7 +459,7 @@ def _headline(change: ResourceChange, drift: bool, paint: Paint) -> str:
 
 
 def _because(change: ResourceChange) -> str:
-    """The reason in parentheses, unless the headline already contains it."""
+    """The reason in parentheses; "" if the headline has it."""
     reason = change.reason
     if change.action == "read":
         return READ.get(reason, "")
@@ -489,40 +486,39 @@ def _because(change: ResourceChange) -> str:
     return ""
 
 
-# Sentences with the numbers of objects that are (or were) imported, added, changed, destroyed and forgotten.
-#
-# These sentences are OpenTofu's, word for word, because other programs look for them.
+# Numbers of objects imported, added, changed, destroyed and forgotten.  The sentences are OpenTofu's, word for word,
+# because other programs look for them.
 
 
 def pending(counts: Counts) -> str:
-    """`1 to add, 0 to change, 0 to destroy`, with imports and forgotten objects when there are any."""
+    """`1 to add, 0 to change, 0 to destroy`, with imported and forgotten objects if there are any."""
     first = f"{counts.imports} to import, " if counts.imports else ""
     last = f", {counts.forget} to forget" if counts.forget else ""
     return f"{first}{counts.add} to add, {counts.change} to change, {counts.remove} to destroy{last}"
 
 
 def pending_actions(counts: Counts) -> str:
-    """The sentence about planned invocations that follows the counts; "" for none."""
+    """The sentence about planned invocations, after the counts; "" without any."""
     return f" Actions: {counts.invoke} to invoke." if counts.invoke else ""
 
 
 def finished_actions(counts: Counts) -> str:
-    """The sentence about invoked actions that follows the counts; "" for none."""
+    """The sentence about invoked actions, after the counts; "" without any."""
     if not counts.invoke and not counts.failed:
         return ""
     return f" Actions: {counts.invoke} invoked{f', {counts.failed} failed' if counts.failed else ''}."
 
 
 def finished(counts: Counts) -> str:
-    """`1 added, 0 changed, 0 destroyed`, with imports and forgotten objects when there are any."""
+    """`1 added, 0 changed, 0 destroyed`, with imported and forgotten objects if there are any."""
     first = f"{counts.imports} imported, " if counts.imports else ""
     last = f", {counts.forget} forgotten" if counts.forget else ""
     return f"{first}{counts.add} added, {counts.change} changed, {counts.remove} destroyed{last}"
 
 
 def rename_line(plan: Plan, causes: Causes | None = None, is_listed: bool = False) -> str:
-    """The line about destroyed and created objects that look like renames; "" if there are none. `is_listed`: excludes
-    objects that are listed as causes."""
+    """The line about destroyed and created objects that look renamed; "" without any. `is_listed`: without objects
+    listed as causes."""
     if causes is not None:
         return causes.renames(is_listed)
     pairs = same_objects(plan)

@@ -1,5 +1,5 @@
-"""The progress of a walk on a terminal: one line that is rewritten in place, with a bar, the number of steps, and the
-longest-running operation. Nothing is written to pipes, files or terminals that do not support escape sequences."""
+"""A walk's progress on a terminal, in a line rewritten in place: a bar, the number of steps, and the longest-running
+operation. Nothing is written to pipes, files, and terminals without escape sequences."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from planner.engine.walk.hooks import Hooks, ObjectId
 from planner.render.terminal import Terminal, is_terminal, visible
 
 BAR = 10
-"""characters of the bar"""
+"""length of the bar, in characters"""
 
 
 class ProgressLine:
-    """One line that is rewritten in place, for walks that take longer than a moment. All methods except `start` and
-    `stop` need the `lock`, which other writers also take."""
+    """The line, for walks that take longer than a moment. All methods but `start` and `stop` need the `lock`, which
+    other writers take, too."""
 
     AFTER = 0.5
     EVERY = 0.1
@@ -28,7 +28,7 @@ class ProgressLine:
         self.terminal = terminal
         self.enabled = is_terminal(terminal.stderr) and os.environ.get("TERM") != "dumb"
         self.running: dict[Any, tuple[str, float]] = {}
-        """operations in progress, the longest first: each object with its start time"""
+        """operations in progress, longest first: {key: (object, start time)}"""
         self._lock = lock or threading.Lock()
         self._name = ""
         self._done = self._total = 0
@@ -45,7 +45,6 @@ class ProgressLine:
             threading.Thread(target=self._tick, args=(self._over,), name="progress", daemon=True).start()
 
     def update(self, done: int, total: int) -> None:
-        """Report the number of finished steps."""
         self._done, self._total = done, total
         now = time.monotonic()
         if self.enabled and now - self._began >= self.AFTER and now - self._shown_at >= self.EVERY:
@@ -59,7 +58,6 @@ class ProgressLine:
             self._shown = False
 
     def stop(self) -> None:
-        """End the walk."""
         if self._over is not None:
             self._over.set()
         with self._lock:
@@ -140,7 +138,7 @@ class ProgressHooks(Hooks):
 
 
 def duration_text(seconds: float) -> str:
-    """Whole seconds as people read them: `5s`, `1m5s`, `2h0m0s`."""
+    """`5s`, `1m5s`, `2h0m0s`, in whole seconds."""
     whole = max(0, round(seconds))
     hours, rest = divmod(whole, 3600)
     minutes, rest = divmod(rest, 60)

@@ -1,8 +1,8 @@
-"""A proof for people: the conclusion first, then its reasons, indented, down to lines of files.
+"""A proof for people: the conclusion, then indented its reasons, down to lines of files.
 
-The proof is the document that `why -json` prints (format: planner.logic.datalog.explain.proof). The short form shows
-reasons and places; the full form shows every fact, rule and condition. Both forms are built iteratively, because proofs
-may be hundreds of steps deep."""
+A proof is the document of `why -json` (format: planner.logic.datalog.explain.proof). The short form has reasons and
+places, the full form all facts, rules and conditions. Both are made without recursion, because proofs may be hundreds
+of steps deep."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from planner.render.value import quoted
 from planner.render.why_change import cause_step
 
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying", "ignored_up_to")
-"""the predicates whose proofs are followed below an explained action"""
+"""predicates whose proofs are followed below an explained action"""
 LONGEST = 500
-"""the longest proof, in steps, in which redundant parts are searched for"""
+"""maximum number of steps of a proof in which redundant parts are searched for"""
 
 
 MOST_JOINED = 2
-"""the maximum number of reasons that are printed in the line of the planned action"""
+"""maximum number of reasons in the line of the planned action"""
 
 
 def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:
-    """The text of a proof, or of the reasons why something does not hold. `depth`: how many levels to show (0: all);
-    `expand`: show only this step of the proof (p1, p2, ...), in full. Raises KeyError if the step does not exist."""
+    """A proof, or the reasons why something does not hold. `depth`: number of levels; 0: all. `expand`: only this step
+    (p1, p2, ...), in full. Raises KeyError for an unknown step."""
     if "proofs" not in document:
         return _obstacles(document, paint, full)
     if expand and expand not in document["proofs"]:
@@ -40,8 +40,8 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 
 
 class _ProofLine:
-    """A line of the short form and the lines below it; `places` are its sources. `again`: it was already printed above.
-    `about`: the predicate and its first column; `earlier`: the entries before this one in the same list."""
+    """A line of the short form, and the lines below. `places`: sources. `again`: printed above. `about`: predicate and
+    first column. `earlier`: entries before this one in the same list."""
 
     __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
 
@@ -56,8 +56,8 @@ class _ProofLine:
 
 
 def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """Reasons that lead to a place in a file, the command line or the state. Repeated parts are only referred to by
-    name; a reason without a place is replaced by its own reason if it has exactly one."""
+    """Reasons down to places in files, the command line or the state. A repeated part is only named. A reason without a
+    place, and with a single reason, is replaced by that reason."""
     parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):
@@ -85,8 +85,8 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
 
 
 def _settle(part: _ProofLine, is_root: bool) -> None:
-    """Remove uninformative parts: parts without a place, and steps that only repeat the part below them. A recursion
-    over the second column enumerates a list, so its entries become siblings."""
+    """Remove parts without a place, and steps that only repeat the part below. A recursion over the second column
+    enumerates a list: its entries become siblings."""
     kept: list[_ProofLine] = []
     for below in part.below:
         if below.about == part.about and len(below.about) > 1 and not is_root:
@@ -121,8 +121,7 @@ def _count(part: _ProofLine) -> int:
 
 
 def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
-    """Every step of the proof at its first use, parents first; each further use is a part with only the name of the
-    step."""
+    """Each step at its first use, parents first; at further uses only its name."""
     proofs: dict[str, Any] = document["proofs"]
     parts: list[_ProofLine] = []
     seen: set[str] = set()
@@ -157,15 +156,15 @@ def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
 
 
 def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
-    """The reasons of an explained action; if possible, only reasons whose predicates are followed, because the sentence
-    already contains the decision."""
+    """The reasons of an explained action; only followed predicates if there are any, because the sentence has the
+    decision."""
     if step["tuple"][0] != "explained":
         return steps
     return [name for name in steps if proofs[name]["tuple"][0] in _FOLLOWED] or steps
 
 
 class _Telling:
-    """Chooses the steps to show: of two steps with the same places, only the first."""
+    """Chooses the steps to show: of two with the same places, only the first."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs
@@ -199,7 +198,7 @@ class _Telling:
 
 
 def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """An indented tree of facts; a sub-proof that was already shown or is too deep is only referred to by name."""
+    """An indented tree of facts; a proof shown before, or too deep, is only named."""
     proofs: dict[str, Any] = document["proofs"]
     lines: list[str] = []
     shown: set[str] = set()
@@ -234,7 +233,7 @@ def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) 
 
 
 def is_tautology(part: dict[str, Any]) -> bool:
-    """Whether a condition only gives a value a name, so that both sides are the same."""
+    """Whether a condition only names a value, so that both sides are equal."""
     one, _, other = str(part.get("test", "")).partition(" = ")
     return bool(one) and one == other
 
@@ -271,7 +270,7 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
 
 
 def own_rule_text(step: dict[str, Any]) -> str:
-    """A rule of the user: its name, if it has one, and its place."""
+    """A user's rule: its name, if any, and its place."""
     at = step["rule_at"]
     place = f"{at['file']}:{at['line']}"
     return place if step["rule"].startswith(at["file"].removesuffix(".dl") + ".") else f"{step['rule']}, {place}"
@@ -285,7 +284,7 @@ def fact_text(tuple_: list[Any]) -> str:
 
 
 def source_text(source: Any) -> str:
-    """The source of an input fact, in a few words."""
+    """An input fact's source, in a few words."""
     if not source:
         return ""
     if "file" in source:

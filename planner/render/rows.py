@@ -15,15 +15,15 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 def table(columns: Sequence[str], rows: Rows) -> str:
-    """A table for people; control characters in text are escaped, so that each row is one line."""
+    """A table for people, with control characters escaped, so that a row is one line."""
     from tabulate import tabulate
 
     return tabulate([_texts(row) for row in rows], headers=columns, disable_numparse=True)
 
 
 def by_object(columns: Sequence[str], rows: Rows) -> Rows:
-    """The answer of a verb, with objects instead of vertices: the vertices of one object become one row, or one step of
-    a path; a set omits the root and the vertices that only close a provider or module."""
+    """The answer of a verb, with objects instead of vertices: an object's vertices become a row, or a step of a path.
+    Sets omit the root, and vertices that close providers and modules."""
     if "node" not in columns:
         return rows
     if "step" in columns:
@@ -56,7 +56,7 @@ def _is_internal(vertex: str) -> bool:
 
 
 _PART = re.compile(r" \((?:expand(?:, (?:input|reference))?|close)\)$")
-"""the suffix in the name of a vertex that does only a part of the work on its object"""
+"""suffix of a vertex that does only a part of an object's work"""
 
 
 def _texts(row: Iterable[Any]) -> list[str]:
@@ -64,7 +64,7 @@ def _texts(row: Iterable[Any]) -> list[str]:
 
 
 def plain(value: Any) -> str:
-    """A value as text: nothing for None, true and false, numbers in digits."""
+    """ "" for None, `true` and `false`, digits for numbers."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -73,7 +73,7 @@ def plain(value: Any) -> str:
 
 
 def csv_text(columns: Sequence[str], rows: Rows) -> str:
-    """Comma-separated values (RFC 4180) with a line of names; lines end with a line feed."""
+    """RFC 4180, with a line of names; lines end with a line feed."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
@@ -82,6 +82,6 @@ def csv_text(columns: Sequence[str], rows: Rows) -> str:
 
 
 def json_text(columns: Sequence[str], rows: Rows) -> str:
-    """Format 1.0: the names of the columns, and the rows, whose values keep their types."""
+    """Format 1.0: names of columns, and rows, whose values keep their types."""
     document = {"format_version": "1.0", "columns": list(columns), "rows": [list(row) for row in rows]}
     return dumps(document, escape_html=False).decode("utf-8")

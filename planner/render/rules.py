@@ -1,4 +1,4 @@
-"""The output of the commands about rules: predicates, dependencies, costs, cases, and diagnostics of rule files."""
+"""The output of commands about rules: predicates, dependencies, costs, cases, and diagnostics of rule files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def document(**content: Any) -> str:
-    """A JSON document of format 1.0."""
+    """JSON of format 1.0."""
     return dumps({"format_version": "1.0", **content}, escape_html=False).decode("utf-8")
 
 
@@ -34,13 +34,13 @@ def document(**content: Any) -> str:
 
 
 def index_text(entry: PredicateEntry, paint: Paint) -> str:
-    """One predicate, for the list of all predicates."""
+    """A predicate in the list of all."""
     place = paint(f"{entry.predicate.span}", "grey")
     return f"{paint(entry.predicate.declaration, 'bold')}  {place}\n    {entry.meaning}"
 
 
 def entry_text(entry: PredicateEntry, paint: Paint) -> str:
-    """Everything about one predicate."""
+    """Everything about a predicate."""
     predicate, description = entry.predicate, entry.description
     lines = [
         paint(predicate.declaration, "bold"),
@@ -64,7 +64,7 @@ def entry_text(entry: PredicateEntry, paint: Paint) -> str:
 
 
 def _standing(entry: PredicateEntry) -> Iterator[str]:
-    """The relations of a predicate to others, one sentence each."""
+    """A predicate's relations to others, one sentence each."""
     predicate = entry.predicate
     if entry.given == entry.programs:
         yield "Input: its facts are given; no rule derives it."
@@ -83,7 +83,7 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
 
 
 def built_in_index_text(one: BuiltinPredicate, paint: Paint) -> str:
-    """A builtin's line in the list of all builtins."""
+    """A builtin in the list of all."""
     return f"{paint(one.declaration, 'bold')}  {paint('built in', 'grey')}\n    {one.meaning}"
 
 
@@ -105,7 +105,7 @@ def built_in_text(one: BuiltinPredicate, paint: Paint) -> str:
 
 
 def markdown_index(entries: Iterable[PredicateEntry], built_in: Sequence[BuiltinPredicate]) -> str:
-    """The list of predicates as Markdown: a heading and a table for each file; then the builtins, by family."""
+    """All predicates as Markdown: heading and table for each file, then builtins by family."""
     by_file: dict[str, list[PredicateEntry]] = {}
     for entry in entries:
         by_file.setdefault(entry.predicate.span.filename, []).append(entry)
@@ -141,7 +141,7 @@ _EDGES = {
 
 
 def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
-    """A cluster for each program, with the predicates of one level in a row."""
+    """A cluster for each program, with each level's predicates in a row."""
     lines = ["digraph {", '\tnewrank = "true"', '\tnode [shape = "box"]']
     for program, graph in graphs.items():
         lines += [f'\tsubgraph "cluster_{program}" {{', f'\t\tlabel = "{program}"']
@@ -158,8 +158,7 @@ def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
-    """Format 1.0: for each program its predicates with their levels, and which predicate reads which, with the kind of
-    each read."""
+    """Format 1.0: each program's predicates with levels, and which reads which, and how."""
     return document(
         programs=[
             {
@@ -178,7 +177,7 @@ def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def costs_text(database: Database) -> str:
-    """A line for each evaluated predicate, the most costly first."""
+    """A line for each evaluated predicate, most costly first."""
     from tabulate import tabulate
 
     statistics = predicate_statistics(database)
@@ -190,7 +189,7 @@ def costs_text(database: Database) -> str:
 
 
 def costs_json(database: Database) -> str:
-    """Format 1.0: predicates and rules, each list the most costly first; times in seconds."""
+    """Format 1.0: predicates and rules, most costly first; in seconds."""
     predicates = predicate_statistics(database)
     return document(
         predicates=[
@@ -209,7 +208,7 @@ def costs_json(database: Database) -> str:
 
 
 def tested_text(tested: Tested, paint: Paint) -> str:
-    """The cases of each file as a tree, with the differences from the expected rows, and the count."""
+    """Each file's cases as a tree, with differences from expected rows, and the count."""
     lines: list[str] = []
     for path, outcomes in tested.outcomes.items():
         lines.append(visible(path))
@@ -244,7 +243,7 @@ def _row(difference: CaseDifference, row: Row) -> str:
 
 
 def tested_json(tested: Tested, **more: Any) -> str:
-    """The results of cases as JSON, format 1.0; `more` are additional members."""
+    """Results of cases in format 1.0. `more`: further members."""
     return document(
         passed=tested.passed,
         files=[
@@ -280,9 +279,9 @@ def _case_json(outcome: CaseResult) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- diagnostics
 
-# the maximum length of a line of an explanation
+# maximum length of a line of an explanation, in characters
 _MOST_TEXT = 1000
-# the maximum number of characters of a line that are shown, because a file may be a single line of a megabyte
+# maximum length of a shown line, in characters, because a file may be a single line of a megabyte
 _MOST_WIDTH = 200
 
 
@@ -316,15 +315,15 @@ def rendered(diagnostic: Diagnostic, paint: Paint) -> str:
 
 
 def _clipped(text: str) -> str:
-    """A line of an explanation, shortened because it may quote a very long name."""
+    """Shortened, because it may quote a very long name."""
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT // 2]} ... {text[-_MOST_TEXT // 2 :]}"
 
 
-# The quality of the cases of rules, as text and JSON.
+# quality of rules' cases, as text and JSON
 
 
 def quality_text(quality: Quality, shows_coverage: bool, paint: Paint) -> str:
-    """Rules that no case exercises, mistakes that no case detects, and the counts of both."""
+    """Rules that no case exercises, mistakes that no case detects, and counts of both."""
     lines: list[str] = []
     if shows_coverage:
         for rule in quality.coverage:
@@ -363,7 +362,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def quality_json(quality: Quality | None) -> dict[str, Any]:
-    """The members `coverage` and `mutants`; empty if they were not requested."""
+    """The members `coverage` and `mutants`; {} if not requested."""
     if quality is None:
         return {}
     members: dict[str, Any] = {"coverage": [_rule(rule) for rule in quality.coverage]}

@@ -1,4 +1,4 @@
-"""The block that contains a place in a file, named as in diagnostics: `resource "terraform_data" "a"`."""
+"""The block around a place in a file, as in diagnostics: `resource "terraform_data" "a"`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _OPEN, _CLOSE = "{[(", "}])"
 
 
 def enclosing_block(source: Source, offset: int) -> str | None:
-    """The header of the outermost block of a native syntax file that contains the offset; None outside of blocks. It
-    also works on files with syntax errors, because it only considers brackets, strings and comments. In JSON: the path
-    to the innermost object, as in `resource.terraform_data.a`."""
+    """The header of the outermost block around the offset; None outside of blocks. It also works with syntax errors,
+    because only brackets, strings and comments count. In JSON, the path to the innermost object:
+    `resource.terraform_data.a`."""
     if offset < 0:
         return None
     if source.filename.endswith(".json"):
@@ -52,8 +52,7 @@ def _way(value: JsonValue | None, offset: int) -> Iterator[str]:
 
 @lru_cache(4)
 def _items(source: Source) -> list[tuple[int, int]]:
-    """The beginnings and ends of the blocks and attributes of a file; cached, because a file may have many
-    diagnostics."""
+    """(start, end) of a file's blocks and attributes; cached, because a file may have many diagnostics."""
     text, items, at = source.text, [], 0
     while (start := _skip_blank(text, at)) < len(text):
         end = _item_end(text, start)
@@ -82,7 +81,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _item_end(text: str, at: int) -> int:
-    """The end of the block or attribute that begins here: the end of its line, once all brackets are closed."""
+    """The end of the block or attribute at this position: the end of a line, once all brackets are closed."""
     depth = 0
     while at < len(text):
         char = text[at]
@@ -112,8 +111,7 @@ def _item_end(text: str, at: int) -> int:
 
 
 def _string_end(text: str, at: int) -> int:
-    """The position after the closing quote; interpolations may contain strings. A string ends at the end of its
-    line."""
+    """The position after the closing quote. Interpolations may contain strings; a string ends with its line."""
     at += 1
     depth = 0
     while at < len(text) and text[at] != "\n":
@@ -136,7 +134,7 @@ def _string_end(text: str, at: int) -> int:
 
 
 def _heredoc_end(text: str, at: int) -> int:
-    """The end of the line with the closing marker; the position after `<<` if no heredoc begins here."""
+    """The end of the closing marker's line; the position after `<<` if no heredoc begins here."""
     start = at + (3 if text.startswith("<<-", at) else 2)
     line = _line_end(text, start)
     marker = text[start:line].strip()

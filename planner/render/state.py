@@ -1,4 +1,4 @@
-"""A state for people: every object with its attributes, then the output values."""
+"""A state for people: each object with its attributes, then the outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.render.terminal import Terminal
 from planner.world.state.model import InstanceState, ObjectState, OutputState, ResourceState, State
 
 Decode: TypeAlias = Callable[[ResourceState, ObjectState], Value]
-"""the attributes of an object as a value of its type, sensitive parts marked"""
+"""an object's attributes as a value of its type, with sensitive parts marked"""
 
 
 class StateText:
@@ -52,7 +52,7 @@ class StateText:
                 out(f"{name} = {self.output(state.outputs[name])}")
 
     def object(self, resource: ResourceState, instance: InstanceState, deposed: str, obj: ObjectState) -> str:
-        """The text of one object: a comment with its address, and a block."""
+        """An object: a comment with its address, and a block."""
         remark = f" (deposed object {deposed})" if deposed else " (tainted)" if obj.tainted else ""
         keyword = "resource" if resource.mode == "managed" else resource.mode
         value = self.decode(resource, obj)
@@ -62,7 +62,6 @@ class StateText:
         return f'# {address}:{remark}\n{keyword} "{resource.type}" "{resource.name}" {body}'
 
     def output(self, output: OutputState) -> str:
-        """The text of one output value."""
         value = mark(output.value, frozenset((SENSITIVE,))) if output.sensitive else output.value
         change = ValueChange(value, value)
         diff = diff_dynamic(change) if output.type is DYNAMIC else diff_type(change, output.type)
@@ -70,8 +69,7 @@ class StateText:
 
 
 def objects(state: State) -> Iterator[tuple[ResourceState, InstanceState, str, ObjectState]]:
-    """All objects of a state with their deposed keys ("" for current objects): each module before its child modules,
-    the objects of a module by address."""
+    """All objects with deposed keys ("" for current ones): modules before their child modules, objects by address."""
     for address in sorted(state.resources, key=lambda a: (_depth_first(state.resources[a].module), sort_key(a))):
         resource = state.resources[address]
         for instance in resource.instances.values():
@@ -89,11 +87,11 @@ def _depth_first(module: str) -> tuple[tuple[str, tuple[int, int, str]], ...]:
     return tuple((name, key_order(key)) for name, key in address.steps)
 
 
-# Output values as `output -json` prints them.
+# outputs as in `output -json`
 
 
 def output_json(output: OutputState) -> dict[str, Any]:
-    """One output: whether it is sensitive, its author's message if it is deprecated, its type and its value."""
+    """An output: whether sensitive, its author's message if deprecated, type and value."""
     value, _ = unmark_deep(output.value)
     type = type_of(value) if output.type is DYNAMIC else output.type
     words = {"deprecated": output.deprecated} if output.deprecated else {}

@@ -1,4 +1,4 @@
-"""Terminal: the destinations of text, its width, and whether it is coloured."""
+"""Where a command's text goes, its width, and its colours."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 DEFAULT_WIDTH = 78
-"""the number of columns assumed if a stream is not a terminal"""
+"""columns of a stream that is not a terminal"""
 DEFAULT_HEIGHT = 24
-"""the number of lines assumed for a terminal whose height is not known"""
+"""lines of a terminal of unknown height"""
 
 _CODES = {
     "bold": "1",
@@ -30,7 +30,7 @@ _CODES = {
 
 
 class Paint:
-    """Colours text, or returns it unchanged when disabled."""
+    """Colours text, or returns it unchanged if disabled."""
 
     __slots__ = ("enabled",)
 
@@ -38,20 +38,18 @@ class Paint:
         self.enabled = enabled
 
     def __call__(self, text: str, *styles: str) -> str:
-        """The text in these styles (bold, underline, red, green, yellow, cyan, grey)."""
+        """In these styles: bold, underline, red, green, yellow, cyan, grey."""
         if not self.enabled or not text:
             return text
         return f"\x1b[{';'.join(_CODES[s] for s in styles)}m{text}\x1b[0m"
 
 
 class DiagnosticSink(Protocol):
-    """A receiver of diagnostics."""
-
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None: ...
 
 
 class Terminal:
-    """The three streams of a command. Colour only on a terminal, unless NO_COLOR or -no-color turns it off."""
+    """A command's three streams. Colours only on a terminal, unless NO_COLOR or -no-color disables them."""
 
     def __init__(
         self,
@@ -63,27 +61,27 @@ class Terminal:
     ) -> None:
         self.stdin = stdin or sys.stdin
         self.outputs = [Output(stdout or sys.stdout, "standard output"), Output(stderr or sys.stderr, "standard error")]
-        """all outputs of the command, including files of -json-into"""
+        """all outputs of the command, with files of -json-into"""
         self.stdout, self.stderr = (cast(TextIO, output) for output in self.outputs)
         self.stdout_is_data = False
-        """whether programs read the standard output: then remarks and warnings go to standard error"""
+        """programs read the standard output, so remarks and warnings go to standard error"""
         self.in_automation = os.environ.get("TF_IN_AUTOMATION", "") != ""
         self._width = width
         self.compact_warnings = False
         self.consolidate = {"warning": True, "error": False}
         self.concise = False
         self.deprecation = "all"
-        """which warnings about deprecated parts of modules are shown: all, local (only of local modules) or none"""
+        """which warnings about deprecated parts of modules are shown: all, local (of local modules only) or none"""
         self.deprecated_command = ""
-        """the deprecated name of the command, if the user typed that"""
+        """the command's deprecated name, if it was typed"""
         self.owns_process = False
-        """whether the command may handle the signals of the process"""
+        """the command may handle the process's signals"""
         self.view: DiagnosticSink | None = None
-        """prints diagnostics that end the command, once the command has chosen a view"""
+        """prints diagnostics that end the command, once it has chosen a view"""
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:
-        """Switch colours off (False) or to the colours that the streams allow."""
+        """False: no colours. True: colours where the streams allow them."""
         wanted = wanted and os.environ.get("TERM") != "dumb"
         allowed = wanted and not os.environ.get("NO_COLOR")
         self.boxed = wanted and is_terminal(self.stderr)
@@ -91,25 +89,25 @@ class Terminal:
         self.error_paint = Paint(allowed and is_terminal(self.stderr))
 
     def out(self, text: str = "") -> None:
-        """Print a line (or several lines) for people on standard output."""
+        """Print lines for people on standard output."""
         self.stdout.write(f"{_harmless(text)}\n")
 
     def data(self, text: str) -> None:
-        """Print a line (or several lines) for programs on standard output, unchanged."""
+        """Print lines for programs on standard output, unchanged."""
         self.stdout.write(f"{text}\n")
 
     def err(self, text: str = "") -> None:
-        """Print a line (or several lines) for people on standard error."""
+        """Print lines for people on standard error."""
         self.stdout.flush()
         self.stderr.write(f"{_harmless(text)}\n")
         self.stderr.flush()
 
     def remark(self, text: str = "") -> None:
-        """Print a line (or several lines) that is not part of the requested output."""
+        """Print lines that are not part of the requested output."""
         (self.err if self.stdout_is_data else self.out)(text)
 
     def close(self, code: int) -> int:
-        """Flush the output. The exit code: `code`, or 1 if writing failed."""
+        """Flush the output. Returns `code`, or 1 if writing failed."""
         for output in self.outputs:
             output.flush()
         lost = [output for output in self.outputs if output.problem is not None and output.name != "standard error"]
@@ -121,12 +119,11 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """The number of columns of standard output."""
         return self._width or columns(self.stdout)
 
     @property
     def height(self) -> int:
-        """The height of the terminal in lines; 0 if standard output is not a terminal."""
+        """In lines; 0 if standard output is not a terminal."""
         if is_terminal(self.stdout):
             try:
                 return os.get_terminal_size(self.stdout.fileno()).lines or DEFAULT_HEIGHT
@@ -136,7 +133,6 @@ class Terminal:
 
     @property
     def error_width(self) -> int:
-        """The number of columns of standard error."""
         return self._width or columns(self.stderr)
 
     @property
@@ -153,7 +149,7 @@ _STEERING = re.compile(rf"\x1b\[(?:0|{'|'.join(_CODES.values())})(?:;(?:{'|'.joi
 
 
 def _harmless(text: str) -> str:
-    """The text without control characters, except the styles of `Paint`."""
+    """Without control characters, except styles of `Paint`."""
     if "\x1b" not in text:
         return visible(text)
     parts, at = [], 0
@@ -171,7 +167,7 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def columns(stream: TextIO) -> int:
-    """The width of a terminal, or the default."""
+    """A terminal's width, or the default."""
     if is_terminal(stream):
         try:
             return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
@@ -181,7 +177,7 @@ def columns(stream: TextIO) -> int:
 
 
 def wrap(text: str, width: int) -> str:
-    """Break long lines at spaces so that none is longer than `width`, if possible. Indented lines are unchanged."""
+    """Break long lines at spaces, so that they are at most `width` long if possible. Indented lines are unchanged."""
     out = []
     for line in text.split("\n"):
         if len(line) <= width or width <= 1 or line.startswith(" "):
@@ -199,9 +195,9 @@ def wrap(text: str, width: int) -> str:
 
 
 def fold(text: str, width: int, indent: str = "  ") -> list[str]:
-    """Break a line with addresses so that no part is longer than `width` (0: do not break): at spaces, otherwise before
-    a dot; within brackets and quotes only if there is no other place. Continuation lines have the indentation of the
-    first line plus `indent`."""
+    """Break a line with addresses, so that parts are at most `width` long (0: unchanged): at spaces, otherwise before a
+    dot; within brackets and quotes only if there is no other place. Further lines are indented by `indent` more than
+    the first."""
     if not width or len(text) <= width:
         return [text]
     lead = text[: len(text) - len(text.lstrip(" "))] + indent
@@ -216,7 +212,7 @@ def fold(text: str, width: int, indent: str = "  ") -> list[str]:
 
 
 def _break(text: str, width: int) -> int:
-    """The best position to break a line at; 0 if there is none."""
+    """The best position for a break; 0 without one."""
     depth, is_quoted = 0, False
     blank = dot = module = inner = 0
     begin = len(text) - len(text.lstrip(" ")) + 1
@@ -239,17 +235,17 @@ def _break(text: str, width: int) -> int:
     return (blank if blank * 2 > width or blank > dot else dot) or inner
 
 
-# The output of a command: a stream that may fill up or be closed while the command works. A failure to write never
-# affects the work: the failure is stored, further output is dropped, and the command reports the failure at its end.
+# A command's output: a stream that may fill up or be closed meanwhile. A failed write never affects the work: it is
+# stored, further output is dropped, and the command reports it at its end.
 
 
 _PIECE = 1024
-"""the number of characters that a pipe accepts atomically: either all of them or none"""
+"""number of characters that a pipe accepts as a whole or not at all"""
 
 
 class Output:
-    """A text stream whose `write` and `flush` never fail. `name` is its name in messages, `problem` the first failure.
-    Characters that do not exist in UTF-8 (halves of surrogate pairs) are written as U+FFFD."""
+    """A text stream whose `write` and `flush` never fail. `name`: for messages. `problem`: the first failure.
+    Characters that UTF-8 lacks (halves of surrogate pairs) become U+FFFD."""
 
     def __init__(self, stream: TextIO, name: str) -> None:
         self.stream, self.name = stream, name
@@ -269,7 +265,7 @@ class Output:
         return self.write_over(text)
 
     def write_over(self, text: str) -> int:
-        """Write temporary text, such as a progress line, that is not part of the output."""
+        """Write temporary text that is not part of the output, for example a progress line."""
         if self.problem is None:
             try:
                 self._write(text)
@@ -328,7 +324,7 @@ class Output:
             self.stream.write(text[at : at + _PIECE])
 
     def _failed(self, problem: OSError | ValueError) -> None:
-        """Stop writing, and discard buffered text, which Python would otherwise try to write at exit."""
+        """Stop writing, and discard buffered text, which Python would otherwise write at exit."""
         self.problem = problem
         with suppress(OSError, ValueError):
             null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
@@ -340,7 +336,7 @@ def _with_whole_characters(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-# control characters, and characters that change the direction of text: these are never shown unchanged
+# control characters, and characters that change the direction of text, are never shown unchanged
 _OBEYED = {
     **{code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"},
     0x7F: "\u2421",
@@ -355,10 +351,10 @@ _IN_A_CELL = {
 
 
 def visible(text: str) -> str:
-    """The text with control characters replaced by symbols or escapes; line breaks and tabs are kept."""
+    """Control characters become symbols or escapes; line breaks and tabs remain."""
     return text if text.isprintable() else text.translate(_OBEYED)
 
 
 def cell(text: str) -> str:
-    """The text for a cell of a table, without line breaks."""
+    """For a table's cell, without line breaks."""
     return text if text.isprintable() else text.translate(_IN_A_CELL)

@@ -1,4 +1,4 @@
-"""Values in the syntax of the configuration language, for `output` and `console`."""
+"""Values in the configuration language's syntax, for `output` and `console`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NULLS: dict[Type, str] = {DYNAMIC: "null", STRING: "tostring(null)", NUMBER: "t
 
 
 def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str:
-    """All outputs by name, sensitive ones hidden."""
+    """All outputs by name; sensitive ones are hidden."""
     lines = []
     for name in sorted(outputs):
         output = outputs[name]
@@ -49,7 +49,7 @@ def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str
 
 def format_value(value: Value, indent: int = 0) -> str:
     """An expression for the value, if there is one; conversion functions distinguish lists, sets and maps from tuples
-    and objects. Later lines are indented by this number of spaces."""
+    and objects. `indent`: of later lines, in spaces."""
     cls = value.__class__
     if cls is Marked:
         if SENSITIVE in value.marks:
@@ -110,12 +110,12 @@ def _items(items: Iterable[Value], indent: int) -> str:
     return "\n".join(["[", *lines, " " * indent + "]"]) if lines else "[]"
 
 
-# Names, texts and numbers in the syntax of the configuration language.
+# names, texts and numbers in the configuration language's syntax
 
 
-@lru_cache(maxsize=4096)  # the number of different names is small, even in many objects
+@lru_cache(maxsize=4096)  # even many objects have few different names
 def attribute_name(name: str) -> str:
-    """The name, quoted when it is not an identifier."""
+    """Quoted unless it is an identifier."""
     return name if valid_identifier(name) else quoted(name)
 
 
@@ -123,7 +123,7 @@ _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 
 
 def quoted(text: str) -> str:
-    """The text in double quotes, with everything unprintable escaped."""
+    """In double quotes, with unprintable characters escaped."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     out = []
@@ -150,7 +150,7 @@ def text_value(value: Value) -> str | None:
 
 
 def json_value(text: str | None) -> Value:
-    """The value of a string that is a JSON object or array; MISSING for other strings."""
+    """The value of a string that is a JSON object or array; otherwise MISSING."""
     if text is None or text[:1] not in ("{", "["):
         return MISSING
     import json

@@ -1,4 +1,4 @@
-"""Verdicts of policies as text: their counts after a plan, and the table of `policy check`."""
+"""Verdicts of policies as text: counts after a plan, and the table of `policy check`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def count_verdicts(verdict: Verdict) -> str:
 
 
 def compared_verdicts(verdict: Verdict | None, former: Verdict | None, paint: Paint) -> list[str]:
-    """The counts, and the findings that are new (+) or gone (-) compared with a former verdict. `verdict` is None if
-    there are no policies."""
+    """Counts, and findings that are new (+) or gone (-) since a former verdict. `verdict`: None without policies."""
     found, was = (
         [f"{f.kind} {cell(f.code)} {cell(f.address or '(plan)')}: {_line(f.message)}" for f in one.findings]
         if one
@@ -32,7 +31,7 @@ def compared_verdicts(verdict: Verdict | None, former: Verdict | None, paint: Pa
 
 
 def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
-    """One line for each finding, with its proof if requested, and the counts."""
+    """A line for each finding, with its proof if requested, and counts."""
     from tabulate import tabulate
 
     from planner.render.proof import proof_text
@@ -55,7 +54,7 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
 
 
 def judged(verdict: Verdict) -> list[str]:
-    """`Objects checked: encryption 3, required_tags 0.`, for the policies that declare which objects they check."""
+    """`Objects checked: encryption 3, required_tags 0.`, for policies that declare which objects they check."""
     counts = [f"{code} {count:,}" for code, count in verdict.judged.items()]
     return [f"Objects checked: {', '.join(counts)}."] if counts else []
 
@@ -65,11 +64,11 @@ def _line(text: str) -> str:
 
 
 MOST_COSTS = 30
-"""the maximum number of rules that are listed"""
+"""maximum number of listed rules"""
 
 
 def costs(verdict: Verdict) -> str:
-    """The cost of each rule, the most costly first."""
+    """Each rule's cost, most costly first."""
     from tabulate import tabulate
 
     result = verdict.costs()

@@ -1,4 +1,5 @@
-"""Verdicts as SARIF 2.1.0 (OASIS standard): a result for each, its proof as a code flow from facts to conclusion."""
+"""Verdicts as SARIF 2.1.0 (OASIS standard): a result for each, with its proof as a code flow from facts to
+conclusion."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ LEVELS |= {"waived": "error", "info": "note"}
 
 
 def sarif(verdict: Verdict) -> dict[str, Any]:
-    """The log of one run. An overridden or waived denial is a suppressed result, an undecided one a note."""
+    """The log of a run. An overridden or waived denial is a suppressed result, an undecided one a note."""
     return _log([_run(verdict)])
 
 
 def sarif_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> dict[str, Any]:
-    """The log with a run for each document, by name; a document that could not be checked (None) is a failed run."""
+    """A log with a run for each document, by name; None is a failed run, for a document that could not be checked."""
     runs = []
     for name, verdict in judged:
         run = _run(verdict if verdict is not None else Verdict())
@@ -51,11 +52,11 @@ def _run(verdict: Verdict) -> dict[str, Any]:
 
 
 SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
-"""the sort key of code hosts: a score like that of CVSS, in the middle of its band"""
+"""code hosts' sort key: a score as of CVSS, in the middle of its band"""
 
 
 def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
-    """The description of a code, from its pack if it belongs to one."""
+    """A code's description, from its pack if it has one."""
     info = verdict.policies.get(code)
     rule: dict[str, Any] = {"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}}
     if info is None:
@@ -98,7 +99,7 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
 
 
 def _subject(finding: Finding) -> dict[str, Any]:
-    """The location of the result: in the configuration or, if that is not known, in the policy."""
+    """A result's location: in the configuration or, if that is unknown, in the policy."""
     location: dict[str, Any] = {}
     span = finding.span or finding.rule_span
     if span is not None:
@@ -111,13 +112,13 @@ def _subject(finding: Finding) -> dict[str, Any]:
 
 
 def uri(path: str) -> str:
-    """A path as a URI reference: relative paths stay relative."""
+    """A path as a URI reference; relative paths remain relative."""
     plain = path.replace("\\", "/")
     return f"file://{quote(plain)}" if plain.startswith("/") else quote(plain)
 
 
 def _steps(proof: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The steps of a proof, facts before their consequences; the last step is the conclusion."""
+    """A proof's steps, facts before consequences; the last is the conclusion."""
     proofs = proof["proofs"]
     done: set[str] = set()
     stack = [(proof["root"], 0, False)]
@@ -161,23 +162,23 @@ def _condition(entry: dict[str, Any]) -> str:
     return str(entry["test"])
 
 
-# Verdicts as JUnit XML, as CI servers read it: a suite for each code, a test case for each verdict.
+# verdicts as JUnit XML for CI servers: a suite for each code, a test case for each verdict
 
 
-# All other characters are invalid in XML 1.0, even when escaped.
+# all other characters are invalid in XML 1.0, even when escaped
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(verdict: Verdict) -> str:
-    """A denial is a failure, and a broken policy an error; undecided, overridden and waived findings are skipped;
-    warnings pass with their message. A code without findings is one test that passes."""
+    """A denial is a failure, a broken policy an error; undecided, overridden and waived findings are skipped; warnings
+    pass with their message. A code without findings is a test that passes."""
     lines, totals = _suites(verdict, "")
     return _document(lines, totals)
 
 
 def junit_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
-    """The report on several documents, by name: each document has its own suites, whose names begin with its name. A
-    document that could not be checked (None) is an error."""
+    """A report on several documents: each has its own suites, whose names begin with its name. None is an error: a
+    document that could not be checked."""
     lines: list[str] = []
     totals = [0, 0, 0, 0]
     for name, verdict in judged:
@@ -203,8 +204,8 @@ def _not_judged(name: str) -> list[str]:
 
 
 def _suites(verdict: Verdict, begin: str) -> tuple[list[str], list[int]]:
-    """The suites of one verdict, and the numbers of tests, failures, errors and skipped tests. `begin` is the prefix of
-    the names of suites and classes."""
+    """A verdict's suites, and the numbers of tests, failures, errors and skipped tests. `begin`: prefix of names of
+    suites and classes."""
     lines: list[str] = []
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     totals = [0, 0, 0, 0]
@@ -260,19 +261,18 @@ def _clean(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-# Verdicts as Markdown, for the discussion of a change: the counts, a table, and what each denial depends on, folded.
+# verdicts as Markdown, for a pull request: counts, a table, and folded what each denial depends on
 
 
 MOST = 60_000
-"""the maximum number of characters: code hosts accept about 65,000 in a comment"""
+"""maximum number of characters: code hosts accept about 65,000 in a comment"""
 _LONGEST = 300
-"""the maximum length of one cell"""
+"""maximum length of a cell"""
 _LONGEST_PROOF = 4_000
 
 
 def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
-    """The verdicts about several documents, each under the document's name; None means that the document could not be
-    checked."""
+    """Several documents' verdicts, each below the document's name; None: the document could not be checked."""
     every = list(judged)
     parts = []
     for name, verdict in every:
@@ -285,7 +285,7 @@ def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
 
 
 def markdown(verdict: Verdict, title: str = "Policies", most: int = MOST) -> str:
-    """The verdict, with at most this number of characters; omitted parts are counted."""
+    """At most this number of characters; omitted parts are counted."""
     lines = [f"### {_text(title)}", "", f"**{_text(count_verdicts(verdict))}**", ""]
     if verdict.findings:
         lines += ["| verdict | policy | severity | address | message |", "| --- | --- | --- | --- | --- |"]

@@ -1,4 +1,4 @@
-"""View: the output of a command that plans or applies: for people, in JSON lines, or both at once."""
+"""The output of a command that plans or applies: for people, as JSON lines, or both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class View:
-    """The output of planning and applying. `hooks` listens to the walks."""
+    """The output of planning and applying. `hooks`: listens to walks."""
 
     hooks: Hooks
 
@@ -29,39 +29,39 @@ class View:
         """Show diagnostics, in the order of the run."""
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
-        """Show the finished plan, with the causes of its changes."""
+        """Show the finished plan, with its changes' causes."""
 
     def saved_plan(self, plan: Plan) -> None:
-        """Show the plan from a file, which is applied without prompting."""
+        """Show a plan from a file, which is applied without a prompt."""
 
     def next_steps(self, path: str, generated: str) -> None:
-        """Show the paths of the saved plan ("" if it was not saved) and of generated configuration."""
+        """Show the paths of the saved plan and of generated configuration; "" if there is none."""
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
-        """Show the result of an apply in which everything was applied."""
+        """Show the result of a complete apply."""
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
-        """Show the output values after an apply."""
+        """Show the outputs after an apply."""
 
     def log(self, text: str) -> None:
         """Show a remark."""
 
     def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
-        """Show a line of a command that neither plans nor applies: `text` for people (None: nothing), `message` for
-        programs (by default the text without its final full stop), with additional fields."""
+        """Show a line of a command that neither plans nor applies. `text`: for people; None: nothing. `message`: for
+        programs, with further fields; default: the text without its full stop."""
 
     def tell(self, text: str) -> None:
         """Show a line only to people."""
 
     def about(self, **more: str) -> View:
-        """The view for messages about a part, such as a deployment, which have these additional keys."""
+        """A view for messages about a part, for example a deployment, with these additional keys."""
         return self
 
     def document(self, text: str, data: Any) -> None:
-        """Show text to people, or the same content as a JSON document to programs."""
+        """Show text to people, or `data` as a JSON document to programs."""
 
     def finish(self, diagnostics: Iterable[Diagnostic]) -> int:
-        """End the command: show its diagnostics, and return the exit code, which is 1 if one of them is an error."""
+        """Show the command's last diagnostics. Returns 0; 1 if there is an error."""
         problems = list(diagnostics)
         if problems:
             self.diagnostics(problems)

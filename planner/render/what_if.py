@@ -17,13 +17,13 @@ from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
 
 MOST_OBJECTS = 20
-"""the maximum number of lines of objects below one cause, if the causes are listed elsewhere"""
+"""maximum number of objects below a cause, in lines, if causes are listed elsewhere"""
 MOST_VALUES = 3
-"""the maximum number of values of one object that are shown"""
+"""maximum number of values shown of an object"""
 
 
 def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:
-    """Each difference with its cause, and the counts of both plans. `actions`: the actions in both plans, by name."""
+    """Each difference with its cause, and both plans' counts. `actions`: {name: action} in both plans."""
     lines = differences_lines(comparison, actions, paint) or ["The planned changes would be the same."]
     without, within = Counts.of_plan(comparison.without.plan), Counts.of_plan(comparison.within.plan)
     lines += [
@@ -37,8 +37,8 @@ def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: 
 def differences_lines(
     comparison: PlanComparison, actions: Mapping[str, str], paint: Paint, is_next: bool = False
 ) -> list[str]:
-    """The differences by cause; instances with the same difference and the same cause are combined. `is_next`: the
-    second plan follows the first, and its causes are listed elsewhere, so that their hops are left out."""
+    """The differences by cause; instances with the same difference and cause are combined. `is_next`: the second plan
+    follows the first, and its causes are listed elsewhere, so hops are omitted."""
     within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
     groups: dict[str, list[tuple[list[str], Difference]]] = {}
     for one in comparison.differences:
@@ -65,8 +65,7 @@ def differences_lines(
 
 
 def difference_head(difference: Difference, actions: Mapping[str, str]) -> str:
-    """The cause of a difference on one line, the same for instances that differ only in their keys; empty if none is
-    known."""
+    """A difference's cause on one line, the same for instances that differ only in keys; "" if unknown."""
     lines, because = cause_lines(difference, actions), difference.because
     if not lines or because is None or because.is_itself(difference.name):
         return lines[0] if lines else ""
@@ -74,7 +73,7 @@ def difference_head(difference: Difference, actions: Mapping[str, str]) -> str:
 
 
 def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
-    """The roots of a difference as a sentence, in which roots are combined that differ only in keys and values."""
+    """A difference's roots as a sentence, with those combined that differ only in keys and values."""
 
     def combined(step: CauseStep) -> CauseStep:
         return step if step.kind == "variable" else evolve(step, what=every_key(step.what), before="", value="")
@@ -84,8 +83,8 @@ def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
 
 
 def cause_lines(difference: Difference, actions: Mapping[str, str]) -> list[str]:
-    """The roots of a difference, then the hops of the chain; empty if none is known. The cause of a change that only
-    the plan without the options has is no longer a cause, unless it is a variable, whose values show this."""
+    """A difference's roots, then the chain's hops; empty if unknown. For a change that only the plan without the
+    options has, the cause is called no longer one, unless it is a variable, whose values show this."""
     because = difference.because
     if because is None:
         return []
@@ -113,7 +112,7 @@ def _change(difference: Difference, is_next: bool) -> str:
 
 
 def value_text(value: ValueDifference, name: str) -> str:
-    """The text for a value that differs in the object with this name: name 2 instead of 1."""
+    """A value that differs: `name 2 instead of 1`. `name`: the object's."""
     what = value.what.removeprefix(name).lstrip(".") or "value"
     if value.within == "nothing":
         return f"no {what}"
@@ -125,7 +124,7 @@ def value_text(value: ValueDifference, name: str) -> str:
 
 
 def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
-    """`differences`: each with its `address`, the action `without` and `with`, and its `because` steps."""
+    """`differences`: each with `address`, the actions `without` and `with`, and the steps `because`."""
     return {
         "format_version": "1.0",
         "differences": [
@@ -144,7 +143,7 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
 
 
 def _values_json(difference: Difference) -> list[dict[str, str]]:
-    """The values that differ although the action is the same; an unknown side is left out."""
+    """The values that differ although the action does not; an unknown side is left out."""
     values = difference.values if difference.without == difference.within else ()
     rows = [(v.what, {"without": v.without, "with": v.within}) for v in values]
     return [{"what": what, **{side: text for side, text in sides.items() if text}} for what, sides in rows]

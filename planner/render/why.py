@@ -1,6 +1,6 @@
-"""A reason in a few lines: each edge of the chain, its rule, and the line of a file that is its source.
+"""A reason in a few lines: each edge of the chain, its rule, and its source, a line of a file.
 
-Reads the document that `why -json` prints. The complete proof is for programs, and for `why -full`.
+Reads the document of `why -json`. Complete proofs are for programs and `why -full`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,22 @@ from planner.render.why_change import CODE, cause_step, change_text, folded_text
 CHAIN = "waits_for"
 EDGE = "edge"
 TOLD_BY_CHAIN = ("forced_create_before_destroy", "deferred_block", "deferred_vertex")
-"""the goals that are completely explained by the chain"""
+"""goals that the chain explains completely"""
 
 
 MOST_LINES = 12
-"""the maximum number of lines of an answer about an order or an unknown value, unless all are requested"""
+"""maximum number of lines about an order or an unknown value, unless all are requested"""
 
 
 MOST_OF_END = 3
-"""the maximum number of lines about why an object without other causes is destroyed"""
+"""maximum number of lines about the destruction of an object without other causes"""
 
 
 def answer_text(
     proof: dict[str, Any], paint: Paint, width: int, full: bool = False, depth: int = 0, expand: str = ""
 ) -> str:
-    """The text of an answer; for several instances, one part for each group of instances with the same answer. `full`:
-    the proof itself, with its facts; `depth`: the maximum number of levels; `expand`: only this step. Raises KeyError
-    for an unknown step."""
+    """An answer; for several instances, a part for each group with the same answer. `full`: the proof, with facts.
+    `depth`: maximum number of levels. `expand`: only this step. Raises KeyError for an unknown step."""
     text = _answers_text(proof, paint, width, full, depth, expand)
     notes = proof.get("notes", ()) if proof["goal"][0] == "explained" and not expand else ()
     return "\n".join([text, *(line for note in notes for line in fold(f"Note: {note}", width, ""))])
@@ -103,7 +102,7 @@ def _shortened(text: str) -> str:
 
 
 def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The hops from an unknown value to the values that determine it, one per line."""
+    """The hops from an unknown value to the values that determine it, one on a line."""
     proofs, at = document["proofs"], document["root"]
     own = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
     place = next((source_text(one.get("source")) for one in own if one["tuple"][0] == "unknown_value"), "")
@@ -117,7 +116,7 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         sources = [one.get("source") or {} for one in inner if one.get("input")]
         places = [f"{source['file']}:{source['line']}" for source in sources if "file" in source]
         decided = next((one for one in inner if one["tuple"][0] == "explained"), None)
-        if decided is not None:  # the object of the value changes
+        if decided is not None:  # the value's object changes
             _, name, action = decided["tuple"]
             if at != document["root"]:
                 lines.pop()
@@ -146,17 +145,17 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _in_brackets(place: str) -> str:
-    """A place to append to a name, in parentheses: the file and line of a text from `source_text`."""
+    """` (main.tf:9)`, after a name; "" without a place. `place`: from `source_text`."""
     at = place.partition(": ")[0]
     return f" ({at})" if at else ""
 
 
 _ASSIGNED = {"update": "updated", "read": "read"}
-"""the verb for when a provider assigns an unknown value, by the action on the object"""
+"""{action on the object: verb} for when a provider assigns an unknown value"""
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:
-    """The chain of edges, each with its reason and place; for other goals, the decisive step and its places."""
+    """The chain of edges, each with reason and place; for other goals, the decisive step and its places."""
     steps = list(_chain(proof))
     goal = proof["goal"]
     lines = list(proof.get("notes", ()))
@@ -169,7 +168,7 @@ def why_text(proof: dict[str, Any], paint: Paint) -> str:
 
 
 MOST_STEPS = 3
-"""the maximum number of edges that are explained with their reasons; if there are more, only the places are shown"""
+"""maximum number of edges explained with reasons; above it, only places are shown"""
 _VERTEX = re.compile(r", whose vertex is .*$")
 
 
@@ -177,19 +176,19 @@ _EXPANDED = re.compile(r" \(expand(?:, (?:input|reference))?\)")
 
 
 def _spoken(name: str) -> str:
-    """A text in which vertices are replaced by their names for people."""
+    """A text with vertices' names for people."""
     return _EXPANDED.sub("", name)
 
 
 def _hop(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
-    """An edge in one line: the vertex at its end, and its place."""
+    """An edge on one line: the vertex at its end, and its place."""
     places = _places(proof["proofs"], _decisive(proof["proofs"], name))
     end = f" ({paint(places[0].partition(': ')[0], 'cyan')})" if places else ""
     return [f"  -> {_spoken(str(proof['proofs'][name]['tuple'][2]))}{end}"]
 
 
 def chains_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
-    """The decisions along the edges of a graph, step by step; empty if there were none."""
+    """Decisions along a graph's edges, step by step; "" without any."""
     lines: list[str] = []
     for chain in document.get("chains", ()):
         if (single := _replaced_first(chain)) is not None:
@@ -216,7 +215,7 @@ def _replaced_first(chain: dict[str, Any]) -> str | None:
 
 
 def _chain(proof: dict[str, Any]) -> Iterator[str]:
-    """The proofs of the edges of the chain, or the root proof itself."""
+    """Proofs of the chain's edges, or the root proof."""
     proofs, at = proof["proofs"], proof["root"]
     while True:
         step = proofs[at]
@@ -245,7 +244,7 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
     )
     reason = _spoken(_VERTEX.sub("", step.get("reason", "it is given")))
     lines = [head, f"    because {reason}"]
-    for further in ordered[-1:]:  # the text of the rule itself, its name, and its place
+    for further in ordered[-1:]:  # the rule's text, name and place
         own = proofs[further]
         if "rule_at" in own:
             return [*lines, f"    {own.get('reason', '')} {paint('[' + own_rule_text(own) + ']', 'grey')}"]
@@ -256,7 +255,7 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def _decisive(proofs: dict[str, Any], name: str) -> str:
-    """The last step about the same terms, because the steps above it only repeat the relation."""
+    """The last step about the same terms; steps above only repeat the relation."""
     columns = proofs[name]["tuple"][1:]
     while True:
         body = proofs[name].get("body", ())
@@ -273,8 +272,7 @@ def _decisive(proofs: dict[str, Any], name: str) -> str:
 
 
 def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
-    """The steps from a mention that a user's rule derives down to that rule; empty for mentions in the
-    configuration."""
+    """The steps from a mention derived by a user's rule down to that rule; empty for mentions in the configuration."""
 
     def below(at: str, predicate: str) -> list[str]:
         inner = (entry["proof"] for entry in proofs[at].get("body", ()) if "proof" in entry)
@@ -287,7 +285,7 @@ def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
 
 
 def _places(proofs: dict[str, Any], name: str) -> list[str]:
-    """The sources of the step's facts: mentions first; declarations only if there are no others."""
+    """Sources of the step's facts, mentions first; declarations only if there are no others."""
     mentions: list[str] = []
     others: list[str] = []
     seen: set[str] = set()
@@ -316,11 +314,11 @@ def _place(source: Any) -> str:
     return ""
 
 
-# Fixes for people: one line per set, which states whether the set was confirmed.
+# fixes for people: a line for each set, with whether it was confirmed
 
 
 def fixes_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
-    """The sets of edits, smallest first, or the reason why none exists."""
+    """The sets of edits, smallest first, or why there is none."""
     parts = [_one(one, paint, width) for one in (document, *document.get("also", ()))]
     return "\n\n".join(parts)
 
@@ -349,7 +347,7 @@ def _one(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _purpose(goal: list[Any]) -> str:
-    """The first lines of the fixes of a change."""
+    """The purpose of a change's fixes."""
     if does(goal[2], "ends") or does(goal[2], "replaces"):
         return "To keep it"
     return "To avoid that" if goal[2] == "create" else "To keep it unchanged"
@@ -386,11 +384,11 @@ def _goal(goal: list[Any]) -> str:
     return f"{fact_text(goal)} holds"
 
 
-# Explanations of policy findings for people: the rule, and the line of the wrong value.
+# explanations of findings for people: the rule, and the wrong value's line
 
 
 VERDICTS = ("deny", "warn", "undecided", "broken", "overridden", "waived", "info")
-"""the goals of the documents that this module prints"""
+"""goals of the documents that this module prints"""
 _SAID = {
     "deny": "Policy {code} denies {address}",
     "warn": "Policy {code} warns of {address}",
@@ -403,7 +401,7 @@ _SAID = {
 
 
 def verdict_text(document: dict[str, Any], paint: Paint, full: bool) -> str:
-    """One finding, and the number of other findings that matched. `full`: with the proof by the rules of the policy."""
+    """A finding, and the other findings that matched. `full`: with the proof by the policy's rules."""
     parts = [_finding(one, paint, full) for one in (document, *document.get("also", ()))]
     return "\n\n".join(parts)
 
@@ -470,7 +468,7 @@ def _at(entry: dict[str, Any], paint: Paint) -> str:
 
 
 def _rule_at(rule: dict[str, Any], paint: Paint) -> str:
-    """The place of a rule with its text, even if the text spans several lines."""
+    """A rule's place with its text, even over several lines."""
     source = rule.get("source") or {}
     is_whole = source.get("snippet", ".").rstrip().endswith(".")
     return _at(rule if is_whole else {"source": {**source, "snippet": rule["text"]}}, paint)

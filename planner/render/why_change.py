@@ -1,6 +1,6 @@
-"""The reason of a change in a few lines: the decision, the hops from there to its causes, and how to keep the object.
+"""The reason of a change in a few lines: the decision, the hops to its causes, and how to keep the object.
 
-Reads the document that `why -json` prints.
+Reads the document of `why -json`.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from planner.render.cause_line import (
 from planner.render.terminal import Paint, fold
 
 MOST_LINES = 12
-"""the maximum number of lines of an answer with the chains of several causes"""
+"""maximum number of lines of an answer with several causes"""
 MOST_ALSO = 3
-"""the maximum number of other changing parts of the object that are listed"""
+"""maximum number of other changing parts listed"""
 CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-then-[a-z]+)\)")
 """the code of a reason or an action, in parentheses"""
 _DECISION = re.compile(r"the planned action of (.+?) is ([a-z]+(?:-[a-z]+)*)(?=[ ,:]|$)")
 _WRITTEN = ("text", "unapplied")
-"""kinds of causes that lie in an argument of the object itself"""
+"""kinds of causes in an argument of the object itself"""
 
 
 def in_words(text: str) -> str:
-    """The text of a decision with words for actions instead of their codes."""
+    """A decision with words for actions instead of codes."""
 
     def spoken(match: re.Match[str]) -> str:
         return f"{match[1]} {words_for(match[2]).is_planned}" if match[2] in actions() else match.group()
@@ -53,8 +53,8 @@ def in_words(text: str) -> str:
 
 
 def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The text of a change with causes, or of an unchanged object; "" if the proof is more informative, because there
-    are only candidates or the change is its own only cause."""
+    """A change with causes, or an unchanged object; "" if the proof is more informative, because there are only
+    candidates, or the change is its only cause."""
     _, _, action = document["goal"]
     document = _with_lines(document)
     if action == "no-op":
@@ -62,7 +62,7 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     elif _is_followed(document) or _is_tainted(document):
         lines = [_headline(document)]
         for line in _hops(document) if _is_followed(document) else ():
-            # the text of a value already contains its name and place
+            # a value's text already has its name and place
             if not lines[-1].endswith((f" {line}", f": {line}")):
                 lines.append(line if line.startswith("  ") else f"  <- {line}")
         also = list(_also(document))
@@ -81,8 +81,8 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
-    """The document, in which each chain has only the lines of a changed text that its root determines: the first line
-    in the chain, the others among the differences. It is unchanged if there are too many lines."""
+    """The document; of a changed text, each chain has only the lines that its root determines: the first in the chain,
+    others among the differences. Unchanged if there are too many lines."""
     left: dict[str, list[dict[str, Any]]] = {}
     for line in document.get("lines", ()):
         left.setdefault(line["what"], []).append(line)
@@ -116,12 +116,11 @@ _OWN = {
     "delete_because_no_resource_config": "it is no longer declared",
     "delete_because_no_module": "its module is no longer declared",
 }
-"""descriptions of causes in the object itself, by their kind"""
+"""descriptions of causes in the object itself, by kind"""
 
 
 def _own_reason(document: dict[str, Any]) -> str:
-    """The sentence about an object that is created or destroyed because of its own declaration; "" for other
-    objects."""
+    """The sentence about an object created or destroyed because of its own declaration; "" for others."""
     steps, (_, name, action) = document.get("because", ()), document["goal"]
     is_own = steps and document["because_is_certain"] and steps[0]["what"] == name and len(_roots(document)) == 1
     if not is_own or steps[0].get("kind") not in _OWN or action not in ("create", "delete"):
@@ -139,13 +138,13 @@ _INSTANCES = re.compile(r": (\S.*) has (\d+) instances? now and had (\d+)$")
 
 _ONE_CAUSE = ", all for one cause"
 _ONE_PART = re.compile(r"(.* is [a-z ]+: )(\S+|its value)(?: differs|( forces replacement))")
-"""the headline of a change in which one part differs"""
+"""headline of a change with a single differing part"""
 _NAME = re.compile(r'(?:[^" ]|"(?:[^"\\]|\\.)*")+')
 """a name without values"""
 
 
 def _with_headline(lines: list[str]) -> list[str]:
-    """The lines; the headline and the first hop are combined if they have the same content."""
+    """With headline and first hop combined, if they have the same content."""
     head, hop = lines[0], lines[1].strip().removeprefix("<- ") if len(lines) > 1 else ""
     place = f" ({hop.rpartition(' (')[2]}"
     instances = _INSTANCES.search(head)
@@ -172,7 +171,7 @@ def _with_headline(lines: list[str]) -> list[str]:
 
 
 def has_common_values(document: dict[str, Any]) -> bool:
-    """Whether the only values in the answer are those of the cause, which are common to all instances."""
+    """Whether the answer's only values are the cause's, which all instances share."""
     hops = [cause_step(one) for one in document.get("because", ())]
     return not _is_followed(document) or (
         not document.get("differences") and difference_of(hops[-1]) in ("", difference_of(hops[0]))
@@ -180,8 +179,7 @@ def has_common_values(document: dict[str, Any]) -> bool:
 
 
 def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[str]:
-    """The chains of the further roots, without the parts that they share with the first chain; shortened if there are
-    more lines than `most`."""
+    """Chains of further roots, without the parts in the first chain; shortened to `most` lines."""
     _, name, action = document["goal"]
     others = document.get("other_causes", ())
     left = most - len(first)
@@ -203,7 +201,7 @@ def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[s
 
 
 def folded_text(lines: list[str], paint: Paint, width: int) -> str:
-    """The lines, folded, the first of them bold."""
+    """The lines, folded; the first is bold."""
     head = [paint(part, "bold") for part in fold(lines[0], width, "     ")]
     return "\n".join([*head, *(part for line in lines[1:] for part in fold(line, width, "     "))])
 
@@ -222,7 +220,7 @@ def _is_tainted(document: dict[str, Any]) -> bool:
 
 
 def _roots(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The root causes that are certain."""
+    """The root causes, if certain."""
     return document.get("root_causes", []) if document.get("because_is_certain") else []
 
 
@@ -230,7 +228,7 @@ def _roots(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _headline(document: dict[str, Any]) -> str:
-    """The decision, with the number of parts that differ or the place of a trigger."""
+    """The decision, with the number of differing parts, or a trigger's place."""
     proofs, root = document["proofs"], document["proofs"][document["root"]]
     text = CODE.sub("", in_words(root["reason"]))
     if root["rule"] == "plan/causes.triggered":
@@ -248,7 +246,7 @@ def _headline(document: dict[str, Any]) -> str:
 
 
 def _parts(document: dict[str, Any]) -> list[str]:
-    """The parts of an object that differ, including parts that will be known only after the apply."""
+    """An object's differing parts, with those known only after the apply."""
     name = document["goal"][1]
     traced = [step["what"] for step in document.get("because", ()) if step["what"].startswith((f"{name}.", f"{name}["))]
     parts = [part["what"] for part in document.get("differences", ())]
@@ -259,7 +257,7 @@ def _parts(document: dict[str, Any]) -> list[str]:
 
 
 def _also(document: dict[str, Any]) -> Iterator[str]:
-    """The remaining parts that differ."""
+    """The other differing parts."""
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
@@ -274,7 +272,7 @@ def _also(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _hops(document: dict[str, Any]) -> Iterator[str]:
-    """The printed hops from a change to its cause; hops of the object itself are indented."""
+    """The printed hops from a change to its cause; those of the object itself are indented."""
     _, name, action = document["goal"]
     rows = [step["tuple"] for step in document["proofs"].values()]
     known = {row[1]: row[2] for row in rows if row[0] == "explained"} | document.get("actions", {})
@@ -298,7 +296,7 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
         and difference_of(shown[0]) == difference_of(shown[-1])
         and shown[0].kind != "unapplied"
     ):
-        shown[0] = evolve(shown[0], before="", value="")  # because these are the values of the root cause
+        shown[0] = evolve(shown[0], before="", value="")  # because these are the root cause's values
     for number, step in enumerate(shown):
         if step.kind == INSIDE:
             inner = step
@@ -327,7 +325,7 @@ def _is_in(what: str, name: str) -> bool:
 
 
 def _further_ways(document: dict[str, Any]) -> Iterator[str]:
-    """The other parts of a change that lead to its causes through an object that is in none of the chains."""
+    """Other parts of a change that lead to its causes through an object in none of the chains."""
     name = document["goal"][1]
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     passed = {step["what"] for chain in chains for step in chain}
@@ -375,7 +373,7 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
 
 
 def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
-    """The hops; of several hops about one replaced object, only the first is kept, at the position of the last."""
+    """Of several hops about a replaced object, only the first is kept, at the last one's position."""
     last: CauseStep | None = None
     for hop in hops:
         is_same = last is not None and hop.what == last.what and not difference_of(hop) and hop.kind in ("", "renewed")
@@ -392,7 +390,7 @@ def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
 
 
 def cause_step(document: dict[str, Any]) -> CauseStep:
-    """A step of a chain, decoded from its form in documents."""
+    """A chain's step, decoded from a document."""
     text, source = (
         {key: document.get(key, "") for key in ("what", "kind", "before", "value")},
         document.get("source", {}),
@@ -406,7 +404,7 @@ def cause_step(document: dict[str, Any]) -> CauseStep:
 
 
 def _unchanged(document: dict[str, Any]) -> Iterator[str]:
-    """The reason why an object does not change: ignored differences, or unchanged values."""
+    """Why an object does not change: ignored differences, or unchanged values."""
     name, proofs = document["goal"][1], document["proofs"]
     rule, steps = proofs[document["root"]]["rule"], list(proofs.values())
     ignored = [step for step in steps if step["tuple"][0] == "ignored_difference"]
@@ -447,6 +445,6 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _at(step: dict[str, Any]) -> str:
-    """The place of a fact in parentheses."""
+    """A fact's place in parentheses."""
     source = step.get("source") or {}
     return f" ({source['file']}:{source['line']})" if "file" in source else ""

@@ -1,1 +1,1 @@
-"""The report for reviewers: one document about a plan, and its forms."""
+"""The report for reviewers: a document about a plan, and its forms."""

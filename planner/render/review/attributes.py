@@ -1,4 +1,4 @@
-"""The changed attributes of an object, one by one."""
+"""An object's changed attributes, one by one."""
 
 from __future__ import annotations
 
@@ -31,23 +31,22 @@ _EMPTY_LABEL = re.compile(r"(?<=\.)\s+[A-Z]\w*:\s*\Z")
 
 
 def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
-    """A line in the form that documents use, with its address if there is one."""
+    """A line as in documents, with its link if there is one."""
     link = links.to(filename, line)
     return {"file": filename, "line": line, **({"link": link} if link else {})}
 
 
 LONGEST = 1_000
-"""the maximum length of a value, in characters"""
+"""maximum length of a value, in characters"""
 _AROUND = 60
-"""the number of characters shown on either side of a difference in a long value"""
+"""number of characters on each side of a difference in a long value"""
 
 
 def changed_attributes(
     diff: Diff, hide: Callable[[str], str], path: str = "", replaces: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Each place that changes: `path`, `action`, `before` and `after` as the configuration language writes them ("" if
-    there is none), and `forces_replacement`. `hide` replaces sensitive strings; `replaces` means that an outer part
-    forces replacement."""
+    """Each place that changes: `path`, `action`, `before` and `after` in the language's syntax ("" if absent), and
+    `forces_replacement`. `hide` replaces sensitive strings. `replaces`: an outer part forces replacement."""
     replaces = replaces or diff.replace
     if diff.action == "no-op":
         return
@@ -78,8 +77,8 @@ def changed_attributes(
 def _item_changes(
     diff: SequenceDiff, hide: Callable[[str], str], path: str, replaces: bool
 ) -> Iterator[dict[str, Any]]:
-    """The changes of a list by index: the index in the old list for a removed item, otherwise the index in the new
-    list. A removed and an added item with the same index are one change."""
+    """A list's changes by index: in the old list for removed items, otherwise in the new one. A removed and an added
+    item with the same index are one change."""
     removed: dict[int, Diff] = {}
     added: dict[int, Diff] = {}
     was = now = 0
@@ -116,7 +115,7 @@ def _entry(path: str, action: str, before: str, after: str, replaces: bool) -> d
 
 
 def sides(diff: Diff) -> tuple[str, str]:
-    """The value of a place before and after, as text."""
+    """The value before and after, as text."""
     if isinstance(diff, SensitiveDiff):
         there_before, there_after = (side != ABSENT for side in sides(diff.inner))
         return HIDDEN if there_before else ABSENT, HIDDEN if there_after else ABSENT
@@ -153,7 +152,7 @@ def _text(value: Any) -> str:
 
 
 def shortened(before: str, after: str, most: int = LONGEST) -> tuple[str, str]:
-    """Two values, of which long ones are shortened to the part around the first difference."""
+    """Two values; long ones only around their first difference."""
     if max(len(before), len(after)) <= most:
         return before, after
     start = common_start(before, after) if before and after else 0
@@ -166,11 +165,11 @@ def _around(text: str, start: int, most: int) -> str:
     return f"{'...' if begin else ''}{kept}{'...' if begin + most < len(text) else ''}"
 
 
-# The words about drift that all forms of the review share.
+# words about drift in all forms of the review
 
 RESTORED, KEPT, CHANGED, OPEN = "restored", "kept", "changed", "unknown"
-"""the value of a drifted attribute after an apply: the value of the last apply, the drifted value, another value, or an
-unknown one"""
+"""values of a drifted attribute after an apply: that of the last apply, the drifted value, another one, or an unknown
+one"""
 FATES = {
     RESTORED: "an apply restores it",
     KEPT: "an apply keeps it",
@@ -180,12 +179,12 @@ FATES = {
 
 
 def without_label(text: str) -> str:
-    """A message without a final label that has no text after it, such as `Output:` in `exit status 1. Output:`."""
+    """A message without a last label that is empty, for example `Output:` in `exit status 1. Output:`."""
     return _EMPTY_LABEL.sub("", text)
 
 
 def remark(change: Mapping[str, Any]) -> str:
-    """`was changed outside (last modified 2026-11-28T10:00:00Z by alice)`, if the provider has this data."""
+    """`was changed outside (last modified 2026-11-28T10:00:00Z by alice)`, as far as the provider records this."""
     drift = change["drift"]
     if change["action"] == "delete":
         fate = {RESTORED: "an apply creates it again", KEPT: "an apply forgets it"}.get(drift["outcome"], "")

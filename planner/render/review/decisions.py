@@ -1,4 +1,4 @@
-"""The decisions of a review: destroyed objects, verdicts of policies, and undecided parts."""
+"""A review's decisions: destroyed objects, verdicts of policies, undecided parts."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ GRAVE = frozenset(
         *("result_lost", "result_left", "result_tainted", "result_failed"),
     )
 )
-"""kinds of decisions about lost data, about denied changes and about failed changes"""
+"""kinds of decisions about lost data, denied changes and failed changes"""
 _HELD = (
     ("holds", "_stateful", "holding data"),
     ("unknown", "_unknown", "perhaps holding data"),
     ("none", "", "listed as holding no data"),
 )
-"""whether an object holds data -> the end of the kind of its decision, and the words for it"""
+"""{whether an object holds data: (suffix of its decision's kind, words)}"""
 _GUARD = "protect_stateful"
 _MOST_POLICIES = 12
 _MOST_CALLERS = 4
 
 
 def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewSubject) -> list[dict[str, Any]]:
-    """The reasons to look closely, the gravest first, each with its objects."""
+    """Reasons to look closely, gravest first, each with its objects."""
     # decided in Python: the order and grouping in a review -- rules derived the actions, verdicts and undecided values
     removed = [c for c in changes if does(c["action"], "removes")]
     replaced = [c for c in changes if does(c["action"], "replaces")]
-    if plan.mode == "refresh-only":  # it only records objects that no longer exist
+    if plan.mode == "refresh-only":  # only records objects that no longer exist
         removed = replaced = []
     outside = [] if subject.kind == "drift" else [c for c in changes if c["is_drift"]]
     lost, *others = ([*_of_data(held, end, text, removed, replaced)] for held, end, text in _HELD)
@@ -63,8 +63,7 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
 def _of_data(
     held: str, end: str, text: str, removed: Sequence[Mapping[str, Any]], replaced: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """Decisions about destroyed objects and, by the order of the steps, about replaced objects; for each list of
-    types."""
+    """Decisions about destroyed objects, and about replaced objects by order of steps; for each list of types."""
     orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
     emptied = "; each new one starts empty" if end else ""
     for by in sorted({c.get("data_by", "") for c in (*removed, *replaced) if c["data"] == held}):
@@ -81,7 +80,7 @@ def _of_data(
 def finding_decisions(
     findings: Sequence[Finding], kinds: Sequence[str] = ("deny", "broken", "undecided", "warn")
 ) -> list[dict[str, Any]]:
-    """The verdicts that need a decision."""
+    """Verdicts that need a decision."""
     words = {
         "deny": "denied by policy, so the apply is blocked",
         "broken": "not decidable by policy, so the apply is blocked",
@@ -93,7 +92,7 @@ def finding_decisions(
 
 
 def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
-    """A decision for each kind that has objects."""
+    """A decision for each kind with objects."""
     return [
         {"kind": kind, "text": text, "objects": objects}
         for kind, text, given in kinds
@@ -102,7 +101,7 @@ def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
 
 
 def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The note about destroyed objects for whose types no rule determines whether they hold data."""
+    """A note about destroyed objects of types that no rule classifies as holding data or not."""
     types = sorted({one["type"] for one in changes if one["data"] == "unknown" and not one["is_drift"]})
     if not types:
         return []
@@ -114,7 +113,7 @@ def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def invocation_notes(plan: Plan) -> list[str]:
-    """A remark on each action that the plan invokes, with the number of invocations and the invoking objects."""
+    """A note on each invoked action: how many times, and by which objects."""
     callers: dict[str, list[str]] = defaultdict(list)
     for one in plan.invocations:
         address = str(parse_resource_instance(one.address).config)
@@ -127,8 +126,8 @@ def invocation_notes(plan: Plan) -> list[str]:
 
 
 def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:
-    """Which policies were checked, and how; with a remark if an object that may hold data is destroyed and the policy
-    that protects such data was not checked."""
+    """Which policies were checked; with a remark if an object that may hold data is destroyed, and the policy that
+    protects data was not checked."""
     if subject.checked is None:
         return [*subject.judged]
     codes = sorted(subject.checked)
@@ -145,7 +144,7 @@ def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = 
 
 
 def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
-    """A verdict in the form of the document."""
+    """A verdict as in the document."""
     place, rule = {}, finding.rule_span
     if finding.span is not None:
         place = place_of_line(finding.span.filename, finding.span.start_position.line, subject.links)
@@ -164,8 +163,8 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A verdict in which each value lists the changed objects that its expression refers to: they are changed before
-    the verdict is decided."""
+    """A verdict with, for each value, the changed objects in its expression: they change before the verdict is
+    decided."""
     waits = [
         {**one, "settled_by": named}
         if (named := [_settling(change) for change in changes if _names(one["expression"], change)])
@@ -185,8 +184,8 @@ def _names(expression: str, change: Mapping[str, Any]) -> bool:
 
 
 def _waits(finding: Finding, subject: ReviewSubject) -> Iterator[dict[str, str]]:
-    """The unknown values on which a verdict depends, each with its expression. The value of an expression becomes known
-    before its object is changed, a value assigned by the provider only afterwards."""
+    """Unknown values on which a verdict depends, with their expressions. An expression's value is known before its
+    object changes, a value from the provider only afterwards."""
     for *_, address, path in finding.waits_for:
         expression = subject.written(address, path)
         is_declared = subject.declared(address) is not None

@@ -1,5 +1,5 @@
-"""The review document of a plan: the required decisions, the root causes with their effects, and the changes, attribute
-by attribute. It contains no sensitive values. Its JSON Schema is `planner schema review`.
+"""A plan's review document: decisions, root causes with effects, and changes, attribute by attribute. No sensitive
+values. JSON Schema: `planner schema review`.
 
 All forms of the report are made from it: Markdown (markdown.py), the page (page.py) and JSON."""
 
@@ -49,17 +49,17 @@ FORMAT = "1.0"
 _NUMBER = re.compile(r"[0-9]{1,8}")
 _KEY = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
 _NO_CALL = "no-call"
-"""the kind of a cause: a module call was removed"""
+"""kind of a cause: a removed module call"""
 _FEW_ATTRIBUTES = 400
-"""the maximum number of attributes of one object in the document"""
+"""maximum number of an object's attributes"""
 _LONGEST_LINE = 200
-"""the maximum number of characters of a line of a file"""
+"""maximum length of a line of a file, in characters"""
 _LONGEST_DETAIL = 4_000
-"""the maximum number of characters of the detail of a diagnostic"""
+"""maximum length of a diagnostic's detail, in characters"""
 
 
 def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: ReviewSubject) -> dict[str, Any]:
-    """The review document of a plan, with its members in the order of the report."""
+    """A plan's review document, with members in the report's order."""
     text = PlanText(plan, schema_of, Terminal(colour=False))
     drifted = [change for change in plan.drift if change.action != NO_OP] if plan.mode == "refresh-only" else []
     changes = [
@@ -104,7 +104,7 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
 
 
 def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
-    """A document without a plan, for a failed plan or for a verdict alone."""
+    """A document without a plan: for a failed plan, or a verdict alone."""
     if subject.result is not None:
         title = _result_title(subject.result)
     return {
@@ -217,15 +217,14 @@ def _effects(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _data(name: str, action: str, subject: ReviewSubject) -> tuple[str, str]:
-    """Whether a destroyed object holds data: holds, none, or unknown, with the list that has its type; "" for other
-    objects."""
+    """(holds, none or unknown, list with its type) of a destroyed object; ("", "") of others."""
     if name.startswith(OUTPUT) or not does(action, "destroys"):
         return "", ""
     return subject.data.get(name) or subject.data.get(name.partition(" (")[0], ("unknown", ""))
 
 
 def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The cause; if it is an edited attribute with an unknown value, with both sides of its change."""
+    """The cause; for an edited attribute with an unknown value, with both sides of the change."""
     item = attributes.get(cause["what"])
     if item is None or cause["before"] or cause["after"]:
         return cause
@@ -236,7 +235,7 @@ def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any
 def _removed_blocks(
     groups: Iterable[RootCause], start: int, changes: list[dict[str, Any]], subject: ReviewSubject
 ) -> Iterator[dict[str, Any]]:
-    """A cause for each block that is no longer declared."""
+    """A cause for each block that is not declared any more."""
     entries = {one["address"]: one for one in changes}
     for group in groups:
         if group.root.what or group.root.kind not in REMOVED:
@@ -259,13 +258,13 @@ def _removed_blocks(
 
 
 def _removed_call(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
-    """The kind and the former place of a removed module call."""
+    """Kind and former place of a removed module call."""
     names = (name for name, _ in group.changes if name in subject.removed)
     return {"kind": REMOVED_BLOCK, **_former_place(next(names, ""), subject)}
 
 
 def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
-    """A link to the line of a removed block at the commit that has it; only the file if no commit is known."""
+    """A link to a removed block's line at a commit that contains it; only the file without such a commit."""
     block = subject.removed.get(name)
     if block is None:
         return {}
@@ -277,7 +276,7 @@ def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _side(side: str) -> str:
-    """One side of a cause; "" if there is no value."""
+    """ "" for an absent value."""
     return "" if side == "nothing" else side
 
 
@@ -356,22 +355,21 @@ def _output(output: OutputChange, causes: Causes, subject: ReviewSubject) -> dic
 
 
 def _numbers(name: str, causes: Causes) -> list[int]:
-    """The numbers of the causes of a change."""
+    """The numbers of a change's causes."""
     because = causes.chains.get(name)
     roots = because.roots if because is not None else ()
     numbers = (causes.numbers.get((root.what, root.kind)) for root in roots)
     return list(dict.fromkeys(number for number in numbers if number is not None))
 
 
-# Edits whose values are unknown because of another cause. That cause refers to the edits, and their changes are not
-# repeated for it.
+# Edits whose values another cause makes unknown: that cause names them, and does not repeat their changes.
 
 
 def with_unsettled(
     cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A cause with the numbers of the edits whose values are unknown because of it: in an object that the cause also
-    changes, an argument was edited to refer to another object."""
+    """A cause with the numbers of the edits whose values it makes unknown: arguments edited to refer to another object,
+    in objects that the cause also changes."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     numbers = [
         edits[what]
@@ -384,8 +382,8 @@ def with_unsettled(
 
 
 def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The causes, without the changes that they only affect by making edited values unknown: such a change keeps only
-    its edits as causes if nothing else changes the object."""
+    """The causes, without changes that they affect only by making edited values unknown: if nothing else changes the
+    object, the change keeps only its edits as causes."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     for change in changes:
         items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}

@@ -1,4 +1,4 @@
-"""The review of drift: each attribute changed outside, with the effect of an apply on it."""
+"""The review of drift: each attribute changed outside, and what an apply does to it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TIMES = re.compile(r"(date_)?(last_)?(modified|modification|updated?)(_(at|on|d
 _AUTHORS = re.compile(r"(last_)?(modified|updated)_(by|user)|modifier|last_editor")
 REPORT = " This is a report: there is nothing to approve."
 _AROUND = ("system_data", "metadata", "properties")
-"""attributes that may record the time or the author of a change made outside planner"""
+"""attributes that may contain the time or author of a change outside planner"""
 
 
 def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject: ReviewSubject) -> dict[str, Any]:
-    """The document of a refresh-only plan, with the effect on each drifted object of a plan of the configuration (None:
-    that plan could not be made)."""
+    """The document of a refresh-only plan. `planned`: the configuration's plan, for its effect on each drifted object;
+    None if it failed."""
     document, hide = plan_review(drifted, evolve(subject, kind="drift")), hiding(drifted.plan)
     text = PlanText(drifted.plan, SchemaLookup(drifted.loaded.schemas).resource_schema, Terminal(colour=False))
     changes = {hide(change_name(change)): change for change in drifted.plan.drift if change.action != NO_OP}
@@ -62,8 +62,8 @@ def _judge(
     text: PlanText,
     hide: Callable[[str], str],
 ) -> None:
-    """Add the outcome for the object and its attributes: the differences between the values after the next apply and
-    the values after the last apply."""
+    """Add the outcome for the object and its attributes: how values after the next apply differ from those after the
+    last."""
     # decided in Python: the effect of an apply on drift -- a comparison of two plans that rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED
@@ -81,8 +81,7 @@ def _judge(
 
 
 def _outcome(item: Mapping[str, Any], left: Iterable[Mapping[str, Any]]) -> str:
-    """The outcome of a drifted attribute. `left`: the places that will still differ from the last apply after the next
-    one."""
+    """A drifted attribute's outcome. `left`: places that differ from the last apply even after the next one."""
     same = [
         other for other in left if _is_within(item["path"], other["path"]) or _is_within(other["path"], item["path"])
     ]
@@ -98,7 +97,7 @@ def _is_within(path: str, outer: str) -> bool:
 
 
 def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Decisions about drifted objects, grouped by the effect of an apply."""
+    """Decisions about drifted objects, by an apply's effect."""
     gone = [one for one in changes if one["action"] == "delete"]
     changes = [one for one in changes if one["action"] != "delete"]
     kinds = (
@@ -139,7 +138,7 @@ def _way(change: Mapping[str, Any]) -> str:
 
 
 def modification(value: Value) -> tuple[str, str]:
-    """The time and the author of the last modification of an object, as recorded by its provider; "" for none."""
+    """(time, author) of an object's last modification, if its provider records it; "" otherwise."""
     if not isinstance(value, Mapping):
         return "", ""
     inner = (value.get(name) for name in _AROUND)
@@ -151,7 +150,7 @@ def modification(value: Value) -> tuple[str, str]:
 
 
 def drift_lines(document: Mapping[str, Any], paint: Paint) -> Iterator[str]:
-    """The lines of a drift report for a terminal."""
+    """A drift report's lines on a terminal."""
     serial = document["about"].get("serial")
     yield paint(
         f"{document['title'].removesuffix(REPORT).rstrip('.')}{f' since state serial {serial}' if serial else ''}.",

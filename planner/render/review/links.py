@@ -1,5 +1,4 @@
-"""Links from a report to lines of files, made from a template; by default the template comes from the variables of code
-hosts."""
+"""Links from a report to lines of files, by a template; its default comes from code hosts' variables."""
 
 from __future__ import annotations
 
@@ -13,14 +12,14 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 
 REMOVED_BLOCK = "removed_block"
-"""the kind of a cause in a document: a block is no longer declared"""
+"""kind of a cause in documents: a block that is not declared any more"""
 NAMES = ("file", "line", "revision")
 
 
 @frozen
 class Links:
-    """`template` with {file}, {line} and {revision}; "" for no links. `base`: the directory within the repository to
-    which file paths are relative; "" if there is none. `page`: the address of the page of the report, "" for none."""
+    """`template`: with {file}, {line} and {revision}; "" for no links. `base`: file paths are relative to this
+    directory in the repository; "" without one. `page`: address of the report's page, or ""."""
 
     template: str = ""
     revision: str = ""
@@ -28,7 +27,7 @@ class Links:
     page: str = ""
 
     def to(self, file: str, line: int, revision: str = "") -> str:
-        """The address of a line, at the named revision if there is one; "" for files outside the repository."""
+        """A line's address, at `revision` if given; "" for files outside the repository."""
         path = os.path.normpath(os.path.join(self.base, file))
         if not self.template or path.startswith("..") or os.path.isabs(path):
             return ""
@@ -39,16 +38,15 @@ class Links:
         return address
 
     def of(self, place: Mapping[str, Any]) -> str:
-        """The address of a place in a document, "" if there is none; a removed block has one if a commit that contains
-        it is known."""
+        """A place's address, "" without one; a removed block has one if a commit that contains it is known."""
         if not place.get("file") or (place.get("kind") == REMOVED_BLOCK and not place.get("commit")):
             return ""
         return self.to(place["file"], place.get("line") or 0, place.get("commit") or "")
 
 
 def links(template: str, directory: str, environ: Mapping[str, str], page: str = "") -> Links:
-    """The links of a report about a directory. Raises Failure for a template that is not an address, or has unknown
-    names in braces."""
+    """The links of a report about a directory. Raises Failure unless the template is an address, with known names in
+    braces."""
     host = code_host(environ)
     chosen = template or host.template
     root = host.root or repository_of(directory)
@@ -64,7 +62,7 @@ def links(template: str, directory: str, environ: Mapping[str, str], page: str =
 
 @frozen
 class CodeHost:
-    """The change for which a CI service runs: the template of links, the commit, the directory of the repository."""
+    """The change that a CI service checks. `root`: directory of the repository."""
 
     template: str = ""
     revision: str = ""
@@ -72,7 +70,7 @@ class CodeHost:
 
 
 def code_host(environ: Mapping[str, str]) -> CodeHost:
-    """The code host of this runner: GitHub, GitLab, Bitbucket or Azure Pipelines; empty elsewhere."""
+    """The runner's code host: GitHub, GitLab, Bitbucket or Azure Pipelines; empty elsewhere."""
 
     def get(name: str) -> str:
         return environ.get(name, "")
@@ -95,7 +93,7 @@ def code_host(environ: Mapping[str, str]) -> CodeHost:
 
 
 def _head(directory: str) -> str:
-    """The commit of the work tree, "" for none."""
+    """The work tree's commit; "" without one."""
     from planner.world.git.revisions import commit_of
 
     try:

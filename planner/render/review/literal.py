@@ -1,5 +1,5 @@
-"""Literal text in Markdown: names and values are escaped so that renderers and code hosts show them as they are, and
-never as markup, tags, links, mentions or references."""
+"""Literal text in Markdown: names and values are escaped, so that code hosts show no markup, tags, links, mentions or
+references in them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import re
 
 LONGEST_CODE = 300
 LONGEST_TEXT = 1_000
-"""the maximum length in characters"""
+"""maximum length, in characters"""
 _GAP = "\u200b"
-"""an invisible character that prevents mentions, references and links, which hosts recognize even in escaped text"""
+"""invisible character that prevents mentions, references and links, which hosts recognize even in escaped text"""
 _LINKS = re.compile(r"(?<=[@#!%$~])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-)", re.I)
 
 
 def code(text: str, in_table: bool = False, most: int = LONGEST_CODE) -> str:
-    """A code span, fenced with more backticks than any run of backticks in it. `in_table`: pipes in it do not end the
-    cell."""
+    """A code span, fenced with more backticks than are in it. `in_table`: pipes in it do not end the cell."""
     shown = plain(text, most) or " "
     if in_table:
         shown = re.sub(r"\\(?=\|)", rf"\\{_GAP}", shown).replace("|", "\\|")
@@ -25,12 +24,12 @@ def code(text: str, in_table: bool = False, most: int = LONGEST_CODE) -> str:
 
 
 def prose(text: str, most: int = LONGEST_TEXT) -> str:
-    """The text, escaped for a position within a line of Markdown."""
+    """Escaped for a position within a line of Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>()#|~!&$])", r"\\\1", _LINKS.sub(_GAP, plain(text, most)))
 
 
 def line(text: str) -> str:
-    """Text at the beginning of a line, escaped where it could begin a list or underline a title."""
+    """Escaped for the beginning of a line, where text could begin a list or underline a title."""
     return _GAP + prose(text)
 
 
@@ -41,11 +40,11 @@ def tag_text(text: str, most: int = LONGEST_CODE) -> str:
 
 
 def address(text: str) -> str:
-    """The address of a link, escaped so that it cannot end early."""
+    """A link's address, escaped so that it cannot end early."""
     return re.sub(r"[\s()<>\[\]\\\"'`|]", lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def plain(text: str, most: int) -> str:
-    """The text on one line, with symbols for line breaks and without control characters."""
+    """On one line, with symbols for line breaks and without control characters."""
     short = text if len(text) <= most else f"{text[:most]}..."
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(short.replace("\n", " \u23ce ").split()))

@@ -1,5 +1,5 @@
-"""A review document as Markdown, for a comment on a pull request: the decisions first, then the causes with their
-effects, then the changes (folded). It never exceeds the length of a comment: omitted parts are counted."""
+"""A review document as Markdown, for a comment on a pull request: decisions, causes with effects, and folded changes.
+At most as long as a comment; omitted parts are counted."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from planner.render.review.verdicts import (
 )
 
 MOST = 65_000
-"""the maximum length in characters; GitHub accepts 65,536"""
+"""maximum length in characters; GitHub accepts 65,536"""
 _RESERVED = 400
-"""the number of characters reserved for the counts of omitted parts"""
+"""characters reserved for counts of omitted parts"""
 _MOST_READERS = 4
 _MOST_ROWS = 60
-"""the maximum number of attributes in the table of a change"""
+"""maximum number of attributes in a change's table"""
 _LONGEST_VALUE = 160
 _MOST_VALUES = 3
-"""the different values of an attribute in similar objects"""
+"""maximum number of different values of an attribute in similar objects"""
 Piece: TypeAlias = tuple[int, Callable[[], str]]
-"""lines that are shown or left out together: the number of items that they describe, and the text"""
+"""lines that are shown or omitted together: (number of items described, function that returns the text)"""
 GRAVE, REMOVES, CHANGES, ADDS = "\U0001f534", "\U0001f7e0", "\U0001f7e1", "\U0001f7e2"
 """red, orange, yellow and green circles"""
 _KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
@@ -54,7 +54,7 @@ _VERBS = {
 
 _BREAK = "  \n"
 _MOST_LINES = 12
-"""the maximum number of lines of the detail of a problem"""
+"""maximum number of lines of a problem's detail"""
 SECTIONS = ("problems", "causes", "warnings", "objects", "notes", "outputs", "verdicts", "policies", "changes", "hops")
 
 
@@ -67,7 +67,7 @@ def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
 
 
 def sections(document: Mapping[str, Any], room: int, names: Container[str] = SECTIONS) -> list[str]:
-    """The parts of the report with these names, with at most this number of characters."""
+    """The report's parts with these names, with at most this number of characters."""
     lines: list[str] = []
     readers = {_output_address(one): one["read_by"] for one in document["outputs"]}
     verdicts = {one["address"]: one["kind"] for one in document["policies"]["findings"][::-1]}
@@ -116,7 +116,7 @@ def _size(lines: Iterable[str]) -> int:
 
 
 def _fitted(pieces: Iterable[Piece], room: int) -> tuple[list[str], int]:
-    """The first pieces that fit, and the number of items in the remaining pieces."""
+    """The first pieces that fit, and the number of items in the others."""
     shown: list[str] = []
     hidden = 0
     for number, write in pieces:
@@ -144,7 +144,7 @@ def where_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def decisions(document: Mapping[str, Any]) -> Iterator[str]:
-    """The lines about required decisions. If there are only a few verdicts of a kind, each has its own line."""
+    """The lines about decisions; few verdicts of a kind have a line each."""
     inline = inline_findings(document)
     for one in document["decisions"]:
         number = len(one["objects"])
@@ -169,7 +169,7 @@ def _decision_sign(kind: str) -> str:
 
 
 def _renames(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A line about imported objects, and one about moved objects."""
+    """A line about imported objects, and one about moved ones."""
     imported = [one["address"] for one in changes if one["imported"]]
     moved = [(one["previous_address"], one["address"]) for one in changes if one["previous_address"]]
     if imported:
@@ -185,7 +185,7 @@ def _warnings(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _problem(one: Mapping[str, Any]) -> str:
-    """A problem; if it does not fail the command, it is folded."""
+    """A problem; warnings are folded."""
     place = place_link(one)
     snippet = f"  \n{code(one['snippet'])}" if one.get("snippet") else ""
     lines = [line(text) for text in one["detail"].splitlines() if text.strip()]
@@ -207,7 +207,7 @@ def _cause_row(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]], v
 
 
 def _sign(cause: Mapping[str, Any], verdicts: Mapping[str, str]) -> str:
-    """The worst effect, with verdicts of policies (by address) taken into account."""
+    """The sign of the worst effect. `verdicts`: {address: kind of the policies' verdict}."""
     verbs = cause["sets_off"].keys()
     kinds = {verdicts[one["address"]] for one in cause["changes"] if one["address"] in verdicts}
     if cause["stateful"] or kinds & {"deny", "broken"}:
@@ -241,7 +241,7 @@ def _cause(cause: Mapping[str, Any]) -> str:
 
 
 def _difference(before: str, after: str, in_table: bool = False, is_list: bool = False) -> str:
-    """` `1` → `2``; if elements of a list differ, `: added `"d"``."""
+    """` `1` → `2``; for lists whose elements differ, `: added `"d"``."""
     if not before and not after:
         return ""
     if is_list:
@@ -289,7 +289,7 @@ def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _telling(cause: Mapping[str, Any]) -> Sequence[str]:
-    """The hops of a cause; empty if they only repeat its changes."""
+    """A cause's hops; empty if they only repeat its changes."""
     again = tuple(f"-> {one.text} " for one in alike(change["address"] for change in cause["changes"]))
     hops: Sequence[str] = cause["hops"]
     return (
@@ -308,7 +308,7 @@ def output_text(one: Mapping[str, Any], in_table: bool = False) -> str:
 
 
 def _readers(units: Iterable[str], in_table: bool) -> tuple[str, str]:
-    """The first units, with numbered units combined, and ` and 3 more`."""
+    """The first units, with numbered ones combined, and ` and 3 more`."""
     items = numbered(units)
     shown = (f"{code(i.text, in_table)}{f' ({i.number:,})' if i.number > 1 else ''}" for i in items[:_MOST_READERS])
     left = sum(item.number for item in items[_MOST_READERS:])
@@ -324,8 +324,7 @@ def _line(text: str) -> str:
 
 
 def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
-    """The changes in groups of similar changes: their addresses differ only in keys, and the same attributes change for
-    the same causes."""
+    """Groups of similar changes: addresses differ only in keys, and the same attributes change for the same causes."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for one in changes:
         drift = remark(one) if "drift" in one else ""
@@ -337,7 +336,7 @@ def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, 
 
 
 def _fold(group: Sequence[Mapping[str, Any]], above: Container[str] = ()) -> str:
-    """`above`: the names of causes (which may be attributes), their lines, and the errors that were already shown."""
+    """`above`: names of causes (perhaps attributes), their lines, and errors, as far as already shown."""
     first = group[0]
     names = alike(one["address"] for one in group)
     shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:MOST_NAMED])
@@ -423,7 +422,7 @@ def _body(group: Sequence[Mapping[str, Any]], above: Container[str]) -> str:
 
 
 def _fate(items: Sequence[Mapping[str, Any]]) -> str:
-    """The value of a drifted attribute after an apply, with its description."""
+    """A drifted attribute's value after an apply, and what that is."""
     outcome = items[0].get("outcome", "")
     if outcome == OPEN or "expected" not in items[0]:
         return FATES.get(outcome, "")
@@ -431,12 +430,12 @@ def _fate(items: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _after(item: Mapping[str, Any]) -> str:
-    """The value of an attribute after the change; for an unknown value, its expression."""
+    """The attribute after the change; if unknown, its expression."""
     return f"{item['expression']} {UNKNOWN}" if item.get("expression") else str(item["after"])
 
 
 def _values(values: Sequence[str]) -> str:
-    """The different values of an attribute in similar objects."""
+    """An attribute's different values in similar objects."""
     different = list(dict.fromkeys(values))
     shown = ", ".join(code(value, in_table=True) if value else "(none)" for value in different[:_MOST_VALUES])
     left = len(different) - _MOST_VALUES

@@ -1,4 +1,4 @@
-"""The review document of a plan that was made or read, or of a failure to make one."""
+"""The review document of a plan, or of a failed attempt to make or read a plan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | None = None) -> dict[str, Any]:
-    """The document of a plan. `chains`: its causes, if known."""
+    """`chains`: causes of the changes, if known."""
     plan = made.plan
     if chains is None:
         chains = Chains() if plan.errored else causes(made)
@@ -51,12 +51,11 @@ def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | No
 
 
 _MOST_CHANGES, _MOST_ATTRIBUTES, _LONGEST = 60, 12, 200
-"""the maximum number of changes of a unit, of attributes of a change, and of characters of a value, in the review of a
-fleet"""
+"""in a fleet's review: maximum number of changes of a unit, of attributes of a change, and of characters of a value"""
 
 
 def short_review(document: dict[str, Any]) -> dict[str, Any]:
-    """The document of one plan among many: the first changes and attributes, with counts of the rest."""
+    """A document among many: the first changes and attributes, and counts of the others."""
     for change in document["changes"]:
         attributes = change["attributes"]
         change["attributes_left_out"] += len(attributes[_MOST_ATTRIBUTES:])
@@ -78,13 +77,13 @@ def _shorten(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def failed_review(subject: ReviewSubject) -> dict[str, Any]:
-    """The document for a plan that could not be made, or for a saved plan that is refused."""
+    """The document for a failed plan, or a saved plan that is refused."""
     title = "Not applied." if "plan_file" in subject.about else "Planning failed."
     return bare_document("Drift is not known." if subject.kind == "drift" else title, subject)
 
 
 def _expression(decl: ResourceDecl | None, path: str) -> str:
-    """The expression for a part of an object, on one line; "" if no single expression determines the part."""
+    """The expression of a part of an object, on one line; "" unless a single one determines it."""
     name, *steps = path.partition("[")[0].split(".")
     given = decl.body.just_attributes()[0].get(name) if decl is not None else None
     if given is None or given.is_json:
@@ -94,7 +93,7 @@ def _expression(decl: ResourceDecl | None, path: str) -> str:
 
 
 def _declarations(config: Config) -> Mapping[str, ResourceDecl]:
-    """The declaration of each resource, by its address without keys."""
+    """{address without keys: declaration} of all resources."""
     places = {}
     for module in config.root.walk():
         prefix = "".join(f"module.{name}." for name in module.path)
@@ -111,7 +110,7 @@ def _block(address: str) -> str:
     return str(parsed.config) if isinstance(parsed, ResourceAddress) else ""
 
 
-# The review stored in a plan file: its causes were found by the run that made the plan, where former values were known.
+# The review in a plan file: the run that made the plan found its causes, because it knew former values.
 
 
 def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,8 +119,8 @@ def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded_review(record: Any, subject: ReviewSubject) -> dict[str, Any] | None:
-    """The review of a plan, built from the parts in its file and the parts that the subject adds: the result of an
-    apply, problems, links. None if it is missing or damaged."""
+    """The review made of the parts in the plan's file, and of the subject's: an apply's result, problems, links. None
+    if missing or damaged."""
     try:
         parts = require_shape(record, RECORDED, "the review")
     except (ValueError, RecursionError):

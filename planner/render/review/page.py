@@ -1,5 +1,4 @@
-"""A review document as one self-contained HTML file. It makes no requests and runs no scripts; names and values are
-shown as plain text."""
+"""A review document as a self-contained HTML file, without requests and scripts; names and values are plain text."""
 
 from __future__ import annotations
 
@@ -32,7 +31,6 @@ footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .6rem
 
 
 def page(document: Mapping[str, Any]) -> str:
-    """The page of a review document, as HTML."""
     digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     title = _text(document["title"])
@@ -44,7 +42,7 @@ def page(document: Mapping[str, Any]) -> str:
 
 
 def body(document: Mapping[str, Any]) -> str:
-    """The contents under the title."""
+    """Everything below the title."""
     parts = [*_where(document), *_decisions(document), *_problems(document), *_causes(document), *_outputs(document)]
     parts += [*_policies(document), *_changes(document), *_foot(document)]
     return "".join(f"{part}\n" for part in parts)
@@ -59,7 +57,7 @@ def _code(text: Any) -> str:
 
 
 def _label(one: Mapping[str, Any], name: str) -> str:
-    """A member of a cause, an output or a change, prefixed with its unit."""
+    """A member of a cause, output or change, after its unit."""
     return _code(f"{one['unit']}: {one[name]}" if one.get("unit") else one[name])
 
 
@@ -196,7 +194,7 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _fate(item: Mapping[str, Any]) -> str:
-    """The effect of an apply on a drifted attribute, with the resulting value."""
+    """An apply's effect on a drifted attribute, and the value after it."""
     fate = FATES.get(item.get("outcome", ""), "")
     return f"{fate}: {_code(item['expected'])}" if item.get("expected") else fate
 

@@ -1,4 +1,4 @@
-"""The results of an apply in its review: the outcome of each change, and the words for it."""
+"""An apply's results in its review: each change's outcome, and its words."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _LISTS = {
     NOT_REACHED: "not reached, so unchanged",
     DONE: "done",
 }
-"""the lists of objects, the gravest first"""
+"""{outcome: words} of lists of objects, gravest first"""
 _DESTROYED = (DONE, UNMET, LOST)
 """outcomes of changes that destroyed an object"""
 _MOST = 300
-"""the maximum length of an error, in characters"""
+"""maximum length of an error, in characters"""
 _NEXT = "Correct the error, then apply again; planner plan shows what is left to do."
 _AGAIN = " Until then, each apply replaces the tainted objects again."
 _COUNTED = {"create": "added", "update": "changed"}
-"""the words for actions in titles, where they differ from the words in the list of changes"""
+"""words for actions in titles, where they differ from those in lists"""
 
 
 def with_results(
@@ -38,8 +38,8 @@ def with_results(
     outcomes: Mapping[str, Outcome],
     hide: Callable[[str], str] = lambda text: text,
 ) -> dict[str, Any]:
-    """The review of a plan, each change with its outcome in an apply. After a failure, the decisions describe the
-    failure. `outcomes`: by the names of changes; empty if all changes were done, or if none was begun."""
+    """The review, each change with its outcome in an apply; after a failure, decisions describe the failure.
+    `outcomes`: {change: outcome}; empty if all changes were applied, or none was begun."""
     missing = Outcome(DONE if succeeded else NOT_REACHED)
     changes = []
     for one in review["changes"]:
@@ -75,14 +75,14 @@ def _count_text(change: Mapping[str, Any]) -> str:
 
 
 def error_texts(diagnostics: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The texts of errors that the results of changes contain, so that they need not be shown twice."""
+    """The errors as in results of changes, so that they are not shown twice."""
     for one in diagnostics:
         detail = one["detail"].strip().partition("\n")[0]
         yield without_label(f"{one['summary']}: {detail}" if detail else one["summary"])[:_MOST]
 
 
 def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: Callable[[str], str]) -> dict[str, Any]:
-    """The review with the present values of outputs that were unknown in the plan. `outputs`: the present values."""
+    """The review with present values of outputs unknown in the plan. `outputs`: present values."""
     now = {}
     for one in outputs:
         before, after = map(hide, sides(output_diff(one)))
@@ -97,7 +97,7 @@ def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: 
 
 
 def _decisions(planned: list[dict[str, Any]], changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """First the destroyed objects that held data, then the objects by outcome; verdicts stay."""
+    """Destroyed objects that held data, then objects by outcome, then verdicts."""
     results = {one["address"]: one["result"]["outcome"] for one in changes if "result" in one}
     destroyed = {one["address"] for one in changes if "result" in one and _is_destroyed(one)}
     for one in planned:
@@ -118,7 +118,7 @@ def _is_destroyed(change: Mapping[str, Any]) -> bool:
 
 
 def result_text(change: Mapping[str, Any]) -> str:
-    """`not updated: not reached`; "" if the word of the plan still applies."""
+    """`not updated: not reached`; "" if the word of the plan is still right."""
     outcome = change["result"]["outcome"] if "result" in change else DONE
     done = words_for(change["verb"]).done
     if outcome == TAINTED:
@@ -135,6 +135,6 @@ def result_text(change: Mapping[str, Any]) -> str:
 
 
 def effects_title(document: Mapping[str, Any]) -> str:
-    """The title of the list of effects; after a failed apply, it calls the effects planned."""
+    """The title of the effects; after a failed apply they are called planned."""
     is_failed = document["result"] is not None and not document["result"]["succeeded"]
     return "planned to set off" if is_failed else "sets off"

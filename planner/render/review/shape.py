@@ -1,5 +1,5 @@
-"""Reviews in files written by other machines: checked against the expected structure, and rebuilt from the known parts.
-Links are left out, because each report has its own."""
+"""Reviews in files from other machines: checked against the expected shape, and rebuilt from known parts, without
+links, because each report has its own."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ REVIEW = {
     "outputs": [_OUTPUT],
     "changes_left_out": int,
 }
-"""the review of a unit, as made by short_review"""
+"""a unit's review, as from short_review"""
 _WAIT = {**dict.fromkeys(("address", "path", "expression", "known"), str), "settled_by": Maybe([_CHANGED])}
 _FINDING = {
     **dict.fromkeys(("kind", "code", "address", "message", "reason"), str),
@@ -84,11 +84,11 @@ RECORDED = {
     "notes": [str],
     "deferred": [dict.fromkeys(("address", "argument", "place"), str)],
 }
-"""the parts of the review of a plan that are kept in its file"""
+"""parts of a plan's review in the plan's file"""
 
 
 def require_shape(value: Any, shape: Any, what: str) -> Any:
-    """The parts of the value that the expected structure contains. Raises ValueError."""
+    """The value's parts in the shape. Raises ValueError."""
     if shape.__class__ is tuple or shape.__class__ is range:
         if value.__class__ in (str, int) and value in shape:
             return value

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class ReviewSubject:
-    """The parts of a report that do not come from the plan: `kind` is plan, apply or policy; `about` names the
-    workspace, the state, the revision and the plan file, as far as they are known."""
+    """`kind`: plan, apply or policy. `about`: workspace, state, revision and plan file, as far as known."""
 
     kind: str = "plan"
     about: Mapping[str, Any] = field(factory=dict)
@@ -27,19 +26,18 @@ class ReviewSubject:
     judged: Sequence[str] = ()
     """lines about the objects that policies checked"""
     checked: Sequence[str] | None = None
-    """the codes of the policies that were checked; None if that is not known"""
+    """codes of the checked policies; None if unknown"""
     data: Mapping[str, tuple[str, str]] = field(factory=dict)
-    """whether each object holds data (holds, none) and the list that contains its type, by address; for objects that
-    are missing here it is unknown"""
+    """{object: (holds or none, list with its type)}: whether it holds data; unknown without an entry"""
     removed: Mapping[str, RemovedBlock] = field(factory=dict)
-    """the former places of blocks that are no longer declared, by the addresses of their objects"""
+    """{object: former place} of blocks that are not declared any more"""
     diagnostics: Sequence[Diagnostic] = ()
     declared: Callable[[str], Span | None] = field(default=lambda address: None)
-    """the declaration of an object, by its address"""
+    """an object's declaration, by its address"""
     written: Callable[[str, str], str] = field(default=lambda address, path: "")
-    """the expression of an attribute, by the address of the object and its path; "" if it is not set"""
+    """an attribute's expression, by object and path; "" if it is not set"""
     hide: Callable[[str], str] = field(default=lambda text: text)
     """replaces sensitive strings"""
     result: Mapping[str, Any] | None = None
-    """the result of an apply: `succeeded`, the numbers `added`, `changed` and `destroyed`, and `invoked` if actions
-    were invoked"""
+    """of an apply: `succeeded`, the numbers `added`, `changed` and `destroyed`, and `invoked` if actions were
+    invoked"""

@@ -1,4 +1,4 @@
-"""Verdicts of policies as Markdown, and the formatting of names and places for all parts of a report."""
+"""Verdicts of policies as Markdown, and names and places in all parts of a report."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from planner.render.review.literal import address, code, prose
 
 MOST_NAMED = 4
 _MOST_INLINE = 4
-"""the maximum number of verdicts of a kind that are listed among the decisions"""
+"""maximum number of verdicts of a kind among the decisions"""
 
 
 def name_list(names: Iterable[str]) -> str:
-    """The first few names, with similar ones combined."""
+    """The first names, with similar ones combined."""
     counts = {one.text: one.number for one in alike(names)}
     items = [AlikeNames(one.text, counts.get(one.text, one.number)) for one in numbered(counts)]
     shown = [code(item.text) + (f" ({item.number:,})" if item.number > 2 else "") for item in items[:MOST_NAMED]]
@@ -24,7 +24,7 @@ def name_list(names: Iterable[str]) -> str:
 
 
 def place_link(one: Mapping[str, Any], before: str = " ") -> str:
-    """The file and line, as a link if possible; "" if there is none."""
+    """File and line, as a link if possible; "" without a file."""
     if not one.get("file"):
         return ""
     place = code(f"{one['file']}:{one['line']}")
@@ -32,7 +32,7 @@ def place_link(one: Mapping[str, Any], before: str = " ") -> str:
 
 
 def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The directory in the repository and the workspace of a report, each with its noun."""
+    """(noun, name) of a report's directory in the repository, and workspace."""
     about = document["about"]
     if about.get("directory") == ".":
         yield "Root directory", ""
@@ -43,7 +43,7 @@ def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[str, Any]]]]:
-    """The findings that are shown within the list of decisions, by kind."""
+    """{kind: findings} shown among the decisions."""
     kinds: dict[str, list[list[Mapping[str, Any]]]] = {}
     for group in _alike(document):
         kinds.setdefault(group[0]["kind"], []).append(group)
@@ -60,7 +60,6 @@ def _alike(document: Mapping[str, Any]) -> Iterable[list[Mapping[str, Any]]]:
 
 
 def other_findings(document: Mapping[str, Any]) -> Iterator[list[Mapping[str, Any]]]:
-    """The findings that are not among the decisions."""
     inline = inline_findings(document)
     return (group for group in _alike(document) if group[0]["kind"] not in inline)
 
@@ -70,7 +69,7 @@ def verdict_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
-    """The policy, the objects and the message; for an undecided finding, also the values on which it depends."""
+    """Policy, objects and message; if undecided, also the values on which this depends."""
     first = group[0]
     reason = f"; {prose(first['reason'])}" if first["reason"] else ""
     objects = f" {name_list(one['address'] for one in group)}" if first["address"] else ""
@@ -85,8 +84,7 @@ def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
-    """The unknown values on which verdicts depend, the time when they become known, and the consequence of a later
-    denial."""
+    """The unknown values on which verdicts depend, when they become known, and what a denial then means."""
     named = list(
         dict.fromkeys(
             code(f"{one['address']}.{one['path']}") + (f" ({code(one['expression'])})" if one["expression"] else "")
@@ -109,7 +107,7 @@ def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
 
 
 def _earlier_changes(waits: Sequence[Mapping[str, Any]]) -> str:
-    """The changes that are made before verdicts are decided: `a.k is replaced by then: its former object is gone`."""
+    """Changes made before verdicts are decided: `a.k is replaced by then: its former object is destroyed`."""
     named = {one["address"]: one["action"] for wait in waits for one in wait.get("settled_by") or ()}
     if len(named) > 1:
         return f"{name_list(named)} are changed by then"
