@@ -391,7 +391,8 @@ def test_alike_changes_and_causes_are_one_line(tmp_path: Path) -> None:
         causes = tab.get_by_role("region", name="Causes").get_by_role("button")
         assert causes.all_inner_texts() == ["var.size 1 \u2192 2 in 40 modules\n42 objects"]
         causes.click()
-        assert status.inner_text() == "var.size 1 -> 2 in 40 modules: 42 objects." and tab.url.endswith("#cause=var.size+1+-%3E+2")
+        assert status.inner_text() == "var.size 1 -> 2 in 40 modules: 42 objects."
+        assert tab.url.endswith("#cause=var.size+1+-%3E+2")
         assert tab.evaluate("[...drawing.marked.boxes.values()].sort().join('')") == "1" * 38 + "22"
         tab.keyboard.press("Escape")
         listed.locator("summary").last.press("Enter")
