@@ -339,11 +339,11 @@ def sync_directory(path: str) -> None:
 
 def remove_leftovers(path: str) -> None:
     """Remove temporary files of killed processes next to `path`: unfinished replacements of this file, or of files
-    whose names begin with its name (such as backups)."""
+    whose names begin with its name, such as backups, also after a dot (`.terraform.tfstate.applied.json`)."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
         for entry in os.listdir(folder):
-            if not entry.startswith(f"{name}.") or not entry.endswith(".tmp"):
+            if not entry.startswith((f"{name}.", f".{name}.")) or not entry.endswith(".tmp"):
                 continue
             process = entry.removesuffix(".tmp").rpartition(".")[2]
             if process.isdecimal() and process.isascii() and not _runs(int(process)):
