@@ -309,6 +309,10 @@ def random_plans(planner: Run, seen: Seen, seeds: range, language: ModuleType = 
 
 
 POLICY = 'warn("p", A, "look") :- acts(A, "create").\n'
+ENCRYPTION = (
+    'key_provider "pbkdf2" "k" {\n  passphrase = "long enough passphrase"\n}\n'
+    'method "aes_gcm" "m" {\n  keys = key_provider.pbkdf2.k\n}\nstate {\n  method = method.aes_gcm.m\n}\n'
+)
 NOT_KEPT = {
     "plugins": ({"main.tf": 'resource "null_resource" "a" {}'}, ()),
     "time": ({"main.tf": 'resource "terraform_data" "a" {\n  input = plantimestamp()\n}'}, ()),
@@ -326,6 +330,7 @@ NOT_KEPT = {
     "an override": ({"main.tf": CHAIN, "p.dl": POLICY}, ("-policy=p.dl", "-policy-override=p", "-override-reason=x")),
     "errors": ({"main.tf": 'resource "terraform_data" "a" {\n  input = nowhere()\n}'}, ()),
     "encryption": ({"main.tf": CHAIN + "terraform {\n  encryption {}\n}\n"}, ()),
+    "an encrypted state": ({"main.tf": CHAIN}, ()),
     "a plan file": ({"main.tf": CHAIN}, ("-out=p",)),
     "a limit": ({"main.tf": CHAIN}, ("-target=terraform_data.a",)),
     "another kind": ({"main.tf": CHAIN}, ("-destroy",)),
@@ -335,11 +340,15 @@ NOT_KEPT = {
 
 
 @pytest.mark.parametrize("why", NOT_KEPT)
-def test_what_rests_on_more_than_files_is_not_kept(planner: Run, seen: Seen, tmp_path: Path, why: str) -> None:
+def test_what_rests_on_more_than_files_is_not_kept(
+    planner: Run, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
     files, words = NOT_KEPT[why]
     put(files)
     if why == "a service":
         planner("init")
+    if why == "an encrypted state":
+        monkeypatch.setenv("TF_ENCRYPTION", ENCRYPTION)
     planner("plan", *words)
     assert not list((tmp_path / "cache" / "planner").glob("plans/*"))
 

@@ -201,11 +201,14 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) 
     # decided in Python: the unusual properties of a plan that may be stored -- facts about one plan, which rules judge
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
-    if asks_plugins(config, plan.prior_state) or logs:
-        if not logs or any(log is None or not log.is_complete for log in logs.values()):
-            yield "plugins"
-        if loaded.encryption is not UNENCRYPTED:
-            yield "an encrypted state with plugins"
+    if not logs:
+        is_incomplete = asks_plugins(config, plan.prior_state)
+    else:
+        is_incomplete = any(log is None or not log.is_complete for log in logs.values())
+    if is_incomplete:
+        yield "plugins"
+    if loaded.encryption is not UNENCRYPTED:
+        yield "an encrypted state"
     if not isinstance(loaded.store, StateStore):
         yield "services"
     elif loaded.store.journals():
