@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-"""paths, or a single path"""
+"""several paths, or one"""
 
 
 def expect(name: str, value: object, kinds: Any, words: str) -> None:
@@ -23,19 +23,18 @@ def expect(name: str, value: object, kinds: Any, words: str) -> None:
 
 
 def absolute(name: str, given: Any) -> str:
-    """The path of an argument, made absolute. Raises Failure if it is not a path."""
+    """Raises Failure if it is not a path."""
     return os.path.abspath(path(name, given))
 
 
 def path(name: str, given: Any) -> str:
-    """The path of an argument. Raises Failure if it is not a path."""
+    """Raises Failure if it is not a path."""
     expect(name, given, (str, os.PathLike), "a path")
     return text(name, os.fsdecode(given))
 
 
 def text(name: str, given: Any) -> str:
-    """The string of an argument. Raises Failure for anything else, and for strings that file names and command lines
-    cannot contain."""
+    """Raises Failure for anything but a string, and for strings that file names and command lines cannot contain."""
     expect(name, given, str, "a string")
     try:
         if b"\0" not in os.fsencode(given):
@@ -55,14 +54,14 @@ def functions(**given: Any) -> None:
 
 
 def paths(name: str, given: Any) -> tuple[str, ...]:
-    """The paths of an argument; a single path need not be in a list. Raises Failure for anything else."""
+    """A single path need not be in a list. Raises Failure for anything else."""
     one_or_more = (given,) if isinstance(given, str | os.PathLike) else given
     expect(name, one_or_more, Iterable, "a list of paths")
     return tuple(path(f"one of {name}", one) for one in one_or_more)
 
 
 def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
-    """The strings of an argument; a single string need not be in a list. Raises Failure for anything but strings."""
+    """A single string need not be in a list. Raises Failure for anything but strings."""
     if isinstance(words, str):
         return (words,)
     expect(name, words, Iterable, "a list of strings")

@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 class Work:
-    """Calls about one configuration. Configuration has the calls of all subclasses, and a command creates an object of
-    the subclass that it needs. A command owns its process (`owns_process`), so it uses the directory, interrupts and
-    limits of that process. A call from the library has its own directory and interrupts (planner.api.session)."""
+    """Calls about one configuration. Configuration has the calls of all subclasses; a command creates an object of the
+    subclass that it needs. A command owns its process (`owns_process`), and uses the directory, interrupts and limits
+    of the process. A call of the library has its own (planner.api.session)."""
 
     def __init__(self, options: OperationOptions, owns_process: bool = False) -> None:
         self.options = options
@@ -32,7 +32,7 @@ class Work:
 
     @classmethod
     def of_command(cls, **options: Any) -> Self:
-        """Create the object for a command, with the fields of OperationOptions."""
+        """For a command, with the fields of OperationOptions."""
         return cls(OperationOptions(**options), owns_process=True)
 
     def having(self, **options: Any) -> Self:
@@ -49,7 +49,7 @@ class Work:
     def _run(
         self, work: Callable[[Hooks], T], on_event: Callable[[Event], None] | Hooks | None, stop: Stop | None = None
     ) -> T:
-        """The result of work. The events of the work are passed to a function, or to the hooks of a command."""
+        """The result of `work`. A function, or the hooks of a command, receive its events."""
         if isinstance(on_event, Hooks):
             return work(on_event)
         from planner.api.events import with_events
@@ -62,18 +62,18 @@ class Work:
 
 
 def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
-    """The value. Raises Failure with all problems if there is no value, or if a problem is an error."""
+    """The value. Raises Failure if there is none or a problem is an error."""
     if value is None or has_errors(problems):
         raise Failure(problems)
     return value
 
 
 def usable(outcome: tuple[T | None, list[Diagnostic]]) -> tuple[T, list[Diagnostic]]:
-    """The value and the warnings. Raises Failure like `require`."""
+    """The value and the warnings. Raises Failure as `require` does."""
     return require(*outcome), outcome[1]
 
 
 def warnings(problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The problems, all of which are warnings. Raises Failure if a problem is an error."""
+    """The problems, if all are warnings. Raises Failure otherwise."""
     require(True, problems)
     return problems

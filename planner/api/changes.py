@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.world.state.model import OutputState
 
 Explain = Callable[[str], Explanation]
-"""returns the explanation of the change with this name"""
+"""the explanation of the change with this name"""
 
 
 @frozen(eq=False)
@@ -112,7 +112,7 @@ class OutputChange:
 
 @frozen
 class KnownExplanation:
-    """Returns the stored explanation of a change that was pickled without its plan."""
+    """The explanation of a change that was pickled without its plan."""
 
     explanation: Explanation
 
@@ -121,15 +121,14 @@ class KnownExplanation:
 
 
 def pickled(change: Change | OutputChange) -> tuple[Any, ...]:
-    """The pickled form of a change: its fields, with its explanation instead of the plan. Raises Failure."""
+    """The fields of a change, with its explanation instead of the plan. Raises Failure."""
     state: Any = change.__getstate__()
     known = KnownExplanation(change.explanation)
     return copyreg.__newobj__, (type(change),), {**state, "_explain": known}  # type: ignore[attr-defined]
 
 
 def forms_of(change: ResourceChange, schemas: Schemas) -> tuple[Any, Any]:
-    """The object before and after a change, as Python data. Parts that are sensitive in one are also sensitive in the
-    other."""
+    """The object before and after a change, as Python data. A part that is sensitive in one is sensitive in both."""
     from planner.engine.evaluation.schemas import marked_by_schema
     from planner.render.diff_block import SchemaLookup
 
@@ -165,18 +164,17 @@ def change_of(change: ResourceChange, forms: tuple[Any, Any], secrets: frozenset
 
 
 def output_change_of(output: OutputChangeModel, explain: Explain) -> OutputChange:
-    """The record of a planned change of an output."""
     before, after = (hide(to_python(value), output.sensitive) for value in (output.before, output.after))
     return OutputChange(output.name, output.action, before, after, output.sensitive, explain)
 
 
 def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
-    """The root output values of a state, by name; sensitive ones are hidden."""
+    """By name; sensitive values are hidden."""
     return {name: hide(to_python(o.value), o.sensitive) for name, o in sorted(outputs.items())}
 
 
 def order_of(change: ResourceChange) -> Any:
-    """Sort key of changes: by address, the current object before deposed objects."""
+    """Sorts changes by address, and the current object before deposed objects."""
     return parse_resource_instance(change.address).sort_key, change.deposed
 
 
@@ -191,12 +189,12 @@ def _source(configuration: str) -> str:
 
 
 def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
-    """The changes of objects that change or are imported."""
+    """Including imported objects without changes."""
     return tuple(change for change in objects if change.action != NO_OP or change.import_id)
 
 
 def current_object(objects: Sequence[Change], address: str) -> Change:
-    """The current object at an address. Raises KeyError if there is none."""
+    """Raises KeyError if there is none."""
     for change in objects:
         if change.address == address and not change.deposed:
             return change

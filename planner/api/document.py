@@ -49,7 +49,7 @@ class PlanDocument:
 
     @property
     def counts(self) -> Counts:
-        """As of Plan."""
+        """As for Plan."""
         managed = [c for c in self.objects if c.mode == "managed"]
         kinds = ("creates", "destroys", "forgets")
         add, remove, forget = (sum(does(c.action, kind) for c in managed) for kind in kinds)
@@ -124,22 +124,22 @@ def _change(entry: Mapping[str, Any]) -> Change:
         entry.get("deposed", ""),
         (change.get("importing") or {}).get("id", ""),
         tuple(map(tuple, change.get("replace_paths") or ())),
-        _nothing,
+        _no_explanation,
     )
 
 
 def _output(name: str, entry: Mapping[str, Any]) -> OutputChange:
     before, after = _values(entry)
     sensitive = isinstance(after, Sensitive) or isinstance(before, Sensitive)
-    return OutputChange(name, _action(entry["actions"]), before, after, sensitive, _nothing)
+    return OutputChange(name, _action(entry["actions"]), before, after, sensitive, _no_explanation)
 
 
-def _nothing(name: str) -> Explanation:
+def _no_explanation(name: str) -> Explanation:
     return Explanation()
 
 
 def _action(steps: Sequence[str]) -> str:
-    """The action that consists of these steps in plan JSON. Raises Failure for other steps."""
+    """The action with these steps in plan JSON. Raises Failure for other steps."""
     try:
         return action_of(steps)
     except KeyError as problem:
@@ -148,23 +148,23 @@ def _action(steps: Sequence[str]) -> str:
 
 
 def _values(change: Mapping[str, Any]) -> tuple[Any, Any]:
-    before = _marked(change.get("before"), None, change.get("before_sensitive"))
-    after = _marked(change.get("after"), change.get("after_unknown"), change.get("after_sensitive"))
+    before = _mark(change.get("before"), None, change.get("before_sensitive"))
+    after = _mark(change.get("after"), change.get("after_unknown"), change.get("after_sensitive"))
     before, after = without_copies(alike(before, after), alike(after, before))
     return before, after
 
 
-def _marked(value: Any, unknown: Any, sensitive: Any) -> Any:
-    """A value with UNKNOWN and Sensitive in the positions where the accompanying structures contain true."""
+def _mark(value: Any, unknown: Any, sensitive: Any) -> Any:
+    """The value with UNKNOWN and Sensitive where the other two structures have true."""
     if sensitive is True:
-        return Sensitive(_marked(value, unknown, None))
+        return Sensitive(_mark(value, unknown, None))
     if unknown is True:
         return UNKNOWN
     if isinstance(value, dict) or isinstance(unknown, dict):
         names = dict.fromkeys([*(value or {}), *(unknown if isinstance(unknown, dict) else ())])
         return (
             {
-                name: _marked((value or {}).get(name), part_at(unknown, name), part_at(sensitive, name))
+                name: _mark((value or {}).get(name), part_at(unknown, name), part_at(sensitive, name))
                 for name in names
                 if name in (value or {}) or part_at(unknown, name)
             }
@@ -172,5 +172,5 @@ def _marked(value: Any, unknown: Any, sensitive: Any) -> Any:
             else None
         )
     if isinstance(value, list):
-        return [_marked(item, part_at(unknown, i), part_at(sensitive, i)) for i, item in enumerate(value)]
+        return [_mark(item, part_at(unknown, i), part_at(sensitive, i)) for i, item in enumerate(value)]
     return float(value) if isinstance(value, Decimal) else value

@@ -34,9 +34,8 @@ class Event:
 
 
 class EventHooks(Hooks):
-    """Hooks that pass each event to the listener, in the thread in which it occurs. If there is no listener, they do
-    nothing. If the listener raises an exception, it is stored in `problem`, a stop is requested, and no more events are
-    passed."""
+    """Pass each event to the listener, in the thread in which it occurs. If the listener raises an exception, it is
+    stored in `problem`, a stop is requested, and no more events are passed."""
 
     def __init__(self, listener: Callable[[Event], None] | None, stop: Stop) -> None:
         self._listener = listener
@@ -110,9 +109,8 @@ class EventHooks(Hooks):
 def with_events(
     work: Callable[[EventHooks, Stop], T], listener: Callable[[Event], None] | None, stop: Stop | None
 ) -> T:
-    """Run work with a listener and a stop request, and return its result. An exception of the listener, or a
-    KeyboardInterrupt, stops the work gracefully and is raised after the work has ended; UnsavedStateError takes
-    precedence."""
+    """The result of `work` with a listener and a stop request. An exception of the listener, or a KeyboardInterrupt,
+    stops the work gracefully and is raised when the work has ended; UnsavedStateError takes precedence."""
     if listener is not None:
         functions(on_event=listener)
     check_stop(stop)

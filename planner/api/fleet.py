@@ -1,7 +1,7 @@
 """Fleets (many root modules as one graph) and stacks, whose deployments are planned in the same way.
 
-Fleets and stacks run in a separate process with its own workers, because each of their units needs its own working
-directory and environment. This process only starts the other one and reads its report."""
+They run in a separate process with its own workers, because each unit needs its own working directory and environment.
+This process only starts the other one and reads its report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.logic.programs.actions import Counts
 
 
 def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) -> dict[str, Any]:
-    """The JSON document that a command prints. Raises Failure if it prints no document."""
+    """The JSON document that a command prints. Raises Failure if it prints none."""
     command = [sys.executable, "-P", "-m", "planner", *words]  # with -P, Python imports nothing from the directory
     variables = {name: value for name, value in os.environ.items() if not name.startswith("TF_CLI_ARGS")}
     with subprocess.Popen(
@@ -68,7 +68,7 @@ def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) 
 
 
 def diagnostics_of(entries: Sequence[dict[str, Any]]) -> tuple[Diagnostic, ...]:
-    """The diagnostics in a document. The `detail` of each contains its file and line."""
+    """The `detail` of each diagnostic has its file and line."""
     return tuple(map(_diagnostic, entries))
 
 
@@ -240,8 +240,7 @@ def stack(directory: str | os.PathLike[str] = ".") -> Stack:
 
 
 def _selecting(words: Sequence[str]) -> Sequence[str]:
-    """The words that select units. Raises Failure for other words: those that look like options would change the
-    command."""
+    """The words that select units. Raises Failure for words that look like options, which would change the command."""
     for word in words:
         if text("one of the words", word).startswith("-"):
             raise Failure(error("api.argument", "Invalid argument", f"{word!r} does not select units."))

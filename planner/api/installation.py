@@ -31,7 +31,7 @@ Say = Callable[[str], None]
 @frozen(eq=False)
 class RequiredProviders:
     """The providers that a configuration and its state require, the test files of the configuration, and diagnostics,
-    including errors in test files."""
+    also of test files."""
 
     configuration: Config
     needed: Needed
@@ -39,7 +39,6 @@ class RequiredProviders:
     diagnostics: tuple[Diagnostic, ...]
 
     def of(self, configuration: Config) -> Needed:
-        """The providers that the module of a test requires."""
         from planner.operations.providers_needed import needed_providers
 
         return needed_providers(configuration)
@@ -151,7 +150,7 @@ class Installation(Work):
             return {source: start.schemas.schema(source) for source in sorted(sources)}, diagnostics
 
     def _with_state(self, diagnostics: Diagnostics) -> Stored[Any]:
-        """The configuration and its state. Does not need values of variables. Raises Failure."""
+        """The configuration and its state, without values of variables. Raises Failure."""
         from planner.operations.load import load
         from planner.operations.state_access import open_backend, read_state
 
@@ -206,7 +205,7 @@ class Installation(Work):
             )
 
     def _with_configuration(self, work: Callable[[Config], list[Diagnostic]]) -> list[Diagnostic]:
-        """Do this work on the configuration, and return its warnings. Raises Failure."""
+        """The warnings of this work on the configuration. Raises Failure."""
         from planner.operations.load import load
 
         diagnostics = Diagnostics()

@@ -1,5 +1,7 @@
-"""Makes, reads, checks, saves and applies plans, which may be incomplete. Results include diagnostics and the point of
-failure. Plan and Configuration use these calls, and so do the commands that show plans and prompt for approval."""
+"""Makes, reads, checks, saves and applies plans, which may be incomplete. Results have diagnostics and the step that
+failed.
+
+Plan and Configuration use these calls, and so do the commands that show plans and prompt for approval."""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Making(Work):
-    """Calls that make plans and apply them. Errors are among the returned diagnostics."""
+    """Makes and applies plans. Errors are among the returned diagnostics."""
 
     def attempt(self, hooks: Hooks, to_apply: bool = False) -> Planned[Start]:
         """A plan, possibly incomplete. With `to_apply`, the state remains locked until `release` is called."""
@@ -40,23 +42,22 @@ class Making(Work):
             return plan(self.options, hooks, to_apply)
 
     def release(self, planned: Planned[Start]) -> list[Diagnostic]:
-        """Release the lock that a plan to apply holds."""
         from planner.operations.plan import release
 
         with self._session():
             return release(planned)
 
     def open_file(self, path: str | os.PathLike[str]) -> Planned[Start]:
-        """The plan in a file with the currently stored state, to be applied."""
+        """The plan in a file, to be applied to the state as it is stored now."""
         from planner.operations.plan_files import open_saved_plan
 
         with self._session():
             return open_saved_plan(self.options, os.fspath(path))
 
     def sign(self, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
-        """Approve a saved plan, or the manifest of a fleet's plans, with the private key in a file; the approval is
-        valid for this number of seconds (0: forever). Returns the file with the signatures, and the fingerprint of the
-        key. Raises Failure."""
+        """Approve a saved plan, or the manifest of a fleet's plans, with the private key in a file. `expires`: the
+        number of seconds for which the approval is valid (0: forever). Returns the file with the signatures, and the
+        fingerprint of the key. Raises Failure."""
         from planner.operations.approvals import sign
 
         with self._session():
@@ -71,15 +72,14 @@ class Making(Work):
             return approved_file(self.options, self.options.signatures, path)[1]
 
     def plan_to_explain(self, path: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
-        """The plan in a file, or a new plan that does not lock the state, to be explained."""
+        """The plan in a file, or a new plan, which does not lock the state."""
         from planner.operations.plan_files import open_or_make_plan
 
         with self._session():
             return open_or_make_plan(self.options, path, hooks)
 
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
-        """The review of changes made outside planner since the last apply, with the effect that an apply would have on
-        each."""
+        """The review of changes made outside planner since the last apply, with the effect of an apply on each."""
         from planner.operations.plan_files import open_or_make_plan
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review
@@ -101,14 +101,14 @@ class Making(Work):
             return drift_review(drifted.complete, planned, evolve(subject, diagnostics=problems)), problems
 
     def carry_out(self, planned: Planned[Start], hooks: Hooks) -> Applied:
-        """Apply a plan. Whether or not the apply succeeds, the state with all changes so far is saved."""
+        """Apply a plan. The state with all changes is saved, even if the apply fails."""
         from planner.operations.apply import apply
 
         with self._session():
             return apply(self.options, planned, hooks)
 
     def refresh(self, hooks: Hooks) -> Applied:
-        """Read all managed objects, and record their current values in the state."""
+        """Record the current values of all managed objects in the state."""
         from planner.operations.apply import refresh
 
         with self._session():
@@ -122,10 +122,9 @@ class Making(Work):
         covers: bool = False,
         policies: tuple[str, ...] = (),
     ) -> list[Diagnostic]:
-        """Search for existing objects, as described by query files; the hooks receive the results. `is_streamed`:
-        whether the hooks also receive the generated configuration; `covers`: whether they receive the numbers of
-        managed objects. Objects that the units of a `fleet` manage count as managed. `policies` are the files and
-        directories of the policies that check the coverage."""
+        """Search for existing objects, as query files describe them; the hooks receive the results. `is_streamed`: and
+        the generated configuration. `covers`: and the numbers of managed objects. Objects that units of a `fleet`
+        manage count as managed. `policies`: files and directories of policies that check the coverage."""
         from planner.operations.discover import discover
         from planner.workflows.batch.questions import managed_objects
 
@@ -147,36 +146,35 @@ class Making(Work):
 
 
 def judgement(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """A plan with the verdict of the policies that its options name, and diagnostics about the policies; the verdict is
-    None if a policy is invalid."""
+    """A plan with the verdict of the policies in its options, and diagnostics about the policies. The verdict is None
+    if a policy is invalid."""
     from planner.operations.policies import judged
 
     return judged(made)
 
 
 def findings_of(verdict: Verdict | None) -> list[Diagnostic]:
-    """The findings of policies as errors and warnings."""
     from planner.operations.policies import diagnostics
 
     return diagnostics(verdict) if verdict is not None else []
 
 
 def save(made: MadePlan[Any], path: str, review: Mapping[str, Any] | None = None) -> list[Diagnostic]:
-    """Write a plan file. `review`: stored in the file, for reports about its apply."""
+    """`review`: stored in the plan file, for reports about its apply."""
     from planner.operations.plan_files import save_plan
 
     return save_plan(made, path, review=review)
 
 
 def saved_review(made: MadePlan[Any], path: str) -> Any:
-    """The review in a plan file, unchecked; None if the file has none."""
+    """The review in a plan file, not validated; None if there is none."""
     from planner.answers.documents.plan_file import read_review
 
     return read_review(path, made.loaded.encryption.plan)
 
 
 def chains_of(made: MadePlan[Any]) -> Chains:
-    """The causes of the changes of a plan, by name; remarks about missing former values are added to `notes`."""
+    """The causes of a plan's changes, by name. Adds remarks about missing former values to `notes`."""
     from planner.operations.explanations import causes
 
     return causes(made)
@@ -189,7 +187,7 @@ def cause_lines(
     chains: Mapping[str, Because] | None = None,
     notes: Sequence[str] = (),
 ) -> Causes:
-    """The causes of a plan's changes (of all changes, or only of these) for printing, as one line or in full."""
+    """The causes of all changes of a plan, or of these changes, for printing: one line each, or in full."""
     from planner.answers.explain.renames import ProposedMove, declared_at, rename_text, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
@@ -237,7 +235,7 @@ def cause_lines(
 
 
 def actions_of(made: MadePlan[Any]) -> dict[str, str]:
-    """The planned actions, by the name of the change."""
+    """By the name of the change."""
     from planner.operations.explanations import changed_actions
 
     return changed_actions(made)
@@ -246,7 +244,7 @@ def actions_of(made: MadePlan[Any]) -> dict[str, str]:
 def compared(
     without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], Any] = chains_of
 ) -> PlanComparison:
-    """Two plans and the differences between them. `causes_of` returns the causes of a plan's changes."""
+    """Two plans and their differences. `causes_of`: the causes of a plan's changes."""
     from planner.operations.what_if import compared
 
     return compared(without, within, causes_of)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 MOST_ENTRIES = 100
-"""the maximum number of changes, rows or vertices in an answer"""
+"""maximum number of changes, rows or vertices in an answer"""
 MOST_SECONDS = 20.0
-"""the time limit for evaluating a query"""
+"""seconds for evaluating a query"""
 MOST_CHARACTERS = 20_000
-"""the maximum length of a string in an answer"""
+"""maximum length of a string in an answer"""
 MOST_OF_ALL = 100_000
-"""the maximum number of characters of all entries of an answer; the first entry is always included"""
+"""maximum number of characters of all entries of an answer; the first entry is always included"""
 INSTRUCTIONS = """Answers about OpenTofu configurations: what a plan would change and why, with rules and lines as
 evidence. Nothing is changed. Directories are relative to the directory in which the server was started. If an
 explanation is not certain, its causes are candidates: report them as such."""
@@ -56,7 +56,7 @@ def server(root: str, allow_apply: bool = False) -> MCPServer:
 
 
 def with_token(app: Any, token: str) -> Any:
-    """An ASGI application that responds with 401 to requests without the token (`Authorization: Bearer TOKEN`)."""
+    """An ASGI application that responds with 401 to requests without `Authorization: Bearer TOKEN`."""
     wanted = f"Bearer {token}".encode()
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
@@ -72,20 +72,19 @@ def with_token(app: Any, token: str) -> Any:
 
 
 class _Tools:
-    """The tools. An assistant sees the names, parameters and docstrings of these functions."""
+    """Assistants see the names, parameters and docstrings of these functions."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._key = secrets.token_bytes(32)
 
     def _digest(self, plan: Plan) -> str:
-        """A digest that identifies a plan with all of its values. The digest is computed with a secret key of the
-        server, so that no value can be guessed from the digest."""
+        """Identifies a plan with all its values. Computed with a secret key of the server, so that no value can be
+        guessed from it."""
         document = {name: part for name, part in plan.to_json().items() if name != "timestamp"}
         return hmac.new(self._key, dumps(document), "sha256").hexdigest()[:32]
 
     def reading(self) -> tuple[Callable[..., Awaitable[Answer]], ...]:
-        """The tools that change nothing."""
         plans = (self.plan, self.why, self.why_not, self.what_if, self.query, self.blast, self.drift)
         return (self.validate, *plans, self.relations, self.graph_slice, self.policy_check)
 
@@ -119,12 +118,12 @@ class _Tools:
         """The proof of a result: the rules, and the lines in files from which the facts come. `words`: an address (why
         it changes); two vertices (why the first waits for the second); ["unknown", "aws_vpc.a.id"]; ["replace",
         ADDRESS]."""
-        return await self._proved(words, directory, variables, False)
+        return await self._prove(words, directory, variables, False)
 
     async def why_not(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
         """Explain why something is not the case: ["replace", ADDRESS], ["update", ADDRESS], or two vertices without an
         edge."""
-        return await self._proved(words, directory, variables, True)
+        return await self._prove(words, directory, variables, True)
 
     async def what_if(
         self,
@@ -144,7 +143,7 @@ class _Tools:
                     {"object": d.name, "now": d.before, "then": d.after, **_reasons(d.explanation)}
                     for d in rows[:MOST_ENTRIES]
                 ]
-                return _bounded({"differences": shown}, len(rows), "differences")
+                return _limit_size({"differences": shown}, len(rows), "differences")
 
         return await _answer(work)
 
@@ -173,7 +172,7 @@ class _Tools:
                     }
                     for c in plan.drift[:MOST_ENTRIES]
                 ]
-                return _bounded({"drift": shown}, len(plan.drift), "drift")
+                return _limit_size({"drift": shown}, len(plan.drift), "drift")
 
         return await _answer(work)
 
@@ -208,7 +207,7 @@ class _Tools:
             for _ in range(max(1, min(depth, 10))):
                 around |= {name for edge in graph.reduced if around & set(edge) for name in edge}
             edges = [list(edge) for edge in graph.reduced if set(edge) <= around]
-            return _bounded({"edges": edges[:MOST_ENTRIES]}, len(edges), "edges")
+            return _limit_size({"edges": edges[:MOST_ENTRIES]}, len(edges), "edges")
 
         return await _answer(work)
 
@@ -227,7 +226,7 @@ class _Tools:
                     {"verdict": f.kind, "policy": f.code, "address": f.address, "message": f.message}
                     for f in findings[:MOST_ENTRIES]
                 ]
-                return _bounded({"findings": shown}, len(findings), "findings")
+                return _limit_size({"findings": shown}, len(findings), "findings")
 
         return await _answer(work)
 
@@ -258,11 +257,11 @@ class _Tools:
             with self._load(directory, variables).plan(stop=stop) as plan:
                 rows = plan.query(*words, seconds=MOST_SECONDS)
                 shown = [[_plain(cell, plan.secrets) for cell in row] for row in rows[:MOST_ENTRIES]]
-                return _bounded({"columns": list(rows.columns), "rows": shown}, len(rows), "rows")
+                return _limit_size({"columns": list(rows.columns), "rows": shown}, len(rows), "rows")
 
         return await _answer(work)
 
-    async def _proved(self, words: list[str], directory: str, variables: Answer | None, negated: bool) -> Answer:
+    async def _prove(self, words: list[str], directory: str, variables: Answer | None, negated: bool) -> Answer:
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
                 proof = plan.why_not(*words) if negated else plan.why(*words)
@@ -297,7 +296,7 @@ class _Tools:
 
 
 async def _answer(work: Callable[[Stop], Answer]) -> Answer:
-    """The answer of a tool; errors are returned as answers, too."""
+    """The answer of a tool; errors are answers, too."""
     try:
         return await in_thread(work)
     except Failure as failure:
@@ -310,7 +309,7 @@ def _summary(plan: Plan, digest: str) -> Answer:
     document = {"plan": _headline(plan), "digest": digest, "changes": changes, "outputs": outputs}
     if plan.diagnostics:
         document["warnings"] = _diagnostics(plan.diagnostics)
-    return _bounded(document, len(plan.changes), "changes")
+    return _limit_size(document, len(plan.changes), "changes")
 
 
 def _headline(plan: Plan) -> str:
@@ -346,7 +345,7 @@ def _diagnostics(diagnostics: Any) -> list[Answer]:
     ]
 
 
-def _bounded(document: Answer, total: int, what: str) -> Answer:
+def _limit_size(document: Answer, total: int, what: str) -> Answer:
     left = MOST_OF_ALL
     for number, entry in enumerate(document[what]):
         left -= len(json.dumps(entry))
@@ -359,7 +358,7 @@ def _bounded(document: Answer, total: int, what: str) -> Answer:
 
 
 def _plain(value: Any, secrets: Iterable[str]) -> Any:
-    """A value for JSON, with sensitive and unknown parts replaced by words."""
+    """A value for JSON, with words for sensitive and unknown parts."""
     if isinstance(value, dict):
         return {name: _plain(item, secrets) for name, item in value.items()}
     if isinstance(value, list):

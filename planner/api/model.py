@@ -35,7 +35,6 @@ class Cause:
 
     @classmethod
     def of(cls, step: CauseStep) -> Cause:
-        """Converts a step of an explanation."""
         place = step.json.get("source", {})
         where = (str(place.get("file", "")), int(place.get("line", 0))) if "file" in place else ("", 0)
         return cls(step.what, step.kind, step.before, step.value, step.note, *where)
@@ -59,13 +58,13 @@ class Explanation:
 
     @classmethod
     def of(cls, because: Because) -> Explanation:
-        """Converts an explanation of the engine to its public form."""
+        """The public form of an explanation."""
         chain = tuple(map(Cause.of, because.steps))
         return cls(tuple(map(Cause.of, because.roots)), chain, not because.is_guess, because.is_checked)
 
 
 def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanation:
-    """A copy of an explanation in which these strings are hidden."""
+    """The explanation with these strings hidden."""
     if not secrets:
         return explanation
     roots, chain = (
@@ -191,7 +190,7 @@ class Graph:
 
     @classmethod
     def of(cls, graph: GraphModel) -> Graph:
-        """The public form of a derived graph. Raises Failure for a graph that could not be built."""
+        """The public form of a graph. Raises Failure for a graph that could not be built."""
         if has_errors(graph.diagnostics):
             raise Failure(graph.diagnostics)
         vertices = {n: Vertex(n, node.kind, node.module, node.object) for n, node in sorted(graph.nodes.items())}
@@ -224,7 +223,7 @@ class Graph:
         return graph_html(tuple(self.vertices), self.reduced)
 
 
-# Converts answers to objects of other libraries, if these are installed.
+# Converts answers to objects of other libraries, if they are installed.
 
 
 def to_pandas(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Any:

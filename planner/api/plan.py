@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import MadePlan
 
 Kind = Literal["plan", "apply"]
-"""which graph of a plan: the graph from which it was made (plan), or the graph that its apply walks (apply)"""
+"""the graph from which a plan was made (plan), or the graph that its apply walks (apply)"""
 
 
 @frozen(eq=False)
@@ -332,9 +332,9 @@ class Plan:
 
     @cached_property
     def secrets(self) -> frozenset[str]:
-        """The sensitive strings of the plan. A provider may copy such a string into an attribute that is not sensitive,
-        as terraform_data does; so these strings are removed from all output of the program, such as snapshots and
-        answers for assistants."""
+        """The sensitive strings of the plan. A provider may copy them into attributes that are not sensitive, as
+        terraform_data does, so they are removed from all output of the program, such as snapshots and answers for
+        assistants."""
         with self._session():
             values = [value for forms in self._forms for _, both in forms for value in both]
         values += [hide(to_python(v), o.sensitive) for o in self._made.plan.outputs for v in (o.before, o.after)]
@@ -347,7 +347,7 @@ class Plan:
 
     @cached_property
     def _forms(self) -> tuple[list[tuple[ResourceChange, tuple[Any, Any]]], ...]:
-        """The objects that change and the objects that drifted, by address, with their values before and after."""
+        """The objects that change and those that drifted, by address, with their values before and after."""
         plan, schemas = self._made.plan, self._made.loaded.schemas
         return tuple(
             [(change, forms_of(change, schemas)) for change in sorted(changes, key=order_of)]
@@ -358,7 +358,7 @@ class Plan:
         return session(self._directory, stop)
 
     def _asking(self, policies: Paths, to_judge: bool = False) -> Questions:
-        """The calls that answer questions, with these policies in addition to those of the directory."""
+        """The calls that answer questions, with these policies and those of the directory."""
         if policies == () and not to_judge:
             return self._questions
         with self._session():
@@ -400,7 +400,7 @@ class Judged(Plan):
 
     @classmethod
     def of(cls, made: MadePlan[Any]) -> Judged:
-        """Wraps a plan for policy functions."""
+        """For policy functions."""
         return cls(made, made.loaded.options, ())
 
     @property
@@ -417,8 +417,7 @@ class Judged(Plan):
 
 
 def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence[str]) -> Limits:
-    """The limits that the addresses specify. Raises Failure for an invalid address, or if there are both targets and
-    excludes."""
+    """Raises Failure for an invalid address, or if there are both targets and excludes."""
     targets, excludes, replace = several(targets, "targets"), several(excludes, "excludes"), several(replace, "replace")
     if targets and excludes:
         detail = "A plan can be limited by targets or by exclusions, not by both."
@@ -434,7 +433,7 @@ def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence
 
 
 def variable_inputs(variables: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Converts values of root variables into the engine's values. Raises Failure for objects that are not values of the
+    """Values of root variables as values of the engine. Raises Failure for objects that are not values of the
     language."""
     expect("variables", variables, (Mapping, type(None)), "a dictionary")
     try:

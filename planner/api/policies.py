@@ -53,7 +53,7 @@ _MARK = "__planner_policy__"
 _DECLARED = re.compile(r"\s*([a-z]\w*)\s*\((.*)\)\s*", re.S)
 _MOST_ROWS = 200_000
 SECONDS = 60.0
-"""the time limit for a file and its functions"""
+"""seconds for a file and its functions"""
 
 
 _PROBLEMS = (Exception, SystemExit, GeneratorExit, OutOfTime)
@@ -93,12 +93,12 @@ def _marker(kind: str, text: str) -> Callable[[Work], Work]:
 
 
 View = Callable[[Any], Any]
-"""creates the plan that functions receive from a MadePlan"""
+"""MadePlan -> the plan that functions receive"""
 
 
 def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
-    """The options that name policies: those of the directory, the given ones (relative to the directory), and those of
-    the organisation."""
+    """The options that name policies: those of the directory, these (relative to the directory), and those of the
+    organisation."""
     given = paths("policies", policies)
     named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
     standing = organisation("policies", os.environ)
@@ -112,8 +112,8 @@ def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
 def python_policies(
     words: Sequence[str], directory: str, view: View
 ) -> Callable[[MadePlan[Any]], tuple[tuple[str, str], ...]] | None:
-    """A function that returns, for a plan, the rule files that the named Python files produce; None if no Python files
-    are named. The files are executed when a plan is judged, which may raise Failure."""
+    """A function of a plan, which returns the rule files that these Python files produce; None if there are no Python
+    files. The files run when a plan is judged, which may raise Failure."""
     files = [os.path.normpath(os.path.join(directory, word)) for word in words if word.endswith(".py")]
     if not files:
         return None
@@ -126,7 +126,7 @@ def python_policies(
 
 
 def _bases(files: Sequence[str]) -> dict[str, str]:
-    """The prefixes of rule names: the names of the files, numbered if several files have the same name."""
+    """The prefixes of rule names: the names of the files, numbered if several files have one name."""
     bases: dict[str, str] = {}
     for file in dict.fromkeys(files):
         name = base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))
@@ -139,7 +139,7 @@ def _bases(files: Sequence[str]) -> dict[str, str]:
 
 
 def _rules(file: str, base: str, plan: Any) -> str:
-    """The rule file that the functions of a Python file produce for a plan."""
+    """The rule file that a Python file produces for a plan."""
     try:
         with within(SECONDS):
             return _rules_in_time(file, base, plan)
@@ -197,7 +197,7 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
     if kind == "relation":
         facts += [(PARTLY_KNOWN, (predicate, what)) for (_, what), is_used in uses.items() if is_used]
     else:
-        facts += [("deny", row) for row in _undecided(uses, {row[0] for row in rows if kind == "deny"})]
+        facts += [("deny", row) for row in _undecided_denials(uses, {row[0] for row in rows if kind == "deny"})]
     lines = []
     for number, (relation, row) in enumerate(facts, 1):
         try:
@@ -214,8 +214,8 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
 
 
 def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -> None:
-    """Add the rows that a function yields; for a relation, only the rows before the first use of an unknown value.
-    Exceptions of the function propagate."""
+    """Add the rows that a function yields; those of a relation end at the first use of an unknown value. Exceptions of
+    the function propagate."""
     if yielded is None:
         raise TypeError("the function returned None: yield rows, or return a list of rows")
     for row in yielded:
@@ -231,9 +231,9 @@ def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -
             raise ValueError(f"more than {_MOST_ROWS} rows")
 
 
-def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
-    """The denials because a policy used unknown values. If a value was only tested, there is none if the policy itself
-    denies the object."""
+def _undecided_denials(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
+    """Denials because a policy used unknown values. If a value was only tested, and the policy itself denies the
+    object, there is none."""
     return [
         (address, f"The policy cannot decide before the apply: {what}")
         for (address, what), is_used in uses.items()
@@ -242,13 +242,13 @@ def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
 
 
 def _check_finding(row: Any, cells: tuple[Any, ...]) -> None:
-    """Check that a row has the form (address, message). Raises TypeError otherwise."""
+    """Raises TypeError if the row does not have the form (address, message)."""
     if len(cells) != 2 or not all(isinstance(cell, str) for cell in cells):
         raise TypeError(f"{reprlib.repr(row)} is not a row of a policy: yield two strings (address, message)")
 
 
 def _print(*values: Any, file: Any = None, **options: Any) -> None:
-    """Replaces `print` in policy files, because standard output may be a document or the protocol of a server."""
+    """Replaces `print` in policy files: standard output may be a document or the protocol of a server."""
     print(*values, file=sys.stderr if file is None else file, **options)
 
 

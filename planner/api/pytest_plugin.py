@@ -26,7 +26,6 @@ FOLDER = "__snapshots__"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option to write snapshots."""
     group = parser.getgroup("planner")
     group.addoption(UPDATE, action="store_true", help="Write the snapshots of plans instead of comparing with them.")
 
@@ -40,7 +39,7 @@ class Modules:
         self._plans: list[Plan] = []
 
     def load(self, directory: str | os.PathLike[str], variables: Mapping[str, Any] | None, real: bool) -> Configuration:
-        """The configuration in a directory. Missing modules and providers are installed, once."""
+        """Missing modules and providers are installed, once."""
         from planner.api.configuration import load
 
         where = os.path.realpath(directory)

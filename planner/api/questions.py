@@ -1,6 +1,7 @@
-"""Questions about a configuration or a plan: why, what if, queries, graphs, advice. The options may contain the plan in
-question (`made`); otherwise, if an answer needs a plan, it is read from `plan_file` or made. Each answer includes
-diagnostics, including errors."""
+"""Questions about a configuration or a plan: why, what if, queries, graphs, advice.
+
+The options may have the plan in question (`made`). Otherwise, if an answer needs a plan, it is read from `plan_file` or
+made. Diagnostics of answers include errors."""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from planner.operations.what_if import PlanComparison
 
 Answer = tuple[dict[str, Any] | None, list[Diagnostic]]
-"""a document (None if there is none) and diagnostics"""
+"""a document, or None, and diagnostics"""
 
 
 @frozen(eq=False)
 class Effects:
-    """The changes of a plan that follow from a source, with their causes by name, remarks about missing values, and the
+    """The changes of a plan that follow from a source: their causes by name, remarks about missing values, and the
     causes of all changes."""
 
     plan: MadePlan[Any]
@@ -47,21 +48,21 @@ class Questions(Work):
     def proof(
         self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
     ) -> Answer:
-        """The proof of the result that the words name, or why there is no such result, in the format of `why -json`."""
+        """The proof of a result, or why there is no such result, as `why -json` prints it."""
         from planner.operations.why import why
 
         with self._session():
             return why(self.options, words, negated, kind, plan_file)
 
     def listing(self, word: str, plan_file: str | None = None) -> tuple[ListAnswer | None, list[Diagnostic]]:
-        """The explanations of everything to which a word such as `moved` applies."""
+        """Explanations of everything to which a word such as `moved` applies."""
         from planner.operations.effects import listing
 
         with self._session():
             return listing(self.options, word, plan_file)
 
     def effects(self, source: str, plan_file: str | None = None) -> tuple[Effects | None, list[Diagnostic]]:
-        """The changes that follow from a value, a file or a module; or the changes with an action such as `replace`."""
+        """The changes that follow from a value, a file or a module, or the changes with an action such as `replace`."""
         from planner.logic.programs.actions import verbs
         from planner.operations import effects
 
@@ -75,22 +76,21 @@ class Questions(Work):
             return Effects(made, chosen, tuple(chains.notes), chains), problems
 
     def removals(self, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Answer:
-        """The smallest sets of items whose removal avoids the result that the words name, in the format of `why -fix
-        -json`."""
+        """The smallest sets of items whose removal avoids a result, as `why -fix -json` prints them."""
         from planner.operations.fixes import fixes
 
         with self._session():
             return fixes(self.options, words, kind, plan_file)
 
     def answers(self, words: tuple[str, ...], **target: Any) -> tuple[Answers, list[Diagnostic]]:
-        """The answer to a query; the fields are those of `planner.operations.query.QueryTarget`."""
+        """The answer to a query. `target`: fields of `planner.operations.query.QueryTarget`."""
         from planner.operations.query import QueryTarget, query
 
         with self._session():
             return query(self.options, words, QueryTarget(**target))
 
     def built_graph(self, kind: str, plan_file: str | None = None, as_planned: bool = True) -> Graph:
-        """The graph of an operation, either as it is walked (`as_planned`) or as it is drawn, with its diagnostics."""
+        """The graph of an operation, as it is walked (`as_planned`) or drawn, with its diagnostics."""
         from planner.operations.graph import graph
 
         with self._session():
@@ -113,16 +113,15 @@ class Questions(Work):
             return explore(self.options, plan_file, kinds, hooks or Hooks())
 
     def advice(self, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-        """Advice about surprising parts of a plan. `write`: whether to insert the proposed moved blocks into their
-        files."""
+        """Advice about surprising parts of a plan. `write`: insert the proposed moved blocks into their files."""
         from planner.operations.advice import advice
 
         with self._session():
             return advice(self.options, plan_file, write)
 
     def comparison(self, base_variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """A comparison of the plan of these options with a plan without -var, -target, -exclude, -replace and -destroy,
-        but with these values of variables. None, without diagnostics, if both plans have the same options."""
+        """The plan of these options and a plan without -var, -target, -exclude, -replace and -destroy, but with these
+        values of variables. None, without diagnostics, if both have the same options."""
         from planner.operations.what_if import base_of, what_if
 
         with self._session():
@@ -135,7 +134,7 @@ class Questions(Work):
             return what_if(tried, base)
 
     def variation(self, variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """A comparison of the plan of these options (`made`) with a plan that has these values of variables."""
+        """The plan of these options (`made`) and a plan with these values of variables."""
         from planner.operations.what_if import what_if
 
         given = (*self.options.var_args, *(("var", one) for one in variables))
@@ -143,7 +142,7 @@ class Questions(Work):
             return what_if(evolve(self.options, made=None, var_args=given), self.options)
 
     def scope(self, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-        """The values of the root module, for evaluating expressions; with `planning`, the values that a plan uses."""
+        """The values of the root module, for expressions. `planning`: the values that a plan uses."""
         from planner.operations.variables import console_scope
 
         with self._session():
@@ -151,8 +150,8 @@ class Questions(Work):
 
 
 def subject_of(words: tuple[str, ...]) -> tuple[str, str]:
-    """The kind of question that the arguments of `why` denote: ("list", WORD), ("effects", SOURCE), or ("proof", "").
-    Raises Failure for an unknown word."""
+    """The kind of question: ("list", WORD), ("effects", SOURCE), or ("proof", ""). Raises Failure for an unknown
+    word."""
     from planner.operations.effects import check_word, is_list, source_of
 
     check_word(words)

@@ -1,7 +1,7 @@
 """JSON Schemas (draft 2020-12) of the documents that planner prints.
 
 Within a major version of a format, members are only added, so the schemas allow unknown members; a required member is
-never removed. Documents with formats of OpenTofu and Terraform (plans, states, providers) are not included."""
+never removed. Documents in formats of OpenTofu and Terraform (plans, states, providers) are not included."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ ACTION: dict[str, Schema] = {
     ),
     "instances": _list(TEXT, "The instances that the document describes, if an address without keys was requested."),
 }
-"""the additional members of the proof of an action"""
+"""further members of the proof of an action"""
 OBSTACLE = _object(
     {"rule": TEXT, "fails": _with_text(TEXT, "The condition that is false."), "bound": _map(CELL, "Variables.")},
     {
@@ -164,7 +164,7 @@ VERDICT: dict[str, Schema] = {
     ),
     "by_cases": _list(RULE, "For a verdict that does not depend on the unknown values: the rules for its code."),
 }
-"""the members of the explanation of a policy's verdict"""
+"""members of the explanation of a policy's verdict"""
 COUNTS = _object(
     dict.fromkeys(("add", "change", "remove", "import", "forget"), COUNT), dict.fromkeys(("invoke", "failed"), COUNT)
 )
@@ -547,7 +547,7 @@ SCHEMAS: dict[str, Schema] = {
 
 
 def schema(name: str) -> Schema:
-    """The schema of a document, by name. Raises KeyError for an unknown name."""
+    """Raises KeyError for an unknown name."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"planner {name}",

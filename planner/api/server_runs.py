@@ -12,19 +12,17 @@ from planner.world.state.remote.runs import SavedRun
 
 
 class ServerRuns(Work):
-    """Calls that start and follow runs on the server. Errors are among the returned diagnostics."""
+    """Starts and follows runs on the server. Errors are among the returned diagnostics."""
 
     def run(self, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
-        """Plan, or plan and apply. `save_to`: the file in which to record the run."""
+        """`save_to`: the file in which to record the run."""
         with self._session():
             return remote_run.remote_run(self.options, to_apply, view, save_to)
 
     def apply_saved(self, saved: SavedRun, view: RemoteView) -> RemoteResult:
-        """Apply a saved run."""
         with self._session():
             return remote_run.apply_saved_run(self.options, saved, view)
 
     def saved_plan(self, saved: SavedRun, as_json: bool) -> tuple[SavedRunShown | None, list[Diagnostic]]:
-        """The plan of a saved run."""
         with self._session():
             return remote_run.show_saved_run(self.options, saved, as_json)

@@ -1,8 +1,7 @@
 """The environment of a call, isolated from other calls in the same process.
 
-The command line owns its process: it uses the directory, the interrupts and the recursion limit of the process. A call
-of the library has its own directory, its own stop request and its own record of files, each in a context variable that
-the threads of its walks inherit."""
+The command line owns its process, and uses its directory, interrupts and recursion limit. A call of the library has its
+own directory, stop request and record of files, in context variables that the threads of its walks inherit."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
 T = TypeVar("T")
 _PATIENCE = 0.2
-"""the interval, in seconds, at which the main thread checks for an interrupt"""
+"""seconds between two checks of the main thread for an interrupt"""
 
 
 class Stop:
@@ -47,15 +46,15 @@ class Stop:
 
 
 def check_stop(stop: Any) -> None:
-    """Raises Failure for an argument that is not a Stop."""
+    """Raises Failure for anything but a Stop."""
     expect("stop", stop, (Stop, NoneType), "a planner.Stop")
 
 
 @contextmanager
 def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
-    """Within this context, relative paths start from this absolute directory, and `stop` ends waits; by default, the
-    `stop` of the surrounding session is used, if there is one. Raises Failure for every exception; for unexpected ones,
-    with the diagnostic `cli.defect`."""
+    """In this context, relative paths start from this absolute directory, and `stop` ends waits (default: the `stop` of
+    the surrounding session). Raises Failure for every exception; for unexpected ones, with the diagnostic
+    `cli.defect`."""
     check_stop(stop)
     around = current_stop()
     signal = stop.signal if stop is not None else StopSignal() if around is STOP else around
@@ -81,10 +80,9 @@ class UnsavedStateError(Failure):
 
 
 def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
-    """The result of work that a KeyboardInterrupt must not end at an arbitrary point. If called on the main thread,
-    where Python raises this exception, the work runs in another thread. An interrupt requests the stop, and is
-    raised again after the work has ended, unless the work raises UnsavedStateError. A second interrupt is raised
-    immediately."""
+    """The result of work that a KeyboardInterrupt must not end at an arbitrary point. On the main thread, where Python
+    raises this exception, the work runs in another thread. An interrupt requests the stop, and is raised again when the
+    work has ended, unless the work raises UnsavedStateError. A second interrupt is raised at once."""
     if current_thread() is not main_thread():
         return work()
     results: list[T] = []
@@ -125,8 +123,8 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
 
 
 class _Limits:
-    """The interpreter's limits for nested calls and long numbers, which belong to the process; they are raised while
-    calls run, and restored afterwards."""
+    """The interpreter's limits for nested calls and long numbers, which belong to the process: raised while calls run,
+    and restored afterwards."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -152,7 +150,7 @@ class _Limits:
     def _put_back(self) -> None:
         depth, digits = self._before
         sys.set_int_max_str_digits(digits)
-        with suppress(RecursionError):  # the caller may already be nested more deeply than the limit
+        with suppress(RecursionError):  # calls of the caller may already be nested more deeply
             sys.setrecursionlimit(depth)
 
 

@@ -96,28 +96,28 @@ test = run_tests
 
 
 class _Notes:
-    """Collects the diagnostics that do not belong to a run."""
+    """Collects diagnostics that do not belong to a run."""
 
     def __init__(self) -> None:
         self.of: dict[str, list[Diagnostic]] = {}
 
     def abstract(self, files: Any) -> None:
-        """Ignored, because the results contain it."""
+        """Ignored: the results contain it."""
 
     def file(self, file: Any) -> None:
-        """Ignored, because the results contain the file."""
+        """Ignored: the results contain the file."""
 
     def cleaned(self, file: Any, run: Any, left: Any) -> None:
         self.of.setdefault(file.name, []).extend(left.diagnostics)
 
     def saving(self, file: Any, run: Any, path: str) -> None:
-        """Ignored, because the results report it as `cleaned`."""
+        """Ignored: the results have `cleaned`."""
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic], file: Any, run: Any) -> None:
         self.of.setdefault(file.name, []).extend(diagnostics)
 
     def interrupted(self, what: Any) -> None:
-        """planner never calls this method, because the calling program handles interrupts."""
+        """Never called: the calling program handles interrupts."""
 
 
 def _file(result: Any, notes: _Notes) -> TestFileReport:

@@ -1,8 +1,8 @@
 """Unknown values in Python policies: every use of one makes the policy undecided.
 
 A value that is known only after apply raises UndecidedError for each operation. The use is also recorded, so a policy
-that catches the exception is still undecided. An object cannot detect `is` and `match`, so these are replaced by
-function calls when a policy file is compiled. Modules that a policy file imports are not changed."""
+that catches the exception is still undecided. An object cannot detect `is` and `match`, so function calls replace these
+when a policy file is compiled. Modules that a policy file imports are not changed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class UndecidedError(Exception):
 
 
 Uses = dict[tuple[str, str], bool]
-"""the address and a description of each unknown value, and whether it was used rather than only tested by is_unknown"""
+"""(address, description) of an unknown value -> whether it was used, not only tested by is_unknown"""
 
 _USES: ContextVar[Uses | None] = ContextVar("uses", default=None)
 
 
 @contextmanager
 def recorded_uses() -> Iterator[Uses]:
-    """A context that records the uses of unknown values."""
+    """A context that records uses of unknown values."""
     uses: Uses = {}
     token = _USES.set(uses)
     try:
@@ -38,7 +38,7 @@ def recorded_uses() -> Iterator[Uses]:
 
 
 class _Refusing(type):
-    """A metaclass whose classes cannot be compared, because `type(value) == str` also uses the value."""
+    """A metaclass that prevents comparisons of classes, because `type(value) == str` also uses the value."""
 
     def __eq__(cls, other: object) -> bool:
         if cls is other:
@@ -58,7 +58,7 @@ class Undecidable(NotKnown, metaclass=_Refusing):
         self._what = f"{address}{path_text(path)}"
 
     def note(self, is_used: bool = True) -> str:
-        """Record a use of the value, and return the exception to raise."""
+        """Record a use of the value. Returns the text of the exception."""
         text = f"{self._what} is known only after apply"
         uses = _USES.get()
         if uses is not None:
@@ -89,7 +89,7 @@ def is_unknown(value: Any) -> bool:
 
 
 def refuse_unknown(value: Any) -> None:
-    """Raises UndecidedError if the value is not known."""
+    """Raises UndecidedError if the value is unknown."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         raise UndecidedError(inner.note())
@@ -114,7 +114,7 @@ def run_file(path: str, names: dict[str, Any]) -> dict[str, Any]:
     """The names that a policy file defines. Exceptions of the file propagate."""
     tree = _Identity().visit(ast.parse(read_whole(path), path))
     code = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
-    space = {**names, "__name__": "planner_policies", "__file__": path, _SAME: _same, _KNOWN: _decided}
+    space = {**names, "__name__": "planner_policies", "__file__": path, _SAME: _same, _KNOWN: _check_known}
     exec(code, space)
     return space
 
@@ -123,8 +123,7 @@ _SAME, _KNOWN = "__planner_same__", "__planner_known__"
 
 
 class _Identity(ast.NodeTransformer):
-    """Replaces each `is` and `is not` with a function call, and passes the subject of each `match` through a
-    function."""
+    """Calls a function for each `is` and `is not`, and for the subject of each `match`."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
@@ -158,14 +157,14 @@ def _same(one: Any, other: Any) -> bool:
     return one is other
 
 
-def _decided(value: Any) -> Any:
-    """The value. Raises UndecidedError if the value, or a part of it, is not known."""
+def _check_known(value: Any) -> Any:
+    """The value. Raises UndecidedError if it has an unknown part."""
     kind = type(value)
     if kind is Undecidable:
         raise UndecidedError(value.note())
     if kind is dict or kind is list or kind is tuple:
         for part in value.values() if kind is dict else value:
-            _decided(part)
+            _check_known(part)
     elif kind is Sensitive:
-        _decided(value.reveal())
+        _check_known(value.reveal())
     return value

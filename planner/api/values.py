@@ -14,7 +14,7 @@ from planner.foundation.values.numbers import to_float
 from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, mark, unmark_deep
 
 Path = tuple[str | int, ...]
-"""the path to a part of a Python object: names, keys, and indexes of lists"""
+"""the path of a part of a Python object: names, keys, and indexes of lists"""
 
 
 class NotKnown:
@@ -33,12 +33,12 @@ class NotKnown:
 
 
 UNKNOWN: Final = NotKnown()
-"""placeholder for a value that will be known only after apply"""
+"""a value that is known only after apply"""
 
 
 class Sensitive:
-    """A sensitive value. A Sensitive value prints as `(sensitive value)`, also within other values; `reveal` returns
-    the value itself."""
+    """A sensitive value. It prints as `(sensitive value)`, also within other values; `reveal` returns the value
+    itself."""
 
     __slots__ = ("_value",)
 
@@ -46,7 +46,7 @@ class Sensitive:
         self._value = value
 
     def reveal(self) -> Any:
-        """The value itself. The caller must keep the value out of logs."""
+        """The value itself, which must not appear in logs."""
         return self._value
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class Sensitive:
 
 
 def to_python(value: Value) -> Any:
-    """A value of the language as a Python object (see the docstring of the module)."""
+    """See the docstring of the module."""
     kind = value.__class__
     if kind is Marked:
         inner = to_python(value.value)
@@ -83,8 +83,8 @@ def to_python(value: Value) -> Any:
 
 
 def from_python(value: Any) -> Value:
-    """A Python object as a value of the language: JSON types, which may contain Sensitive and UNKNOWN. Raises TypeError
-    for other objects, and ValueError for numbers and strings that the language does not support."""
+    """A Python object as a value of the language: JSON types, Sensitive and UNKNOWN. Raises TypeError for other
+    objects, and ValueError for numbers and strings that the language does not support."""
     if value is UNKNOWN:
         return Unknown()
     if isinstance(value, Sensitive):
@@ -102,26 +102,25 @@ def from_python(value: Any) -> Value:
 
 
 def path_text(path: Path) -> str:
-    """A path as written after an address: `.tags["a"][0]`."""
+    """As written after an address: `.tags["a"][0]`."""
     first, *rest = path or ("",)
     keys = (f"[{step}]" if isinstance(step, int) else f'["{step}"]' for step in rest)
     return "".join([f".{first}" if first else "", *keys])
 
 
 def unknown_parts(value: Any) -> tuple[Path, ...]:
-    """The paths of the parts of a Python object that are UNKNOWN."""
+    """The paths of parts that are UNKNOWN."""
     return tuple(path for path, part in _leaves(value) if isinstance(part, NotKnown))
 
 
 def sensitive_parts(value: Any) -> tuple[Path, ...]:
-    """The paths of the parts of a Python object that are Sensitive."""
+    """The paths of parts that are Sensitive."""
     leaves = ((path, part) for path, part in _leaves(value, False) if not isinstance(part, NotKnown))
     return tuple(path for path, part in leaves if isinstance(part, Sensitive))
 
 
 def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The parts that are not containers, with their paths; `through`: whether to include the parts of sensitive
-    containers."""
+    """Parts that are not containers, with their paths. `through`: including parts of sensitive containers."""
     is_known = not isinstance(value, NotKnown)
     inner = value.reveal() if is_known and through and isinstance(value, Sensitive) else value
     if isinstance(inner, NotKnown):
@@ -137,8 +136,7 @@ def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple
 
 
 def secrets_in(value: Any) -> Iterator[str]:
-    """The strings of at least 6 characters in the sensitive parts of a Python object; shorter strings occur in too many
-    texts."""
+    """The strings in sensitive parts, of at least 6 characters: shorter strings occur in too many texts."""
     for _, part in _leaves(value, False):
         if not isinstance(part, NotKnown) and isinstance(part, Sensitive):
             for _, leaf in _leaves(part):
@@ -147,15 +145,15 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
-    """Versions of one object, in which every string is made sensitive that equals a sensitive string in any version or
-    one of `secrets`."""
+    """Versions of one object, in which every string is sensitive that equals one of `secrets` or a sensitive string in
+    any version."""
     secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
 
 
 def alike(one: Any, other: Any) -> Any:
-    """A version of an object, in which those parts are made sensitive that are sensitive in the other version, because
-    an edited state may have lost this information."""
+    """A version of an object, in which all parts are sensitive that are sensitive in the other version: an edited state
+    may have lost this."""
     if isinstance(one, Sensitive) or one is None:
         return one
     if isinstance(other, Sensitive):
@@ -180,14 +178,14 @@ def _hidden(value: Any, secrets: frozenset[str]) -> Any:
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
-    """A text in which these strings are replaced by `(sensitive value)`, the longest first."""
+    """The text with `(sensitive value)` for these strings, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, repr(Sensitive(None)))
     return text
 
 
 def cleared(document: Any, secrets: Iterable[str]) -> Any:
-    """A document in which these strings are replaced by `(sensitive value)`."""
+    """The document with `(sensitive value)` for these strings."""
     if not secrets:
         return document
     if isinstance(document, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from queue import SimpleQueue
 from threading import Thread
 
-from planner.engine.walk.pool import Turns, meanwhile
+from planner.engine.walk.pool import Turns, while_waiting
 
 
 def test_one_computes_while_another_waits() -> None:
@@ -15,7 +15,7 @@ def test_one_computes_while_another_waits() -> None:
     def asks() -> None:
         with turns.mine():
             said.append("asked")
-            with meanwhile():
+            with while_waiting():
                 got = answer.get()
             said.append(got)
 
@@ -33,7 +33,7 @@ def test_one_computes_while_another_waits() -> None:
 
 
 def test_without_turns_waiting_is_just_waiting() -> None:
-    with meanwhile():
+    with while_waiting():
         pass
-    with Turns().mine(), meanwhile():
+    with Turns().mine(), while_waiting():
         pass

@@ -1,2 +1,1 @@
-"""Applying a plan: operations of providers, provisioners and the new state, in addition to the parts that all walks
-share."""
+"""Applies a plan: operations of providers, provisioners and the new state."""

@@ -1,11 +1,11 @@
-"""Applying planned changes to declared instances: creating and updating objects, reading data sources."""
+"""Applies planned changes: creates, updates and destroys objects, and reads data sources."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from planner.engine.apply.invocations import invoke_actions
-from planner.engine.apply.operation import Operation, OperationProgress, carry_out, recorded_object
+from planner.engine.apply.operation import Operation, OperationProgress, recorded_object, run_operation
 from planner.engine.apply.provisioners import provisioner_schema, run_provisioner, unsupported
 from planner.engine.apply.shared_work import ApplyWork
 from planner.engine.evaluation.conditions import extend, unknown_arguments
@@ -39,7 +39,7 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Create or update the object of an instance, or plan an instance without changes again to check it. Raises
+    """Create or update the object of an instance, or check an instance without changes by planning it again. Raises
     Failure."""
     deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
     current, problems = recorded_object(walk, it)
@@ -51,7 +51,7 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
     if operation is None:
         assert current is not None
         return problems + walk.conditions(it, "postcondition", current.value)
-    refused = judge(walk, it, operation.after)
+    refused = violated_policies(walk, it, operation.after)
     if refused and deposed:
         walk.record.state.restore(it.resource_address, it.key, deposed)
     extend(problems, refused)
@@ -62,7 +62,7 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
     extend(problems, before)
     report = OperationProgress(walk, it, operation.action, operation.before)
     diagnostics: list[Diagnostic] = []
-    made = carry_out(it, operation, current, diagnostics)
+    made = run_operation(it, operation, current, diagnostics)
     creating = operation.action == "create"
     provisions = creating and made is not None and not has_errors(diagnostics) and provisions_creation(it)
     if creating and has_errors(diagnostics):
@@ -84,14 +84,14 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
     return problems + diagnostics + walk.conditions(it, "postcondition", value)
 
 
-def judge(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """The policies that an object violates, checked before it is changed, with all values that are known by then."""
+def violated_policies(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
+    """The policies that an object violates, with all values that are known before it is changed."""
     guard = walk.options.guard
     return guard.decide(it.address, value) if guard is not None else []
 
 
 def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
-    """Record the object. The object is tainted if its creation failed or is not complete yet."""
+    """Record the object. It is tainted if its creation failed or is not complete."""
     assert it.objects is not None
     if after is None:
         walk.record.write(it, None)
@@ -106,8 +106,8 @@ def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished
 def _plan_again(
     walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
-    """The change, with the values that were unknown when it was planned; None if nothing remains to be done. The action
-    remains the same; only the provider plans the values again. Raises Failure with all problems so far."""
+    """The change, with the values that were unknown in the plan; None if nothing remains to be done. The action is
+    unchanged; the provider only plans the values again. Raises Failure with all problems so far."""
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
@@ -131,7 +131,6 @@ def _plan_again(
 
 
 def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, planned: Value) -> list[Diagnostic]:
-    """Errors if the operation differs from the plan."""
     summary = "Provider produced inconsistent final plan"
     intro = (
         f"Now that all values are known, the provider {it.configuration} no longer agrees with the plan of {it.address}"
@@ -149,7 +148,7 @@ def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, plan
 
 
 def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Read a data source, or check its conditions again if it was read while planning. Raises Failure."""
+    """Read a data source, or check its conditions again if the plan has read it. Raises Failure."""
     assert it.decl is not None
     assert it.objects is not None
     problems: list[Diagnostic] = []
@@ -164,7 +163,7 @@ def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Di
     if has_errors(diagnostics):
         return problems
     if value is not None:
-        extend(problems, judge(walk, it, value))
+        extend(problems, violated_policies(walk, it, value))
         walk.record.write(it, write_object(value, it.schema))
         it.objects.set(it.key, marked_by_schema(value, it.schema.block))
     return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
@@ -174,7 +173,7 @@ def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Di
 
 
 def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Destroy the current object as planned; a data source is only removed from the state. Raises Failure."""
+    """A data source is only removed from the state. Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
         return []
@@ -199,7 +198,7 @@ def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> li
 
 
 def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Destroy a deposed object. Raises Failure."""
+    """Raises Failure."""
     current, problems = recorded_object(walk, it)
     if current is None:
         detail = f"The state has no deposed object {it.deposed} of {it.address}."
@@ -236,13 +235,13 @@ def _destroy(
 ) -> RemoteObject | None:
     absent, meta = Null(it.object_type), walk.meta(it)
     operation = Operation("delete", current.value, absent, Null(DYNAMIC), private, identity, meta)
-    after = carry_out(it, operation, current, problems)
+    after = run_operation(it, operation, current, problems)
     walk.record.write(it, after.record if after is not None else None, it.deposed)
     return after
 
 
 def forget_instance(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Remove an instance with all its objects from the state."""
+    """Remove an instance and all its objects from the state."""
     instance = walk.record.state.instance(it.resource_address, it.key)
     if instance is None or instance.current is None:
         return []
@@ -255,7 +254,6 @@ def forget_instance(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
 
 
 def forget_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Remove a deposed object from the state."""
     walk.record.write(it, None, it.deposed)
     return []
 
@@ -264,7 +262,7 @@ def forget_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
 
 
 def apply_ephemeral(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Open an ephemeral resource. Raises Failure."""
+    """Raises Failure."""
     assert it.decl is not None
     problems = walk.conditions(it, "precondition")
     if has_errors(problems):
@@ -286,12 +284,10 @@ def apply_ephemeral(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
 
 
 def provisions_creation(it: Instance) -> bool:
-    """Whether the object has provisioners that run after its creation."""
     return it.decl is not None and any(p.when == "create" for p in it.decl.provisioners)
 
 
 def provision_created(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """Run the create-time provisioners of a new object."""
     wanted = [p for p in it.decl.provisioners if p.when == "create"] if it.decl is not None else []
     if not wanted:
         return []
@@ -300,7 +296,6 @@ def provision_created(walk: ApplyWork, it: Instance, value: Value) -> list[Diagn
 
 
 def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """Run the destroy-time provisioners of an object before it is destroyed."""
     wanted = destroy_provisioners(walk, it)
     if not wanted:
         return []
@@ -308,7 +303,7 @@ def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Dia
 
 
 def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
-    """The provisioners of the resource's block, or of the `removed` block that applies to the resource."""
+    """From the resource's block, or from the `removed` block for the resource."""
     if it.decl is not None:
         return [p for p in it.decl.provisioners if p.when == "destroy"]
     removal = walk.removal(it.config_address)
@@ -316,7 +311,7 @@ def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
 
 
 def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: ModuleScope) -> list[Diagnostic]:
-    """Run provisioners one after the other; the first failure stops them, unless its on_failure is "continue"."""
+    """Run provisioners one after the other. The first failure ends this, unless its on_failure is "continue"."""
     problems: list[Diagnostic] = []
     for provisioner in wanted:
         schema = provisioner_schema(provisioner.type)
@@ -355,7 +350,7 @@ def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: Mo
 
 
 def _output(walk: ApplyWork, it: Instance, type: str, marks: frozenset[object]) -> Callable[[str], None]:
-    """The callback for a provisioner's output, which may contain secrets."""
+    """The callback for the output of a provisioner, which may contain secrets."""
     hidden = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
 
     def show(text: str) -> None:

@@ -29,8 +29,8 @@ from planner.world.state.taint_record import TaintOrigin
 def invoke_actions(
     walk: ApplyWork, it: Instance, step: str, position: str, caller: Value, problems: list[Diagnostic]
 ) -> bool:
-    """Invoke the actions that are planned before or after a step (create, update, delete) of an object's change, one
-    after the other, until one fails. `caller` is the object's value. Returns whether a failure taints the object."""
+    """Invoke the actions planned before or after a step (create, update, delete) of an object's change, until one
+    fails. `caller`: the object's value. Returns whether a failure taints the object."""
     for invocation in walk.invocations.get((it.address, step, position), ()):
         reported = _invoke(walk, it, invocation, step, caller)
         effects = failure_effects(invocation.on_failure, invocation.event) if has_errors(reported) else frozenset()
@@ -96,7 +96,7 @@ def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -
 
 
 def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Instance | None) -> list[Diagnostic]:
-    """Invoke an action with a configuration, and record its start and end. Raises Failure."""
+    """Invoke an action, and record its start and end. Raises Failure."""
     address, body = invocation.address, action.body if action is not None else None
     plain, marks = unmark_deep(config)
     if not is_wholly_known(plain):
@@ -122,7 +122,6 @@ def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Insta
 
 
 def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -> Callable[[str], None]:
-    """The callback for an action's messages."""
     hidden = _hidden(walk, marks)
 
     def show(text: str) -> None:
@@ -133,7 +132,7 @@ def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -
 
 
 def _hidden(walk: ApplyWork, marks: frozenset[Mark]) -> str:
-    """Why an action's messages are hidden (they may contain secrets from its configuration); "" if they are shown."""
+    """Why messages of an action are hidden (its configuration may have secrets); "" if they are shown."""
     kind = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
     if not kind or (walk.hooks.show_sensitive and kind == "sensitive"):
         return ""

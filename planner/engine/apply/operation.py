@@ -24,8 +24,7 @@ from planner.world.state.model import ObjectState
 
 @frozen(eq=False)
 class Operation:
-    """An operation on an object: `action` is create, update or delete; `before` and `after` have marks, and `config`
-    has none (Null for a delete)."""
+    """`action`: create, update or delete. `before` and `after` have marks, `config` has none (Null for a delete)."""
 
     action: str
     before: Value
@@ -37,7 +36,7 @@ class Operation:
 
 
 class OperationProgress:
-    """Reports an operation to the journal and the hooks, and counts it after success. Raises Failure if the start
+    """Reports an operation to the journal and the hooks, and counts it after success. Raises Failure if its start
     cannot be recorded."""
 
     def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
@@ -50,7 +49,7 @@ class OperationProgress:
         walk.hooks.apply_start(it.address, action, identity, it.deposed)
 
     def end(self, problems: list[Diagnostic], value: Value) -> None:
-        """Record the end of the operation. `value` is the current object; Null if there is none."""
+        """`value`: the current object (Null if there is none)."""
         it, hooks, elapsed = self.it, self.walk.hooks, monotonic() - self.began
         self.walk.record.end(self.number, self.durable)
         if has_errors(problems):
@@ -62,7 +61,7 @@ class OperationProgress:
 
 
 def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
-    """The current object in the state; None if there is none. Raises Failure if it cannot be read."""
+    """None if there is none. Raises Failure if it cannot be read."""
     record = walk.record.state.object(it.resource_address, it.key, it.deposed)
     if record is None:
         return None, []
@@ -72,11 +71,11 @@ def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None,
     return current, problems
 
 
-def carry_out(
+def run_operation(
     it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
 ) -> RemoteObject | None:
-    """Run the operation in the provider. Returns the resulting object with its record, or None if there is none;
-    problems are added to `problems`. After a failure, the result contains the known parts of the object."""
+    """Run the operation in the provider. Returns the object with its record, None if there is none. Adds to `problems`.
+    After a failure, the result has the known parts of the object."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _marks_only(operation, before, after):
@@ -110,7 +109,7 @@ def carry_out(
 
 
 def _marks_only(operation: Operation, before: Value, after: Value) -> bool:
-    """Whether only the marks of sensitive values change, which the provider does not see."""
+    """Whether only marks of sensitive values change, which the provider does not see."""
     return same_value(before, after) and sensitive_paths(operation.before) != sensitive_paths(operation.after)
 
 

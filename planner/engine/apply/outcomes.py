@@ -1,4 +1,4 @@
-"""The outcome of each planned change in a failed apply: how much of it was done, and why the rest was not."""
+"""The outcome of each planned change in a failed apply: how much was done, and why the rest was not."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ DONE, UNMET, TAINTED, LOST, LEFT, FAILED, NOT_REACHED = KINDS
 object still exists; failed; not begun"""
 MAKING = "instance_apply"
 STEPS = frozenset((MAKING, "instance_destroy", "deposed_destroy", "instance_forget", "deposed_forget"))
-"""the kinds of vertices that make a planned change or one step of it"""
+"""kinds of vertices for a planned change or one of its steps"""
 
 
 @frozen
 class Outcome:
-    """The outcome of a change: `kind` is one of KINDS, `error` the first error."""
+    """`kind`: one of KINDS. `error`: the first error."""
 
     kind: str
     error: str = ""
 
 
 def outcomes(walk: ApplyWork) -> Mapping[str, Outcome]:
-    """The outcomes, by the name of the change."""
+    """By the name of the change."""
     steps: dict[int, list[str]] = {}
     for name, node in walk.graph.nodes.items():
         change = walk.changes.get((node.object, node.extra)) or walk.changes.get((node.object, ""))

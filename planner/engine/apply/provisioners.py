@@ -1,8 +1,8 @@
-"""Provisioners, which run after an object was created or before it is destroyed: their schemas, and `local-exec`.
+"""Provisioners, which run after an object is created or before it is destroyed: their schemas, and `local-exec`.
 
-`file` and `remote-exec` are in `remote_provisioners`. A local command runs in its own process group without input; its
-output, including standard error, is reported line by line. Stopping ends the whole group: first SIGTERM, a moment later
-SIGKILL."""
+`remote_provisioners` has `file` and `remote-exec`. A local command runs in its own process group without input; its
+output and standard error are reported line by line. A stop ends the whole group: first SIGTERM, a moment later SIGKILL.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 REMOTE = ("file", "remote-exec")
-TAIL = 8 * 1024  # The maximum number of bytes of output that an error message quotes.
-IDLE = 0.1  # The number of seconds after which an incomplete line is shown.
-GRACE = 1.0  # The number of seconds between requesting the command to exit and killing it.
+TAIL = 8 * 1024  # maximum bytes of output in an error message
+IDLE = 0.1  # seconds until an incomplete line is shown
+GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 
 
 def unsupported(type: str) -> AttributeDiagnostic | None:
-    """The reason why a provisioner of this type cannot run; None if it can."""
+    """Why a provisioner of this type cannot run; None if it can."""
     if type == "local-exec":
         return None
     if type not in REMOTE:
@@ -49,7 +49,7 @@ def unsupported(type: str) -> AttributeDiagnostic | None:
 
 @cache
 def provisioner_schema(type: str) -> BlockSchema | None:
-    """The schema of a provisioner's block without the meta-arguments; None for an unknown type."""
+    """The schema of a provisioner's block without meta-arguments; None for an unknown type."""
     if type == "file":
         return BlockSchema(
             {
@@ -80,8 +80,8 @@ def provisioner_schema(type: str) -> BlockSchema | None:
 
 
 def validate_provisioner(type: str, config: Value | None) -> list[AttributeDiagnostic]:
-    """Problems of a decoded, unmarked configuration. Unknown values are not problems. If there is no configuration,
-    returns the problems that every configuration would have."""
+    """Problems of a decoded, unmarked configuration; unknown values are not problems. Without a configuration, the
+    problems that every configuration would have."""
     problem = unsupported(type)
     if problem is not None:
         return [problem]
@@ -115,7 +115,7 @@ def _may_be_text(value: Value) -> bool:
 
 
 def validate_connection(type: str, connection: Value) -> list[AttributeDiagnostic]:
-    """Problems of the decoded, unmarked connection of a provisioner of this type; unknown values are not problems."""
+    """Problems of a decoded, unmarked connection; unknown values are not problems."""
     if connection.__class__ is Unknown:
         return []
     if connection["type"] != "winrm":
@@ -130,7 +130,7 @@ def validate_connection(type: str, connection: Value) -> list[AttributeDiagnosti
 
 
 def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
-    """Problems of settings with which no connection is possible."""
+    """Settings with which no connection is possible."""
     wrong: dict[str, str] = {}
     type = _text(connection["type"])
     if type not in ("", "ssh"):
@@ -153,8 +153,8 @@ def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
 def run_provisioner(
     type: str, config: Value, connection: Value | None, output: Callable[[str], None], stop: Any = None
 ) -> list[AttributeDiagnostic]:
-    """Run a provisioner with a completely known, unmarked configuration, and pass on each line of output. `stop` (a
-    threading.Event) ends the provisioner early. Returns the problems; empty after success."""
+    """Run a provisioner with a known, unmarked configuration. `output` receives each line. `stop` (a threading.Event)
+    ends the provisioner early."""
     problems = validate_provisioner(type, config)
     if problems or type == "local-exec":
         return problems or _local_exec(config, output, stop)
@@ -210,12 +210,12 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
 
 
 _RUNNING: set[Popen[bytes]] = set()
-_STARTING = Lock()  # locked while a command is started, because the command runs before its process id is known
+_STARTING = Lock()  # locked while a command is started: it runs before its process id is known
 
 
 @atexit.register
 def end_all() -> None:
-    """Kill every running command, before the process ends without waiting for them."""
+    """Kill every running command, when the process ends without waiting for them."""
     _STARTING.acquire(timeout=5)  # never released, so that no further command can start
     for process in list(_RUNNING):
         with suppress(ProcessLookupError, PermissionError):
@@ -223,8 +223,7 @@ def end_all() -> None:
 
 
 def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:
-    """Report the output of the process until it is closed. Returns the last bytes, and whether the process was
-    stopped."""
+    """Report output until the process closes it. Returns the last bytes, and whether the process was stopped."""
     import select
 
     assert process.stdout is not None
@@ -273,5 +272,4 @@ def _text(value: Value) -> str:
 
 
 def _error(summary: str, detail: str, ending: str = "") -> AttributeDiagnostic:
-    """A problem of the provisioner's block as a whole."""
     return AttributeDiagnostic("error", summary, detail, ending=ending)

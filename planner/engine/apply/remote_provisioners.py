@@ -1,8 +1,8 @@
-"""The provisioners `file` and `remote-exec`, which work over ssh.
+"""The provisioners `file` and `remote-exec`, which use ssh.
 
 A failed connection is retried until its timeout, because the host may still be starting. Only a wrong host key or an
-error in the configuration ends the attempts immediately. Uploaded scripts can be read only by their user, and are
-always removed."""
+error in the configuration ends the attempts at once. Only their user can read uploaded scripts, which are always
+removed."""
 
 from __future__ import annotations
 
@@ -39,15 +39,14 @@ from planner.language.functions.protocol import FunctionError
 from planner.world.provider.interface import AttributeDiagnostic
 
 DEFAULT_TIMEOUT = 300.0
-LONGEST_DELAY = 20.0  # The number of seconds between two attempts to connect.
-IDLE = 0.1
-"""The number of seconds after which an incomplete line is shown, and between two checks for a request to stop."""
-CLEANING = 5.0  # The number of seconds that removing a script may take.
+LONGEST_DELAY = 20.0  # seconds between two attempts to connect
+IDLE = 0.1  # seconds until an incomplete line is shown, and between two checks for a stop
+CLEANING = 5.0  # maximum seconds for removing a script
 
 
 @frozen(eq=False)
 class SshConnection:
-    """A connection block with its defaults; `timeout` in seconds."""
+    """A connection block with its defaults. `timeout`: seconds."""
 
     route: Route
     timeout: float
@@ -64,7 +63,7 @@ class _ScriptFailed(Exception):
 def run_remote(
     type: str, config: Value, connection: Value, output: Callable[[str], None], stop: Any
 ) -> list[AttributeDiagnostic]:
-    """Run a provisioner of this type; `stop` (a threading.Event) ends it early. Returns its problems."""
+    """`stop` (a threading.Event) ends the provisioner early."""
     ending = ""
     try:
         it = read_connection(connection)
@@ -97,8 +96,7 @@ async def _unless_stopped(work: Coroutine[Any, Any, None], stop: Any) -> None:
 
 
 def read_connection(block: Value) -> SshConnection:
-    """The connection that a block describes. The block must have passed `validate_connection`. Raises SshError for
-    unusable keys."""
+    """The connection of a block that has passed `validate_connection`. Raises SshError for unusable keys."""
 
     def text(name: str, default: str = "") -> str:
         value = block[name]
@@ -157,7 +155,7 @@ def _without_brackets(host: str) -> str:
 
 
 def _agent(wanted: Value, identity: str) -> Agent | None:
-    """The SSH agent, if it is requested, or if it is available and not disabled."""
+    """The SSH agent, if it is requested, or available and not disabled."""
     socket = os.environ.get("SSH_AUTH_SOCK", "")
     if wanted is True and not socket:
         raise SshError("agent is true, but there is no SSH agent: SSH_AUTH_SOCK is not set", lasting=True)
@@ -165,7 +163,7 @@ def _agent(wanted: Value, identity: str) -> Agent | None:
 
 
 def _timeout(written: str) -> float:
-    """A timeout in seconds. As in OpenTofu, the default replaces an invalid duration."""
+    """Seconds. As in OpenTofu, the default replaces an invalid duration."""
     try:
         return parse_duration(written) / 1e9 if written else DEFAULT_TIMEOUT
     except FunctionError:
@@ -173,7 +171,7 @@ def _timeout(written: str) -> float:
 
 
 def _announcement(it: SshConnection) -> str:
-    """The lines of output that describe the connection to the host."""
+    """The output that describes the connection."""
     route = it.route
     lines = ["Connecting to remote host via SSH...", *_login_lines(route.target, route.agent)]
     lines.append(f"  Target Platform: {'windows' if it.windows else 'unix'}")
@@ -255,7 +253,7 @@ def _expand_home(source: str) -> str:
 
 
 def _scripts(config: Value) -> list[bytes]:
-    """The contents of the scripts. Raises SshError."""
+    """Raises SshError."""
     inline, script, scripts = config["inline"], config["script"], config["scripts"]
     if inline.__class__ is not Null:
         lines = [_text(line, "inline") for line in inline.items]
@@ -304,7 +302,7 @@ async def _execute(it: SshConnection, scripts: list[bytes], output: Callable[[st
 
 
 async def _remove_script(it: SshConnection, files: Files, path: str) -> None:
-    """Remove a script, over a new connection if the old one was lost."""
+    """Uses a new connection if the old one was lost."""
     try:
         async with asyncio.timeout(CLEANING):
             await files.remove(path)

@@ -38,16 +38,17 @@ class Guard(Protocol):
     """Decides whether an object or a provider configuration is allowed, once its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """The reasons why an object must not receive this value; called before the object is changed."""
+        """Why an object must not receive this value; called before the object is changed."""
 
     def done(self, address: str, value: Value) -> None:
-        """Record that the object now has this value (Null if it no longer exists)."""
+        """Record the new value of an object (Null if it no longer exists)."""
 
 
 @frozen(eq=False, kw_only=True)
 class ApplyOptions(WalkOptions):
-    """`journal`: records every change immediately. `snapshots`: writes the current state periodically.
-    `suppress_forget_errors`: whether a destroy plan may leave forgotten objects behind without an error."""
+    """`journal`: records every change at once. `snapshots`: writes the current state periodically.
+    `suppress_forget_errors`: a destroy plan may leave forgotten objects without an error. `guard`: checks policies
+    whose verdicts depend on values that the plan did not know."""
 
     suppress_forget_errors: bool = False
     journal: Journal | None = None
@@ -56,8 +57,7 @@ class ApplyOptions(WalkOptions):
 
 
 class ApplyWork(ConfigurationWalk):
-    """The services of an apply walk for the work on one instance. This work returns its problems, and changes nothing
-    except `record`."""
+    """The services of an apply walk for work on one instance, which returns its problems and changes only `record`."""
 
     def __init__(
         self,
@@ -98,14 +98,14 @@ class ApplyWork(ConfigurationWalk):
         self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
 
     def depose(self, it: Instance) -> str:
-        """Make the current object deposed, with the deposed key that the graph expects. Returns the key; "" if there is
-        no object."""
+        """Make the current object deposed. Returns its deposed key, which the graph expects; "" if there is no
+        object."""
         return self.record.state.depose(it.resource_address, it.key, self.deposed_keys.get(it.address, ""))
 
 
 class RemainingObjects(StateObjects):
-    """The objects of the state before the apply, except those that will be destroyed, because values must not depend on
-    these. The walk sets the objects that it changes."""
+    """The objects of the state before the apply, without those that will be destroyed, because values must not depend
+    on them. The walk sets the objects that it changes."""
 
     def __init__(self, state: State, schemas: Schemas, leaving: Collection[ResourceChange]) -> None:
         super().__init__(state, schemas)
@@ -123,8 +123,8 @@ class RemainingObjects(StateObjects):
 
 
 class ApplyRecord:
-    """The current state and the counts. Several threads may change them. Every change is also written to the journal,
-    if there is one, and passed to `snapshots`."""
+    """The current state and the counts. May be used by several threads. Every change is also written to the journal, if
+    there is one, and passed to `snapshots`."""
 
     def __init__(self, prior: State, journal: Journal | None = None, snapshots: Snapshots | None = None) -> None:
         self.journal = journal
@@ -151,7 +151,6 @@ class ApplyRecord:
         """the vertices whose operation succeeded, even if a condition on the result failed"""
 
     def write(self, it: Instance, record: ObjectState | None, deposed: str = "") -> None:
-        """Write the object's record to the state, or remove it."""
         if record is None:
             self.state.remove_object(it.resource_address, it.key, deposed)
         else:
@@ -159,30 +158,26 @@ class ApplyRecord:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any operation began or any instance changed."""
         return self._begun.is_set()
 
     def start(self, it: Instance, action: str, durable: bool) -> int:
-        """Record that an operation begins, and return its number. Raises Failure if that cannot be recorded."""
+        """Record the start of an operation, and return its number. Raises Failure."""
         self._begun.set()
         return self.journal.start(it.address, it.deposed, action, durable) if self.journal is not None else 0
 
     def begin(self, address: str, action: str) -> int:
-        """Record the start of work other than an operation on an object, and return its number. Raises Failure."""
+        """Record the start of other work, and return its number. Raises Failure."""
         self._begun.set()
         return self.journal.start(address, "", action, True) if self.journal is not None else 0
 
     def end(self, number: int, durable: bool) -> None:
-        """Record the end and the result of an operation."""
         if self.journal is not None:
             self.journal.end(number, durable)
 
     def flush(self) -> None:
-        """Flush everything that was recorded so far to disk."""
         if self.journal is not None:
             self.journal.flush()
 
     def count(self, action: str) -> None:
-        """Count a successful operation."""
         with self._lock:
             self.counts[action] += 1

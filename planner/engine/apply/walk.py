@@ -1,10 +1,10 @@
-"""The apply walk: the work of every vertex of an apply graph, and the resulting state.
+"""The apply walk: the work of every vertex of an apply graph, and the new state.
 
-    apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  Outcome
+ apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  ApplyResult
 
-The actions were decided while planning; the graph determines the order. The walk evaluates everything that the plan
-left unknown, runs the operations of providers, and updates the state after each operation, so that the state always
-contains the existing objects."""
+The plan has the actions; the graph determines the order. The walk evaluates everything that the plan left unknown, runs
+operations of providers, and updates the state after each operation, so that the state always has the existing objects.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ from planner.world.state.taint_record import TaintOrigin
 
 @frozen(eq=False)
 class ApplyResult:
-    """The state after a complete or partial apply, diagnostics, and the number of objects by operation."""
+    """The state after a complete or partial apply, and the number of objects by operation. `has_begun`: an operation
+    began or an instance changed. `taints`: the origins of taints by address. `outcomes`: by the name of the change;
+    empty if all changes were done."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...]
@@ -75,7 +77,7 @@ def apply_walk(
     options: ApplyOptions,
     hooks: Hooks | None = None,
 ) -> ApplyResult:
-    """Walk an apply graph. `variables` are the values that the plan recorded."""
+    """`variables`: the values in the plan."""
     with collector_paused():
         walk = ApplyWalk(graph, plan, config, variables, schemas, options, hooks or Hooks())
         try:
@@ -85,8 +87,6 @@ def apply_walk(
 
 
 class ApplyWalk(ApplyWork):
-    """The work on the vertices of an apply graph."""
-
     WORK: ClassVar[Mapping[str, str]] = {
         **ConfigurationWalk.WORK,
         **{
@@ -118,7 +118,7 @@ class ApplyWalk(ApplyWork):
         )
 
     def _announce(self) -> None:
-        """Announce objects with conditions and report imports; no vertex does this."""
+        """Announce objects with conditions, and report imports; no vertex does this."""
         table: dict[tuple[str, str], list[str]] = {}
         for result in self.plan.checks:
             addresses = table.setdefault((result.kind, result.config_address), [])
@@ -229,7 +229,7 @@ class ApplyWalk(ApplyWork):
         return []
 
     def resource(self, node: Node) -> WorkResult:
-        """Report the instances of a resource; ephemeral ones are opened."""
+        """Report the instances of a resource; open them if they are ephemeral."""
         path = module_path(node.module)
         config = self.config.root.descendant(path)
         decl = config.resources.get(node.object) if config is not None else None
@@ -265,7 +265,7 @@ class ApplyWalk(ApplyWork):
         return expansion.warnings
 
     def _record(self, node: Node, module: ModuleInstance, decl: ResourceDecl | None) -> None:
-        """Record the resource in the state, even if none of its instances is created."""
+        """Record the resource in the state, even if no instance is created."""
         configuration = self.configurations.get(node.name)
         if decl is not None and decl.mode in ("managed", "data") and configuration is not None:
             self.record.state.declare(module.text, decl.mode, decl.type, decl.name, configuration)
@@ -276,16 +276,16 @@ class ApplyWalk(ApplyWork):
         return apply_managed(self, it, change) if it.mode == "managed" else apply_data(self, it, change)
 
     def instance_destroy(self, node: Node) -> list[Diagnostic]:
-        return destroy_current(self, self._recorded(node), self._change(node))
+        return destroy_current(self, self._recorded_instance(node), self._change(node))
 
     def deposed_destroy(self, node: Node) -> list[Diagnostic]:
-        return destroy_deposed(self, self._recorded(node))
+        return destroy_deposed(self, self._recorded_instance(node))
 
     def instance_forget(self, node: Node) -> list[Diagnostic]:
-        return forget_instance(self, self._recorded(node))
+        return forget_instance(self, self._recorded_instance(node))
 
     def deposed_forget(self, node: Node) -> list[Diagnostic]:
-        return forget_deposed(self, self._recorded(node))
+        return forget_deposed(self, self._recorded_instance(node))
 
     def root(self, node: Node) -> list[Diagnostic]:
         """After success, remove resources without instances from the state."""
@@ -295,7 +295,6 @@ class ApplyWalk(ApplyWork):
     # ---------------------------------------------------------------- instances
 
     def _change(self, node: Node) -> ResourceChange:
-        """The planned change of a vertex."""
         return self.changes.get((node.object, node.extra)) or self.changes[node.object, ""]
 
     def _runs_programs(self, node: Node) -> bool:
@@ -314,8 +313,8 @@ class ApplyWalk(ApplyWork):
         return config.resources.get(address.config.relative) if config is not None else None
 
     def _declared(self, node: Node, change: ResourceChange) -> Instance:
-        """The instance of a vertex that creates, updates or reads an object. Raises Failure if the configuration does
-        not declare it."""
+        """An instance whose object is created, updated or read. Raises Failure if the configuration does not declare
+        it."""
         address = parse_resource_instance(node.object)
         decl, module = self._declaration(address), self.context.module(address.module)
         repetition: Repetition | None = None
@@ -332,9 +331,8 @@ class ApplyWalk(ApplyWork):
         it.created_first = node.name in self.replacement_first
         return it
 
-    def _recorded(self, node: Node) -> Instance:
-        """The instance of a vertex that destroys or forgets an object, created from the state's record. Raises
-        Failure."""
+    def _recorded_instance(self, node: Node) -> Instance:
+        """An instance whose object is destroyed or forgotten, made from the state. Raises Failure."""
         address = parse_resource_instance(node.object)
         change, module = self._change(node), self.context.module(address.module)
         return self._instance(node, address, change, change.provider_key, module, self._declaration(address))
@@ -379,13 +377,12 @@ class ApplyWalk(ApplyWork):
         )
 
 
-# Output values while applying. Outputs of child modules are passed to their callers, and outputs of the root module are
-# written to the state.
+# Output values during an apply.
 
 
 def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
-    """Evaluate an output of one module instance, unless the plan already knew its value. An output of the root module
-    is written to the state, or removed from it if everything is destroyed."""
+    """Evaluate an output of a module instance, unless the plan knew its value. An output of the root module is written
+    to the state, or removed from it if everything is destroyed."""
     if walk.destroys and module.parent is None:
         walk.record.state.remove_output(name)
         return []
@@ -417,7 +414,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
 
 
 def _planned_output(walk: ApplyWork, name: str) -> Value:
-    """The value that a root output had in the plan, if the plan knew it."""
+    """None if the plan did not know the value."""
     planned = walk.planned_outputs.get(name)
     if planned is None or not is_wholly_known(planned.after):
         return None

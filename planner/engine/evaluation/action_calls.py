@@ -25,7 +25,7 @@ from planner.language.syntax.nodes import Traversal, Variable
 
 
 class CallerScope(ModuleScope):
-    """The scope for an action's configuration; `caller` is the object that invokes the action, if any."""
+    """The scope for an action's configuration. `caller`: the object that invokes the action, if any."""
 
     def __init__(self, scope: ModuleScope, caller: Value) -> None:
         super().__init__(scope.module, scope.repetition)
@@ -54,8 +54,7 @@ def find_action(module: ModuleConfig, ref: ActionReference) -> ResourceDecl:
 
 
 def key_problems(decl: ResourceDecl, ref: ActionReference) -> list[Diagnostic]:
-    """Errors if the reference has a key although the action has neither count nor for_each, or if a required key is
-    missing."""
+    """Errors for a missing key, and for a key although the action has neither count nor for_each."""
     repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
     if bool(repeated) == (ref.key is not None):
         return []
@@ -68,7 +67,7 @@ def key_problems(decl: ResourceDecl, ref: ActionReference) -> list[Diagnostic]:
 
 
 def action_instance(walk: ConfigurationWalk, it: Instance, ref: ActionReference, scope: ModuleScope) -> Instance:
-    """The instance of an action that a trigger of the instance `it` names. Raises Failure."""
+    """The instance of an action that a trigger of `it` names. Raises Failure."""
     assert it.module is not None
     module = it.module
     decl = find_action(module.config, ref)
@@ -90,7 +89,7 @@ def action_instance(walk: ConfigurationWalk, it: Instance, ref: ActionReference,
 def instance_of(
     walk: ConfigurationWalk, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey, repetition: Repetition
 ) -> Instance:
-    """An instance of an action. Raises Failure if it has no schema or no provider."""
+    """Raises Failure if the action has no schema or no provider."""
     config_address = str(ResourceAddress(module.address.config, "action", decl.type, decl.name))
     node = f"{config_address} (expand)"
     return walk.declared_instance(
@@ -110,7 +109,7 @@ def key_of(expr: Expr, scope: ModuleScope) -> int | str:
 
 
 def condition_value(trigger: ActionTrigger, scope: ModuleScope) -> str:
-    """The value of a trigger's condition: true, false or unknown. Raises Failure for any other value."""
+    """true, false or unknown. Raises Failure for any other value."""
     assert trigger.condition is not None
     expr = trigger.condition
     value, problems = try_evaluate(expr.node, scope, expr.source)
@@ -142,7 +141,7 @@ def action_config(action: Instance, caller: Value) -> tuple[Value, list[Diagnost
 
 
 def calling_object(module: ModuleInstance, caller: str) -> Value:
-    """The object of the instance in the same module that triggers an action; None if there is none."""
+    """The object in the same module that triggers an action; None if there is none."""
     address = parse_resource_instance(caller)
     return module.resource(address.config.relative).instance(address.key)
 

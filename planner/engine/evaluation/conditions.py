@@ -59,7 +59,7 @@ class RuleResult:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
-        """A context that marks diagnostics with the object of a condition (`kind` as in `CheckedObject`)."""
+        """The diagnostics, with the object of the condition (`kind` as in `CheckedObject`)."""
         for d in self.diagnostics:
             yield evolve(d, checked=CheckedObject(kind, address, rule)) if d.code in _VERDICTS else d
 
@@ -68,8 +68,8 @@ class RuleResult:
 
 
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
-    """Whether a condition is satisfied. If the condition is not satisfied, the function adds a diagnostic with the
-    given severity. Problems of the condition itself are always errors."""
+    """Check a condition. `severity`: of the diagnostic if it is false; problems of the condition itself are always
+    errors."""
     message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in more if d not in problems]
@@ -100,7 +100,7 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
 
 
 def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult:
-    """Whether the value of an input variable passes a validation rule. `subject`: the span of the value's origin."""
+    """Check a validation rule of an input variable. `subject`: the span of the value's origin."""
     value, problems = try_evaluate(rule.condition.node, scope, rule.condition.source)
     text, more = _raw_message(rule.error_message, scope)
     problems += [d for d in more if d not in problems]
@@ -136,13 +136,12 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
 
 
 def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
-    """The values of the names in a failed condition, for its diagnostic."""
+    """The values of the names in a failed condition."""
     return operand_values(rule.condition.node, scope, rule.condition.source)
 
 
 def observed_values(rule: CheckRule, scope: Scope) -> dict[str, Any]:
-    """The values of the operands, for the diagnostic of a failed condition. If the condition tests equality, also the
-    two compared values."""
+    """The values of the operands, for the diagnostic of a failed condition; for a test of equality also both sides."""
     node, source = rule.condition.node, rule.condition.source
     result: dict[str, Any] = {"values": operands(rule, scope)}
     if isinstance(node, Binary) and node.operator == "==":
@@ -211,8 +210,8 @@ def _text(value: Value, span: Span, problems: list[Diagnostic]) -> str:
 
 
 class CheckState:
-    """The status of every object with conditions. Objects are announced when their block is expanded; the status of a
-    rule that is never evaluated remains unknown. Can be used by several threads."""
+    """The status of every object with conditions. Objects are announced when their block is expanded. A rule that is
+    never evaluated remains unknown. May be used by several threads."""
 
     def __init__(self, config: Config) -> None:
         self._lock = Lock()
@@ -224,7 +223,7 @@ class CheckState:
             self._objects[kind, address] = None
 
     def announce(self, kind: str, config_address: str, addresses: Iterable[str]) -> None:
-        """Announce all objects of a block that has conditions. Blocks without conditions are ignored."""
+        """Announce all objects of a block. Ignored if the block has no conditions."""
         rules = self._rules.get((kind, config_address))
         if rules is None:
             return
@@ -236,7 +235,6 @@ class CheckState:
                 }
 
     def report(self, kind: str, config_address: str, address: str, rule: RuleKind, i: int, result: RuleResult) -> None:
-        """Record the result of a rule for an announced object."""
         with self._lock:
             objects = self._objects.get((kind, config_address))
             if objects is not None and address in objects:
@@ -251,8 +249,8 @@ class CheckState:
             return summary(objects.get(address, {}).values())
 
     def results(self) -> tuple[CheckResult, ...]:
-        """One result for each object, sorted. A block that expands to no object has one result without an address; a
-        block that was never expanded has none."""
+        """One result for each object, sorted. A block without objects has one result without an address; a block that
+        was never expanded has none."""
         items = []
         for (kind, config_address), objects in sorted(self._objects.items()):
             if objects is None:
@@ -271,7 +269,7 @@ class CheckState:
 
 
 def summary(statuses: Iterable[Status]) -> Status:
-    """The worst of several statuses, in the order error, fail, unknown, pass."""
+    """The worst status: error, fail, unknown, pass."""
     items = set(statuses)
     for status in ("error", "fail", "unknown"):
         if status in items:
@@ -310,13 +308,13 @@ def _checkable(config: Config) -> list[tuple[str, str, dict[RuleKind, int]]]:
 
 
 class SelfReferences:
-    """Finds references of resources to themselves. Each block is searched once."""
+    """Finds references of resources to themselves. Searches each block once."""
 
     def __init__(self) -> None:
         self._of: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
 
     def of(self, it: Instance) -> list[Diagnostic]:
-        """Errors about references of an instance to itself: the instance has no value yet."""
+        """Errors for references of an instance to itself, which has no value yet."""
         if it.decl is None:
             return []
         if it.decl not in self._of:
@@ -331,12 +329,12 @@ def path_name(path: Iterable[tuple[str, Any]]) -> str:
 
 
 def unknown_arguments(value: Value) -> str:
-    """The arguments with unknown values, as text for a message; "" if the value is completely known."""
+    """The arguments with unknown values, for a message; "" if there are none."""
     return ", ".join(sorted({path_name(path) for path in unknown_paths(value)}))
 
 
 def extend(problems: list[Diagnostic], diagnostics: list[Diagnostic]) -> None:
-    """Add problems. Raises Failure if one of them is an error, which ends the work on this instance."""
+    """Add problems. Raises Failure if one of them is an error."""
     problems += diagnostics
     if has_errors(diagnostics):
         raise Failure(list(problems))
@@ -355,13 +353,12 @@ def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[
 
 
 def of_instance(problems: Iterable[Diagnostic], address: str) -> list[Diagnostic]:
-    """The problems in the body of an instance. A diagnostic about a deprecated value refers to the whole body rather
-    than to one expression."""
+    """The problems in the body of an instance. A diagnostic about a deprecated value is about the whole body."""
     return [d.at(address) if d.deprecation is not None else d for d in problems]
 
 
 def storage_problems(it: Instance, config: Value) -> list[Diagnostic]:
-    """Values in arguments of an instance that cannot be stored: ephemeral values and infinite numbers."""
+    """Values that cannot be stored: ephemeral values and infinite numbers."""
     assert it.decl is not None
     problems = ephemeral_values(it.decl, it.schema.block, config, it.address)
     for path in infinite_paths(config):
@@ -371,13 +368,11 @@ def storage_problems(it: Instance, config: Value) -> list[Diagnostic]:
 
 
 def infinite_number(what: str, span: Span | None) -> Diagnostic:
-    """The problem of storing an infinite number, such as 1/0."""
     detail = f"{what} is infinite, and neither a state nor a plan can store an infinite number."
     return error("plan.infinite_number", "Infinite number", detail, span)
 
 
 def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, address: str) -> list[Diagnostic]:
-    """Ephemeral values in arguments that would be stored."""
     if schema.ephemeral or decl.mode == "ephemeral":
         return []
     problems = []
@@ -391,7 +386,7 @@ def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, add
 
 
 def forget_compiled(body: Body) -> None:
-    """Free the compiled expressions of a body. The expressions are compiled again when they are next evaluated."""
+    """Free the compiled expressions of a body. Evaluation compiles them again."""
     if isinstance(body, NativeBody):
         for attribute in body.attributes.values():
             with suppress(AttributeError):

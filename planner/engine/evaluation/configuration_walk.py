@@ -1,7 +1,4 @@
-"""The common parts of walks over a configuration: values, modules, providers and checks, and the instances to which
-objects belong.
-
-Planning and applying treat objects differently, but all other parts of a configuration in the same way."""
+"""The common parts of walks over a configuration: values, modules, providers, checks, and the instances of objects."""
 
 from __future__ import annotations
 
@@ -37,8 +34,7 @@ from planner.logic.model.graph import Graph, Node
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import ObjectState
 
-# The base of all walks over a configuration: a table names the method for each kind of vertex; the methods are called
-# in the order of the graph.
+# A table names the method for each kind of vertex; the methods are called in the order of the graph.
 
 
 VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]  # does the work of a vertex
@@ -46,8 +42,9 @@ VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]  # doe
 
 @frozen(eq=False, kw_only=True)
 class WalkOptions:
-    """Options of every walk that may call providers. `parallelism`: the maximum number of concurrent provider calls;
-    `provider_limits`: the maximum for single providers, by source address."""
+    """Options of every walk that may call providers. `parallelism`: the maximum number of concurrent provider calls.
+    `provider_limits`: the maximum for single providers, by source address. `sequential`: for debugging, one thread does
+    all work."""
 
     parallelism: int = 10
     provider_limits: Mapping[str, int] = field(factory=dict)
@@ -57,8 +54,8 @@ class WalkOptions:
 
 
 class VertexWalk:
-    """Work on the vertices of a graph (walk.machine.Work). `WORK` names the method for each kind of vertex; other
-    vertices need no work."""
+    """Work on the vertices of a graph (walk.machine.Work). `WORK` names the method for each kind of vertex; other kinds
+    need no work."""
 
     WORK: ClassVar[Mapping[str, str]] = {}
 
@@ -78,19 +75,18 @@ class VertexWalk:
         return WorkResult(tuple(answer)) if answer else NOTHING
 
     def take_apart(self) -> None:
-        """Free the data of a finished walk."""
         self._work.clear()
         self.context.take_apart()
 
     def run_all(self) -> list[Diagnostic]:
-        """Do the work of all vertices once, one after the other."""
+        """Do the work of all vertices, one after the other."""
         problems = walk_straight(self.graph.numbered, self)
         self._work.clear()  # functions rather than methods of this object, which would create reference cycles
         return list(problems)
 
 
 class ValueWalk(VertexWalk):
-    """The work on vertices that only evaluate values: variables, locals, and module instances."""
+    """Work on vertices that only evaluate values: variables, locals, and module instances."""
 
     def __init__(self, graph: Graph, context: EvaluationContext, variables: Mapping[str, RootVariable]) -> None:
         super().__init__(graph, context)
@@ -137,12 +133,11 @@ class ValueWalk(VertexWalk):
 
 
 def module_path(module: str) -> ModulePath:
-    """The module path for the address of a module or module instance."""
     return parse_module(module).path
 
 
 class ConfigurationWalk(ValueWalk):
-    """The common work of all walks that call providers, and the data that vertices share."""
+    """The common work of walks that call providers, and the data that vertices share."""
 
     configurations: dict[str, str]  # the provider configuration of each vertex, in walks that call configured providers
     is_lenient = False  # whether failed conditions are only warnings, because nothing is changed
@@ -189,8 +184,7 @@ class ConfigurationWalk(ValueWalk):
         repetition: Repetition,
         config_address: str,
     ) -> Instance:
-        """An instance that the configuration declares, with the provider from a provider configuration. Raises Failure
-        if it has no schema or no provider."""
+        """An instance that the configuration declares. Raises Failure if it has no schema or no provider."""
         schema, address = self.schemas.of(module.config, decl), module.instance_address(decl, key)
         provider_key = self.providers.key_of(module, decl, repetition, address)
         provider = self.providers.of_resource(
@@ -216,8 +210,8 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- the walk as a whole
 
     def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
-        """Walk the graph, and return the diagnostics. `verb`: the name of the walk in the log; `interrupted`: the
-        diagnostic if the walk is stopped; `listeners` are called when it should stop."""
+        """Walk the graph. `verb`: the name of the walk in the log. `interrupted`: the diagnostic after a stop.
+        `listeners`: called when the walk should stop."""
         machine, options = Machine(self.graph.numbered), self.driving
         heard = (self.providers.stop, *listeners)
         for listener in heard:
@@ -294,8 +288,7 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def _function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that a call in a module names, from the provider configuration that the rules derive for it.
-        Raises Failure."""
+        """The function that a call names, from the provider configuration that the rules derive. Raises Failure."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
@@ -344,7 +337,7 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- services for work on instances
 
     def module_scope(self, it: Instance) -> ModuleScope:
-        """The scope of the instance's module, even if the module is no longer declared."""
+        """The scope of the instance's module, even if the module is not declared any more."""
         if it.module is not None:
             return it.module.scope
         entry = self._detached.get(it.module_text)
@@ -356,7 +349,6 @@ class ConfigurationWalk(ValueWalk):
         return entry.scope
 
     def conditions(self, it: Instance, kind: RuleKind, self_value: Value = None) -> list[Diagnostic]:
-        """Check the pre- or postconditions of an instance."""
         assert it.decl is not None
         lifecycle = it.decl.lifecycle
         rules = lifecycle.preconditions if kind == "precondition" else lifecycle.postconditions
@@ -374,15 +366,14 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def meta(self, it: Instance) -> Value:
-        """The provider_meta value of the instance's module; None if it has none. Raises Failure."""
+        """The provider_meta value of the instance's module; None if there is none. Raises Failure."""
         return provider_meta(self.schemas, it)
 
     def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:
-        """Write the object's record to one of the states."""
         it.store(state, record, it.deposed)
 
     def dependencies(self, node: str) -> AddressSet:
-        """The resources on which a vertex depends, in the form in which the state records them."""
+        """The resources on which a vertex depends, as the state records them."""
         if self.graph.database is None:
             return NO_ADDRESSES
         if self._dependencies is None:
@@ -390,7 +381,7 @@ class ConfigurationWalk(ValueWalk):
         return self._dependencies.of(node)
 
     def removal(self, config_address: str) -> RemovedDecl | None:
-        """The removed block that applies to a resource."""
+        """The removed block for a resource."""
         return self._removals.get(config_address)
 
 
@@ -398,7 +389,7 @@ class ConfigurationWalk(ValueWalk):
 
 
 def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
-    """The tuples of a relation from which the graph was built; empty if the relation does not exist."""
+    """The tuples of a relation from which the graph was built; empty if it does not exist."""
     database = graph.database
     if database is None or name not in database:
         return set()
@@ -407,7 +398,7 @@ def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
 
 
 def provider_configurations(graph: Graph) -> dict[str, str]:
-    """The provider configuration that each vertex uses."""
+    """By vertex."""
     return dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]
 
 

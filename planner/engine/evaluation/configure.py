@@ -1,4 +1,4 @@
-"""The configured providers of a walk: one for each provider configuration, or one for each key of its for_each."""
+"""The configured providers of a walk: one for each provider configuration, or for each key of its for_each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ class ConfiguredProviders:
         """checks the value of a configuration (by address with key) before the provider receives it"""
 
     def configure(self, address: str) -> list[Diagnostic]:
-        """Start and configure all instances of a configuration."""
         configuration, block, module = self._find(address)
         if block is not None and block.mocking is not None:
             self._mock(address, block, block.mocking, self.context.schemas.provider(configuration.source))
@@ -55,7 +54,7 @@ class ConfiguredProviders:
             name = address + format_key(key)
             diagnostics: list[Diagnostic] = []
             if block is None:
-                value = _nothing(configuration, schema)
+                value = _empty_configuration(configuration, schema)
             else:
                 value, diagnostics = decode_block(block.body, schema, module.with_repetition(repetition))
             problems += diagnostics
@@ -73,18 +72,18 @@ class ConfiguredProviders:
         return problems
 
     def _mock(self, address: str, block: ProviderDecl, mocking: Mocking, of: Provider) -> None:
-        provider = _mocked(of, {})
+        provider = _mock_provider(of, {})
         with self._lock:
             self._mocking[address] = mocking
             self._instances[address] = {key: provider for key, _ in _repetitions(block)}
 
     def values(self) -> tuple[tuple[str, Value], ...]:
-        """The configured values: (address with key, value), by address. Arguments with ephemeral parts are unknown,
-        because they must not be kept."""
+        """(address with key, value), by address. Arguments with ephemeral parts are unknown, because they must not be
+        kept."""
         return tuple((name, _without_ephemeral(self._values[name])) for name in sorted(self._values))
 
     def validate(self, address: str) -> list[Diagnostic]:
-        """Problems of a configuration that do not depend on unknown values."""
+        """Problems that do not depend on unknown values."""
         configuration, block, module = self._find(address)
         provider = self.context.schemas.provider(configuration.source)
         with self._lock:
@@ -102,11 +101,11 @@ class ConfiguredProviders:
         return problems
 
     def any_instance(self, address: str) -> Provider | None:
-        """One instance of a configuration; None if it has no instances."""
+        """None if the configuration has no instances."""
         return next(iter(self._instances.get(address, {}).values()), None)
 
     def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:
-        """A configured provider. Raises Failure if that instance does not exist."""
+        """Raises Failure if the instance does not exist."""
         instances = self._instances.get(address, {})
         result = instances.get(key)
         if result is None:
@@ -126,8 +125,8 @@ class ConfiguredProviders:
         return result
 
     def function(self, configuration: str, module: ModuleInstance, name: str) -> Function | None:
-        """The function `provider::NAME::FUNCTION` (or `provider::NAME::ALIAS::FUNCTION`) of a configured provider, for
-        a call in a module. Raises Failure."""
+        """The function `provider::NAME::FUNCTION` (or `provider::NAME::ALIAS::FUNCTION`) of a configured provider.
+        Raises Failure."""
         _, local_name, *alias, function = name.split("::")
         ref = ProviderRef(local_name, alias[0] if alias else None)
         key = self._passed_key(module, ref, f"{name} in {module.text or 'the root module'}")
@@ -148,22 +147,20 @@ class ConfiguredProviders:
         provider instance does not exist."""
         result = self.instance(address, key, wanted_by)
         if decl is not None and decl.made_up is not None:
-            return _mocked(result, decl.made_up.values, decl.made_up.known_late)
+            return _mock_provider(result, decl.made_up.values, decl.made_up.known_late)
         mocking = self._mocking.get(address)
         if mocking is None:
             return result
         late = mocking.is_late(mode, type, config_address)
-        return _mocked(result, mocking.values(mode, type, config_address), late)
+        return _mock_provider(result, mocking.values(mode, type, config_address), late)
 
     def close(self, address: str) -> None:
-        """Close all instances of a configuration."""
         with self._lock:
             instances = self._instances.pop(address, {})
         for provider in instances.values():
             provider.close()
 
     def stop(self) -> None:
-        """Request all providers to stop."""
         with self._lock:
             running = [provider for instances in self._instances.values() for provider in instances.values()]
         for provider in running:
@@ -183,7 +180,7 @@ class ConfiguredProviders:
         return configuration, block, modules[0] if modules else self.context.root
 
     def key_of(self, module: ModuleInstance, decl: ResourceDecl, repetition: Repetition, address: str) -> InstanceKey:
-        """The key of the provider instance that manages a resource instance. Raises Failure."""
+        """The key of the provider instance for a resource instance. Raises Failure."""
         if decl.provider is not None and decl.provider.key is not None:
             return provider_key(decl.provider, module.with_repetition(repetition), address)
         ref = decl.provider or ProviderRef(decl.provider_name)
@@ -197,9 +194,9 @@ class ConfiguredProviders:
         recorded: InstanceKey,
         address: str,
     ) -> InstanceKey:
-        """The key of the provider instance for an object in the state; `decl` is its resource block, if any. `module`:
-        the module instance in which to evaluate the key expression, if it exists. `recorded`: the key that the state
-        records. Raises Failure."""
+        """The key of the provider instance for an object in the state. `decl`: its resource block, if any. `module`:
+        the module instance in which to evaluate the key expression, if it exists. `recorded`: the key in the state.
+        Raises Failure."""
         if decl is None:
             return recorded
         ref = decl.provider or ProviderRef(decl.provider_name)
@@ -208,23 +205,23 @@ class ConfiguredProviders:
         if module is not None:
             return self._passed_key(module, ref, address)
         callers = (self.context.config.root.descendant(path[:n]) for n in range(len(path), 0, -1))
-        return None if _keyed(callers, ref) is None else recorded
+        return None if _find_key(callers, ref) is None else recorded
 
     def _passed_key(self, module: ModuleInstance, ref: ProviderRef, address: str) -> InstanceKey:
-        """The key in the provider configuration that a calling module passes; None if there is no key."""
+        """The key in the provider configuration that a calling module passes; None if there is none."""
         callers = [module]
         while callers[-1].parent is not None:
             callers.append(callers[-1].parent)
-        keyed = _keyed((caller.config for caller in callers), ref)
+        keyed = _find_key((caller.config for caller in callers), ref)
         if keyed is None:
             return None
         outer, steps = keyed
         return provider_key(outer, callers[steps + 1].with_repetition(callers[steps].repetition), address)
 
 
-def _keyed(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
+def _find_key(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
     """The reference with a key that `ref` denotes in the first of `modules` (innermost first), and the number of calls
-    between that module and the one that contains the reference; None if there is no key."""
+    between that module and the one that contains the reference. None if there is no key."""
     for steps, module in enumerate(modules):
         if module is None or module.call is None:
             return None
@@ -239,7 +236,7 @@ def _keyed(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[Pr
     return None
 
 
-def _mocked(of: Provider, values: Values, known_late: bool = False) -> Provider:
+def _mock_provider(of: Provider, values: Values, known_late: bool = False) -> Provider:
     from planner.world.provider.mock import MockedProvider
 
     return MockedProvider(of.of if isinstance(of, MockedProvider) else of, values, known_late)
@@ -269,7 +266,7 @@ def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> Instance
     raise Failure(error("plan.invalid_provider_key", "Invalid provider instance key", detail, expr.span))
 
 
-def _nothing(configuration: ProviderConfiguration, schema: BlockSchema) -> Value:
+def _empty_configuration(configuration: ProviderConfiguration, schema: BlockSchema) -> Value:
     """The value of a provider configuration without a block. Raises Failure if an argument is required."""
     if any(a.required for a in schema.attributes.values()) or any(b.min_items for b in schema.blocks.values()):
         detail = f"The provider {configuration.source} has required arguments: add a provider block to the root module."
@@ -284,7 +281,7 @@ def _without_ephemeral(value: Value) -> Value:
 
 
 def _repetitions(block: ProviderDecl | None) -> list[tuple[InstanceKey, Repetition]]:
-    """The instances of a provider configuration; its for_each was evaluated when the configuration was loaded."""
+    """The instances of a provider configuration. Its for_each was evaluated when it was loaded."""
     if block is None or block.instances is None:
         return [(None, NO_REPETITION)]
     return [(key, Repetition(each_key=key, each_value=value)) for key, value in sorted(block.instances.items())]

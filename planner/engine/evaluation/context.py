@@ -1,11 +1,12 @@
-"""The evaluation context of a walk: the values, known so far, of all names in every module instance.
+"""The evaluation context of a walk: the values of all names in every module instance, as far as they are known.
 
-The context is a tree of module instances. Each contains the values of its variables, locals, outputs and resource
-instances. Walks add values (`ModuleInstance.variables`, `ResourceObjects.set`, ...), and expressions read them through
-a scope (planner.engine.evaluation.scope). The values of whole resources and module calls are built on first use and
-cached until a part of them changes, so that reading one instance out of ten thousand copies nothing. Planning,
-applying, validating (with everything unknown) and the console use the same context. `operation` is the name of the
-operation, and an `ObjectSource` has the objects that the walk itself has not set."""
+The context is a tree of module instances, which have the values of variables, locals, outputs and resource instances.
+Walks add values (`ModuleInstance.variables`, `ResourceObjects.set`, ...); expressions read them through a scope
+(planner.engine.evaluation.scope). Values of whole resources and module calls are built on first use and cached until a
+part of them changes, so that reading one instance out of ten thousand copies nothing.
+
+Planning, applying, validating (with everything unknown) and the console use the same context. `operation` is the name
+of the operation. An `ObjectSource` has the objects that the walk itself has not set."""
 
 from __future__ import annotations
 
@@ -38,14 +39,14 @@ from planner.language.functions import CallContext, Function
 
 
 class ObjectSource(Protocol):
-    """Objects that exist although the walk has not set them: the objects of the state with which it began."""
+    """Objects that exist although the walk has not set them: those in the state with which it began."""
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
-        """The keys of the instances that have a current object; None if nothing is known about the resource."""
+        """The keys of instances with a current object; None if nothing is known about the resource."""
         ...
 
     def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
-        """The keys of the instances that have only a deposed object, because its replacement was never created."""
+        """The keys of instances with only a deposed object, because its replacement was never created."""
         ...
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
@@ -54,7 +55,7 @@ class ObjectSource(Protocol):
 
 
 class NoObjects:
-    """A source without objects, for walks that set all objects themselves."""
+    """For walks that set all objects themselves."""
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         return None
@@ -67,7 +68,7 @@ class NoObjects:
 
 
 class ResourceObjects:
-    """The objects of one resource's instances in one module instance, as expressions see them."""
+    """The objects of a resource in one module instance, as expressions see them."""
 
     __slots__ = ("_objects", "_removed", "_whole", "argument", "context", "decl", "expansion", "module")
 
@@ -87,19 +88,19 @@ class ResourceObjects:
         return self._objects
 
     def set(self, key: InstanceKey, value: Value) -> None:
-        """Set the object of an instance: planned, read or applied; with its marks."""
+        """Set the planned, read or applied object of an instance, with its marks."""
         self._objects[key] = self.deprecated(value)
         self._removed.discard(key)
         self._whole = None
 
     def remove(self, key: InstanceKey) -> None:
-        """Hide an instance from expressions, because it no longer exists or will not exist."""
+        """Hide an instance from expressions: it does not or will not exist."""
         self._objects.pop(key, None)
         self._removed.add(key)
         self._whole = None
 
     def instance(self, key: InstanceKey) -> Value:
-        """The object of one instance; None if there is none."""
+        """None if there is none."""
         result = self._objects.get(key)
         if result is None and key not in self._removed:
             known = self.context.objects.keys(self.module, self.decl)
@@ -122,7 +123,6 @@ class ResourceObjects:
 
     @property
     def type(self) -> Type:
-        """The type of one object."""
         return self.context.schemas.object_type(self.module.config, self.decl)
 
     def hide(self) -> None:
@@ -130,7 +130,7 @@ class ResourceObjects:
         self._whole = UNKNOWN
 
     def whole(self) -> Value:
-        """The value of `type.name`: an object, a tuple by count or an object by for_each key."""
+        """The value of `type.name`: an object, a tuple (count) or an object by key (for_each)."""
         if self._whole is None:
             self._whole = self._build()
         return self._whole
@@ -185,10 +185,9 @@ class ResourceObjects:
 
 
 class ModuleInstance:
-    """One instance of a module and the values in it, by name. Values have the marks that their declarations require.
+    """One instance of a module, and the values in it by name, with the marks that their declarations require.
 
-    `repetition` contains the values of count.index and each with which the arguments of the module call are
-    evaluated."""
+    `repetition`: the values of count.index and each for the arguments of the module call."""
 
     __slots__ = (
         "_whole_calls",
@@ -233,7 +232,7 @@ class ModuleInstance:
         self.scope: ModuleScope = ModuleScope(self)
 
     def resource(self, key: str) -> ResourceObjects:
-        """The objects of a declared resource, by ResourceDecl.key. Raises KeyError."""
+        """By ResourceDecl.key. Raises KeyError."""
         result = self.resources.get(key)
         if result is None:
             result = self.resources[key] = ResourceObjects(self.context, self, self.config.resources[key])
@@ -243,13 +242,11 @@ class ModuleInstance:
         return format_instance(self.text, resource.mode, resource.type, resource.name, key)
 
     def with_repetition(self, repetition: Repetition) -> ModuleScope:
-        """The scope of an instance of a block in this module."""
         return self.scope if repetition is NO_REPETITION else self.scope.inside(repetition)
 
     # ---------------------------------------------------------------- child modules
 
     def expand_call(self, name: str, expansion: Expansion) -> None:
-        """Create the instances of a child module."""
         config = self.config.children[name]
         self.calls[name] = {
             key: self.__class__(self.context, config, self.address.child(name, key), self, repetition)
@@ -258,7 +255,7 @@ class ModuleInstance:
         self._whole_calls.pop(name, None)
 
     def set_output(self, name: str, value: Value) -> None:
-        """Set the value of an output of this module, as the calling module sees it."""
+        """Set an output, as the calling module sees it."""
         self.outputs[name] = value
         if self.parent is not None:
             self.parent._whole_calls.pop(self.address.steps[-1][0], None)
@@ -289,12 +286,13 @@ class ModuleInstance:
         return Null() if argument == "enabled" else {name: unknown_output(decl) for name, decl in outputs.items()}
 
     def output_object(self) -> Value:
-        """All outputs; outputs that are not evaluated yet are unknown."""
+        """All outputs, unknown if they are not evaluated yet."""
         return {name: self.outputs.get(name, unknown_output(decl)) for name, decl in self.config.outputs.items()}
 
 
 class EvaluationContext:
-    """Everything that expressions of one walk can refer to."""
+    """Everything to which expressions of one walk can refer. `may_lack_values`: the configuration may come from an
+    input record, which lacks some expressions."""
 
     module_type: ClassVar[type[ModuleInstance]] = ModuleInstance
     may_lack_values: bool = False
@@ -328,7 +326,7 @@ class EvaluationContext:
         self._instances_at: dict[str, list[ModuleInstance]] = {}
 
     def provider_function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that `provider::NAME::FUNCTION` refers to in a module. Raises Failure."""
+        """The function that `provider::NAME::FUNCTION` denotes in a module. Raises Failure."""
         if self.configured_function is not None:
             return self.configured_function(module, name)
         return self.schemas.function(module.config, name, is_late=self.operation == "validate")
@@ -336,8 +334,8 @@ class EvaluationContext:
     # ---------------------------------------------------------------- modules
 
     def instances(self, path: ModulePath) -> list[ModuleInstance]:
-        """All instances of a module, sorted by the keys of their parents, then by their own; none if a call has not
-        been expanded."""
+        """All instances of a module, sorted by the keys of their parents, then by their own; empty if a call is not
+        expanded yet."""
         result = self._instances.get(path)
         if result is None:
             if not path:
@@ -362,20 +360,20 @@ class EvaluationContext:
         self._instances_at.clear()
 
     def module(self, address: ModuleAddress) -> ModuleInstance | None:
-        """The instance with this address; None if it is not declared."""
+        """None if it is not declared."""
         here: ModuleInstance | None = self.root
         for name, key in address.steps:
             here = here.calls.get(name, {}).get(key) if here else None
         return here
 
     def all_instances(self) -> Iterator[ModuleInstance]:
-        """Every module instance, parents first."""
+        """Parents first."""
         for module in self.config.root.walk():
             yield from self.instances(module.path)
 
     def take_apart(self) -> None:
-        """Break reference cycles after the last evaluation, so that memory is freed immediately: a process that plans
-        many units rarely runs the garbage collector."""
+        """Break reference cycles after the last evaluation, so that memory is freed at once: a process that plans many
+        units rarely runs the garbage collector."""
         self.is_apart = True
         for module in list(self.all_instances()):
             module.resources.clear()
@@ -405,7 +403,7 @@ class EvaluationContext:
         return resource.span if resource is not None else None
 
     def declares_instance(self, address: ResourceAddress) -> bool:
-        """Whether the expanded configuration contains exactly this resource instance."""
+        """Whether the expanded configuration has exactly this resource instance."""
         module = self.module(address.module)
         resource = module.resources.get(address.resource.relative) if module else None
         return resource is not None and resource.expansion is not None and address.key in resource.expansion.instances
@@ -414,12 +412,11 @@ class EvaluationContext:
 
     @property
     def is_planning(self) -> bool:
-        """Whether functions that return a different result each time have unknown values."""
+        """Whether functions with a different result for each call have unknown values."""
         return self.operation not in ("apply", "destroy", "eval")
 
     @property
     def call_context(self) -> CallContext:
-        """The context of function calls."""
         if self._call_context is None:
             timestamp = None if self.operation == "validate" else self.plan_timestamp
             self._call_context = CallContext(".", self.is_planning, timestamp)
@@ -434,7 +431,7 @@ class EvaluationContext:
 
 
 def unknown_output(decl: OutputDecl) -> Value:
-    """The value of an output that is not evaluated yet: an unknown value of its declared type."""
+    """The value of an output that is not evaluated yet."""
     return UNKNOWN if decl.type is None else decl.type.convert(UNKNOWN)
 
 

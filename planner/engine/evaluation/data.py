@@ -1,4 +1,4 @@
-"""Reading data sources; configurations of objects that are not in the state."""
+"""Reads data sources, and evaluates configurations of objects that are not in the state."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
 
 
 def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """If the data source of a check cannot be read, only the check fails, not the plan."""
+    """If the data source of a check cannot be read, the check fails, but not the plan."""
     assert it.module is not None
     config_address = join(str(it.module.address.config), f"check.{check}")
     address = join(it.module_text, f"check.{check}")
@@ -70,9 +70,9 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems:
     ]
 
 
-# Opens ephemeral resources when the walk reaches them. The values of ephemeral resources are marked as ephemeral, never
-# stored, and exist only during the walk. If a resource cannot be opened yet, because it needs a value that is known
-# only while applying, its value in the plan contains only the values of its configuration.
+# Opens ephemeral resources when the walk reaches them. Their values are marked as ephemeral, never stored, and exist
+# only during the walk. If a resource cannot be opened yet, because it needs a value that is known only while applying,
+# its value in the plan contains only the values of its configuration.
 
 
 _EPHEMERAL = frozenset((EPHEMERAL,))

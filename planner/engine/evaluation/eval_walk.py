@@ -1,5 +1,5 @@
 """The evaluation walk: evaluates the current variables, locals and outputs, with resources from the state. The console
-uses it, and so do other commands that evaluate values without planning."""
+uses it, and other commands that evaluate values without planning."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def eval_walk(
     schemas: Schemas,
     workspace: str = "default",
 ) -> tuple[EvaluationContext, list[Diagnostic]]:
-    """The evaluation context, with all values that can be evaluated; `context.root.scope` resolves names in the root
-    module."""
+    """The context with all values that can be evaluated. `context.root.scope` resolves names in the root module."""
     context = EvaluationContext(config, "eval", schemas, StateObjects(state, schemas), workspace)
     return context, EvalWalk(graph, context, variables).run_all()
 
 
 class EvalWalk(ValueWalk):
-    """The work on the vertices of a graph in which only values are evaluated."""
+    """The work on vertices that only evaluate values. `known`: outputs of called modules, by address, that the plan
+    already has."""
 
     known: Mapping[str, Value] = {}
     """the addresses of outputs of called modules that are not evaluated, because the plan already contains their
@@ -72,7 +72,7 @@ def planned_values(
     schemas: Schemas,
     workspace: str = "default",
 ) -> EvaluationContext:
-    """The evaluation context with the planned values of all names. `graph` is the graph of the walk `eval`."""
+    """The context with the planned values of all names. `graph`: that of the walk `eval`."""
     objects = PlannedObjects(plan, schemas)
     context = EvaluationContext(config, "plan", schemas, objects, workspace, plan.timestamp or None)
     EvalWalk(graph, context, variables).run_all()
@@ -80,7 +80,7 @@ def planned_values(
 
 
 def with_outputs(context: EvaluationContext, plan: Plan) -> None:
-    """Add the root outputs to the values of a plan; during planning they are only compared."""
+    """Add the root outputs to the values of a plan, because the plan walk only compares them."""
     for output in plan.outputs:
         if output.after.__class__ is not Null or output.name in context.config.root.outputs:
             value = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after

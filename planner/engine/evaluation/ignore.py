@@ -1,4 +1,4 @@
-"""lifecycle.ignore_changes: before the comparison, the configuration gets the object's current values at the ignored
+"""lifecycle.ignore_changes: before the comparison, the object's current values replace the configuration at the ignored
 paths."""
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def ignore_changes(
     prior: Value, config: Value, ignored: Literal["all"] | tuple[Reference, ...], schema: BlockSchema | None
 ) -> Value:
     """The effective configuration of an existing object. With "all", this is the object without the attributes that
-    only the provider sets. If there is no schema, it is the unchanged object (to undo changes that a provider with a
-    legacy type system planned)."""
+    only the provider sets. Without a schema, it is the unchanged object (to undo changes that a provider with a legacy
+    type system planned)."""
     if not ignored or prior.__class__ is Null or config.__class__ is Null:
         return config
     if ignored == "all":
@@ -41,7 +41,7 @@ def ignore_changes(
 
 
 def reference_path(reference: Reference) -> Path:
-    """The path inside an object that a bare traversal denotes."""
+    """The path in an object that a traversal denotes."""
     node = reference.node
     if not isinstance(node, Traversal):
         return (("attr", node.name),)

@@ -36,8 +36,8 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 
 @frozen(eq=False)
 class ImportTarget:
-    """An object to import into an instance. The object is found by its id or, if the id is "", by its identity. If both
-    are missing, nothing is imported."""
+    """An object to import into an instance, found by its id or, if that is "", by its identity. If both are missing,
+    nothing is imported. `module`: the module configuration that contains the block."""
 
     address: ResourceAddress
     id: str
@@ -47,12 +47,12 @@ class ImportTarget:
 
     @property
     def shown(self) -> str:
-        """The id or identity of the object to import, as text."""
+        """The id or identity as text."""
         return self.id or import_text(self.identity)
 
 
 class Imports:
-    """The import blocks of all modules, resolved when their resource is expanded."""
+    """The import blocks of all modules; each is evaluated when its resource is expanded."""
 
     def __init__(self, context: EvaluationContext) -> None:
         self.context = context
@@ -82,13 +82,13 @@ class Imports:
         return [one for address, targets in self._targets.items() for one in targets[known.get(address, 0) :]]
 
     def targets(self, instance: str) -> dict[str, ImportTarget]:
-        """The import targets of an instance, by the module that contains the block. An empty ID imports nothing, as in
-        OpenTofu, so that configurations can make an import depend on a variable."""
+        """The import targets of an instance, by the module of the block. As in OpenTofu, an empty id imports nothing,
+        so that an import can depend on a variable."""
         known = self._targets.get(instance, ())
         return {target.module: target for target in known if target.id or target.identity is not None}
 
     def missing(self) -> list[Diagnostic]:
-        """Errors for imports into instances that do not exist in the expanded configuration."""
+        """Errors for imports into instances that the expanded configuration does not have."""
         return [
             _without_config(address, None)
             for address, (target, *_) in sorted(self._targets.items())
@@ -132,8 +132,8 @@ class Imports:
 def import_id(
     expr: Expr, scope: ModuleScope, allow_unknown: bool = False, remarks: list[Diagnostic] | None = None
 ) -> str:
-    """The id in an import block; "" if it is unknown and may be unknown. Adds warnings to `remarks`. Raises Failure."""
-    result = _evaluated(expr, scope, STRING, "id", allow_unknown, remarks)
+    """The id in an import block; "" if it is unknown and may be. Adds warnings to `remarks`. Raises Failure."""
+    result = _evaluate(expr, scope, STRING, "id", allow_unknown, remarks)
     return "" if result is None else str(result)
 
 
@@ -144,9 +144,8 @@ def import_identity(
     allow_unknown: bool = False,
     remarks: list[Diagnostic] | None = None,
 ) -> Value:
-    """The identity in an import block; None if it is unknown and may be unknown. Adds warnings to `remarks`. Raises
-    Failure."""
-    identity = _evaluated(expr, scope, wanted, "identity", allow_unknown, remarks)
+    """The identity in an import block; None if it is unknown and may be. Adds warnings to `remarks`. Raises Failure."""
+    identity = _evaluate(expr, scope, wanted, "identity", allow_unknown, remarks)
     absent = [] if identity is None else [n for n in sorted(wanted.attributes) if identity[n].__class__ is Null]
     if missing := [name for name in absent if name not in wanted.optional]:
         reason = f"{enumerated(missing)} must not be null: the provider needs it to find the object."
@@ -155,8 +154,7 @@ def import_identity(
 
 
 def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
-    """Raises Failure for an attribute that identities of the type do not have, because conversion would silently drop
-    it."""
+    """Raises Failure for attributes that identities of the type do not have: conversion would silently drop them."""
     given = type_of(value)
     if not isinstance(given, ObjectType):
         return
@@ -167,7 +165,7 @@ def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
 
 
 def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> ObjectType:
-    """The type of the identities of a resource's objects. Raises Failure if the objects have no identities."""
+    """The type of a resource's identities. Raises Failure if it has none."""
     module = context.config.root.descendant(address.path)
     decl = module.resources.get(address.relative) if module is not None else None
     if module is None or decl is None:
@@ -181,11 +179,11 @@ def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Ex
 
 
 def import_text(identity: Value) -> str:
-    """An identity as JSON text."""
+    """As JSON."""
     return "" if identity is None else dumps(to_json(identity, type_of(identity))).decode()
 
 
-def _evaluated(
+def _evaluate(
     expr: Expr,
     scope: ModuleScope,
     wanted: Type,
@@ -193,7 +191,7 @@ def _evaluated(
     allow_unknown: bool,
     remarks: list[Diagnostic] | None,
 ) -> Value:
-    """The value of an argument of an import block; None if it is unknown and may be unknown. Raises Failure."""
+    """The value of an argument of an import block; None if it is unknown and may be. Raises Failure."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         raise Failure(problems)
@@ -222,7 +220,6 @@ def _evaluated(
 
 
 def check_imports(config: Config) -> list[Diagnostic]:
-    """Errors for import blocks whose resource is not declared."""
     problems = []
     for _, target, decl in import_blocks(config):
         module = config.root.descendant(target.path)

@@ -17,9 +17,9 @@ from planner.world.state.model import ObjectState
 
 
 class Instance:
-    """`node` is its graph vertex. `module` is its module instance (None if it is no longer declared). `decl` is its
-    resource block (None if it was removed). `configuration` is the address of its provider configuration. `is_orphan`:
-    the resource block, if any, does not declare this instance."""
+    """`node`: its graph vertex. `module`: its module instance (None if not declared any more). `decl`: its resource
+    block (None if removed). `configuration`: the address of its provider configuration. `is_orphan`: the resource
+    block, if any, does not declare this instance."""
 
     __slots__ = (
         "_scope",
@@ -89,12 +89,11 @@ class Instance:
 
     @property
     def body(self) -> Body | None:
-        """The body to which problems that the provider reports refer."""
+        """The body in which problems that the provider reports are located."""
         return self.decl.body if self.decl is not None else None
 
     @property
     def scope(self) -> ModuleScope:
-        """The scope of this instance's block."""
         if self._scope is None:
             assert self.module is not None
             self._scope = self.module.with_repetition(self.repetition)
@@ -116,7 +115,6 @@ class Instance:
 
     @property
     def unknown_scope(self) -> ModuleScope:
-        """The scope of a block for an unknown instance."""
         assert self.module is not None
         assert self.decl is not None
         return self.module.with_repetition(unknown_repetition(self.decl))

@@ -1,4 +1,4 @@
-"""Evaluates values on first use instead of by a walk, for questions about a few former or hypothetical values of a
+"""Evaluates values on first use instead of by a walk, for questions about some former or hypothetical values of a
 configuration."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class LazyTable(dict[str, T]):
-    """A table whose entries are created on first use: `make` adds the entry for a name, if the name exists."""
+    """Creates entries on first use: `make` adds the entry for a name, if the name exists."""
 
     def __init__(self, make: Callable[[str], None]) -> None:
         super().__init__()
@@ -45,8 +45,7 @@ class LazyTable(dict[str, T]):
 
 
 class LazyModule(ModuleInstance):
-    """A module instance that evaluates its values on first use. Values whose expressions cannot be evaluated are
-    missing."""
+    """Evaluates its values on first use. Values that cannot be evaluated are missing."""
 
     __slots__ = ()
     context: LazyContext
@@ -96,7 +95,7 @@ class LazyModule(ModuleInstance):
 
 
 class LazyContext(EvaluationContext):
-    """The values of a configuration with given existing objects. `given`: the values of the root variables."""
+    """The values of a configuration with given existing objects. `given`: values of root variables."""
 
     module_type: ClassVar[type[ModuleInstance]] = LazyModule
     may_lack_values = True

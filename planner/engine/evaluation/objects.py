@@ -1,7 +1,7 @@
 """Converts objects between the state and values, with the provider's schema.
 
-A `RemoteObject` is the value of an object, with marks, and its record in the state. Unchanged objects keep their
-recorded form when they are written, so that writing them takes no time and does not change a byte."""
+A `RemoteObject` is the value of an object, with marks, and its record in the state. An unchanged object is written in
+its recorded form, which takes no time and changes no byte."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
 
 _SENSITIVE = frozenset((SENSITIVE,))
 UnknownAttributes: TypeAlias = Mapping[str, Mapping[InstanceKey, Collection[str]]]
-"""the unknown attributes of instances, by the address of the resource; "" means all attributes"""
+"""unknown attributes of instances by the address of the resource; "" for all attributes"""
 
 
 @frozen(eq=False)
 class RemoteObject:
-    """An object: its value with marks (never null), its record in the state, and its identity for the provider (None if
-    there is none)."""
+    """The value of an object with marks (never null), its record in the state, and its identity for the provider (None
+    if there is none)."""
 
     value: Value
     record: ObjectState
@@ -77,10 +77,9 @@ def read_object(
     moved_from: tuple[str, str] | None = None,
     body: Body | None = None,
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
-    """The object of a record, upgraded to the provider's current schema; None if it cannot be read. Objects of data
-    sources are never upgraded; they must match the schema. `moved_from`: the former provider and type, from which this
-    provider must convert the object. Problems refer to the `body`. The returned record has the current schema version,
-    with attributes rewritten if the version changed."""
+    """The object of a record, upgraded to the current schema; None if it cannot be read. Objects of data sources are
+    never upgraded; they must match the schema. `moved_from`: the former provider and type, if this provider must
+    convert the object. `body`: where problems are located. The returned record has the current schema version."""
     if moved_from is not None:
         return _moved_object(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
@@ -166,7 +165,7 @@ def _read_identity(
 
 
 def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]:
-    """The identity fields of a record; unknown parts are replaced by null."""
+    """The identity fields of a record; unknown parts become null."""
     if identity is None or identity.__class__ is Null or schema.identity is None:
         return {"identity": None, "identity_schema_version": 0}
     wanted = implied_type(schema.identity)
@@ -177,7 +176,7 @@ def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]
 
 
 def _without_removed(data: Any, wanted: Type) -> Any:
-    """The record without attributes that the type no longer has. If there are none, the same record."""
+    """The record without attributes that the type no longer has; the same object if there are none."""
     if isinstance(wanted, ObjectType) and data.__class__ is dict:
         types = wanted.attributes
         kept = {name: _without_removed(part, types[name]) for name, part in data.items() if name in types}
@@ -201,7 +200,7 @@ def _recorded_value(record: ObjectState, schema: ResourceSchema) -> tuple[Value,
 
 
 def recorded_value(record: ObjectState, schema: ResourceSchema) -> Value:
-    """The object of a record, unchanged and without marks. Raises ValueError."""
+    """The object of a record, without marks. Raises ValueError."""
     wanted = implied_type(schema.block)
     if record.attributes_flat is None:
         return from_json(record.attributes, wanted)
@@ -211,8 +210,8 @@ def recorded_value(record: ObjectState, schema: ResourceSchema) -> Value:
 def write_object(
     value: Value, schema: ResourceSchema, record: ObjectState | None = None, **changes: Any
 ) -> ObjectState:
-    """The record of a completely known object. Other fields come from `record`, except for those in `changes`. Raises
-    Failure for values that a state cannot contain."""
+    """The record of a known object. Its other fields come from `changes`, otherwise from `record`. Raises Failure for
+    values that a state cannot contain."""
     value = without_write_only(value, schema.block)
     plain, marks = unmark_deep(value)
     sensitive = tuple(path for path, here in marked_paths(value) if SENSITIVE in here) if marks else ()
@@ -235,8 +234,8 @@ def write_object(
 
 
 class StateObjects:
-    """The objects of a state, as an ObjectSource (planner.engine.evaluation.context). `unknown`: attributes whose
-    values are unknown."""
+    """The objects of a state, as an ObjectSource (planner.engine.evaluation.context). `unknown`: attributes with
+    unknown values."""
 
     def __init__(self, state: State, schemas: Schemas, unknown: UnknownAttributes = MappingProxyType({})) -> None:
         self.state = state
@@ -276,8 +275,8 @@ def resource_text(module: ModuleInstance, resource: ResourceDecl) -> str:
 
 
 def object_id(value: Value, key: str = "id") -> ObjectId | None:
-    """The attribute that identifies an object in messages: a known, non-sensitive string. Objects without an id are
-    identified by their name."""
+    """The attribute that identifies an object in messages, if it is a known string and not sensitive. Objects without
+    an id use their name."""
     plain = unmark(value)[0]
     if key == "id" and plain.__class__ is dict and "id" not in plain:
         key = "name"
@@ -288,14 +287,14 @@ def object_id(value: Value, key: str = "id") -> ObjectId | None:
 # Decodes objects of states before version 4, whose attributes are strings in one flat map: `tags.%`, `tags.Name`,
 # `rules.#`, `rules.0.port`.
 #
-# The meaning of the strings depends on the type. After OpenTofu's hcl2shim (flatmap.go).
+# The type determines the meaning of a string. As in OpenTofu's hcl2shim (flatmap.go).
 
 
 UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"  # the placeholder of an unknown value
 
 
 def from_flat(flat: dict[str, str], wanted: ObjectType) -> Value:
-    """The object that a flat map encodes. Raises ValueError."""
+    """Raises ValueError."""
     return _FlatReader(flat).object("", wanted)
 
 
@@ -304,7 +303,7 @@ class _FlatReader:
         self.flat = flat
 
     def value(self, key: str, wanted: Type) -> Value:
-        """The value under a key; the key ends with a dot if it comes from a set of collections."""
+        """The value under a key, which ends with a dot if it comes from a set of collections."""
         if isinstance(wanted, Primitive) and wanted is not DYNAMIC:
             return self.primitive(key, wanted)
         prefix = f"{key.rstrip('.')}."
@@ -342,7 +341,7 @@ class _FlatReader:
         return {name: self.value(prefix + name, type_) for name, type_ in wanted.attributes.items()}
 
     def set(self, prefix: str, wanted: SetType, count: str) -> Value:
-        """The value of a set, whose elements have hashes as names. Empty elements appear only in the count."""
+        """Elements have hashes as names. Empty elements appear only in the count."""
         keys = {name.partition(".")[0] for name in self.names(prefix)}
         items = [self.value(prefix + key, wanted.element) for key in sorted(keys)]
         if not items and count == "1":
@@ -350,7 +349,7 @@ class _FlatReader:
         return make_set(wanted.element, items)
 
     def names(self, prefix: str) -> list[str]:
-        """The names below a prefix, without the counts."""
+        """The names below a prefix, without counts."""
         items = (key[len(prefix) :] for key in self.flat if key.startswith(prefix))
         return sorted(name for name in items if name not in ("%", "#"))
 

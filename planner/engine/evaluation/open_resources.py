@@ -1,5 +1,4 @@
-"""Ephemeral resources that a walk has opened: they are renewed while they are used, and closed when they are no longer
-needed."""
+"""Ephemeral resources that a walk has opened: renewed while they are used, then closed."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.world.provider.interface import AttributeDiagnostic, OpenedEphemeral
 
-CLOSE_SECONDS = 10.0  # the number of seconds after which closing counts as failed
+CLOSE_SECONDS = 10.0  # seconds until closing counts as failed
 
 
 class OpenResource:
-    """An open resource. A separate thread renews it when its provider requires this."""
+    """A thread renews the resource when its provider requires this."""
 
     def __init__(self, it: Instance, opened: OpenedEphemeral, hooks: Hooks) -> None:
         self.it, self.hooks = it, hooks
@@ -44,7 +43,7 @@ class OpenResource:
             self.hooks.ephemeral_complete(self.it.address, "renew")
 
     def close(self) -> list[Diagnostic]:
-        """Close the resource. The result includes the diagnostics of renewals."""
+        """The result includes diagnostics of renewals."""
         it = self.it
         with self._changed:
             self._closing = True
@@ -69,7 +68,7 @@ class OpenResource:
 
 
 class OpenResources:
-    """The opened resources of a walk, by the vertex that closes them: `ephemeral.TYPE.NAME (close)`."""
+    """The open resources of a walk, by the vertex that closes them: `ephemeral.TYPE.NAME (close)`."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.hooks = hooks
@@ -77,17 +76,14 @@ class OpenResources:
         self._open: dict[str, list[OpenResource]] = {}
 
     def add(self, it: Instance, opened: OpenedEphemeral) -> None:
-        """Record the opened resource of an instance."""
         resource = OpenResource(it, opened, self.hooks)
         with self._lock:
             self._open.setdefault(f"{it.config_address} (close)", []).append(resource)
 
     def has(self, node: str) -> bool:
-        """Whether a vertex has resources to close."""
         return node in self._open
 
     def close(self, node: str) -> list[Diagnostic]:
-        """Close the resources of a vertex."""
         with self._lock:
             resources = self._open.pop(node, [])
         return _close(resources)

@@ -1,6 +1,7 @@
-"""Locates problems that providers report in the configuration. A provider identifies an attribute by a path, which is
-looked up in the body. If the path does not exist in the body, the problem refers to the beginning of the deepest block
-on the path."""
+"""Locates problems that providers report in the configuration.
+
+A provider identifies an attribute by a path, which is looked up in the body. If the body does not have it, the problem
+is located at the beginning of the deepest block on the path."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ DEFERRALS = {
     "provider_config_unknown": "plan.deferred_provider",
     "absent_prereq": "plan.deferred_prerequisite",
 }
-"""codes of diagnostics, by the reason for which a provider defers an object"""
+"""codes of diagnostics by the provider's reason for deferring an object"""
 
 
 def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address: str) -> list[Diagnostic]:
-    """The problems as diagnostics about the object at `address`, configured by `body` (None: not configured)."""
+    """The problems as diagnostics about the object at `address`. `body`: its configuration, None if there is none."""
     return [
         deferral_error(p.deferred, p.detail, address)
         if p.deferred
@@ -40,7 +41,7 @@ def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address:
 
 
 def deferral_error(reason: str, detail: str, address: str) -> Diagnostic:
-    """The error for an object that its provider defers; with -allow-deferral the plan continues without the object."""
+    """The error for an object that its provider defers. With -allow-deferral the plan continues without the object."""
     title = "Object deferred by its provider"
     if reason == "absent_prereq":
         return error("plan.deferred_prerequisite", title, detail, address=address)

@@ -1,7 +1,7 @@
-"""`count`, `for_each` and `enabled`: the instances of a block, and the values of `count.index` and `each` in each
-instance.
+"""`count`, `for_each` and `enabled`: the instances of a block, and the values of `count.index` and `each` in each of
+them.
 
-Instances must be known while planning, so a value that is known only after apply is an error here. (For validation,
+A plan must know the instances, so a value that is known only after apply is an error here. (For validation,
 `repetition_problems` checks only known values.)"""
 
 from __future__ import annotations
@@ -44,14 +44,13 @@ from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.operands import operand_values
 from planner.language.expressions.scope import Scope
 
-MOST_INSTANCES = 1_000_000
-"""The greatest count of a block. A larger number is a mistake and would use all memory before anything is planned."""
+MOST_INSTANCES = 1_000_000  # the greatest count of a block; a larger one is a mistake and would use all memory
 
 Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
 
 
 class Repetition:
-    """The values of `count.index`, `each.key` and `each.value` in one instance; None if they are not available."""
+    """The values of `count.index`, `each.key` and `each.value` in one instance; None if not available."""
 
     __slots__ = ("count_index", "each_key", "each_value")
 
@@ -65,7 +64,7 @@ NO_REPETITION = Repetition()
 
 
 def repetition_of(key: InstanceKey) -> Repetition:
-    """The repetition values of an instance if only its key is known."""
+    """For an instance of which only the key is known."""
     return Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
 
 
@@ -76,8 +75,7 @@ UNKNOWN_REPETITION = Repetition(Unknown(NUMBER), Unknown(STRING), UNKNOWN)
 
 @frozen(eq=False)
 class Expansion:
-    """The instances of a block, in the order of their keys, each with its repetition values; and the diagnostics of the
-    repetition argument."""
+    """The instances of a block, in the order of their keys, and diagnostics of the repetition argument."""
 
     argument: Argument
     instances: dict[InstanceKey, Repetition] = field(factory=dict)
@@ -88,8 +86,6 @@ SINGLE = Expansion("none", {None: NO_REPETITION})
 
 
 class Repeatable(Protocol):
-    """The fields that ResourceDecl and ModuleCall have in common."""
-
     @property
     def count(self) -> Expr | None: ...
     @property
@@ -108,14 +104,14 @@ def repetition_argument(block: Repeatable) -> Argument:
 
 
 def unknown_repetition(block: Repeatable) -> Repetition:
-    """The repetition values of an unknown instance of the block, for validation."""
+    """The values in an unknown instance of the block, for validation."""
     if block.count is not None:
         return UNKNOWN_COUNT
     return NO_REPETITION if block.for_each is None else UNKNOWN_EACH
 
 
 def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
-    """The instances of a block; `what` names the block in messages. Raises Failure."""
+    """The instances of a block. `what`: the block in messages. Raises Failure."""
     if block.count is not None:
         count, problems = _count(block.count, scope)
         if count.__class__ is Unknown:
@@ -123,7 +119,7 @@ def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
         _raise(problems)
         return Expansion("count", {i: Repetition(count_index=i) for i in range(count)}, tuple(problems))
     if block.enabled is not None:
-        enabled, problems = _enabled(block.enabled, scope)
+        enabled, problems = _is_enabled(block.enabled, scope)
         return Expansion("enabled", {None: NO_REPETITION} if enabled else {}, tuple(problems))
     if block.for_each is not None:
         items, problems = _items(block.for_each, scope, what)
@@ -144,7 +140,7 @@ def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
 
 
 def for_each_items(expr: Expr, scope: Scope, what: str, allow_tuple: bool = False) -> list[tuple[Value, Value]]:
-    """Keys and values of a for_each argument, in order; for a set, both are its elements. Raises Failure."""
+    """Keys and values in order; for a set, both are its elements. Raises Failure."""
     return _items(expr, scope, what, allow_tuple)[0]
 
 
@@ -165,7 +161,7 @@ def _items(
 
 
 def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
-    """The value as a whole number or an unknown value, and the problems; None if it is invalid."""
+    """A whole number, an unknown value, or None if it is invalid; and problems."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         return None, problems
@@ -191,7 +187,7 @@ def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
     return value, problems
 
 
-def _enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
+def _is_enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
     value, problems = try_evaluate(expr.node, scope, expr.source)
     value, marks = unmark(value)
     if SENSITIVE in marks:
@@ -213,8 +209,8 @@ def _enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
 def _for_each(
     expr: Expr, scope: Scope, allow_tuple: bool = False, needed_for: str | None = None
 ) -> tuple[Value, list[Diagnostic]]:
-    """The value as an object, Map, Set of strings, (if allowed) tuple, or Unknown, and the problems; None if it is
-    invalid. `needed_for`: why the value must be known, for messages."""
+    """An object, Map, Set of strings, tuple (if allowed), Unknown, or None if it is invalid; and problems.
+    `needed_for`: why the value must be known, for messages."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems) and value.__class__ is Unknown and value.type is DYNAMIC:
         return None, problems

@@ -66,8 +66,7 @@ class Schemas:
         return lent
 
     def provider(self, source: str) -> Provider:
-        """The unconfigured provider used for schemas. Raises Failure; if starting the provider failed once, each call
-        fails."""
+        """The unconfigured provider, used for schemas. Raises Failure; after one failure, every call fails."""
         with self._lock:
             if source in self._failures:
                 raise self._failures[source]
@@ -81,19 +80,19 @@ class Schemas:
             return result
 
     def new_provider(self, source: str) -> Provider:
-        """A new provider, to be configured. The first call returns the provider that supplied the schema."""
+        """A provider to be configured. The first call returns the provider that supplied the schema."""
         with self._lock:
             return self._providers.pop(source, None) or self._start(source)
 
     def close(self) -> None:
-        """Stop the providers that were started for their schemas; they start again when needed."""
+        """Stop the providers that were started for their schemas. They start again when needed."""
         with self._lock:
             providers = list(self._providers.values())
         for provider in providers:
             provider.close()
 
     def schema(self, source: str) -> ProviderSchema:
-        """The complete schema of a provider. Raises Failure."""
+        """Raises Failure."""
         result = self._schemas.get(source)
         if result is not None:
             return result
@@ -104,7 +103,7 @@ class Schemas:
             return result
 
     def serve(self, state: State) -> None:
-        """Prepare for the schemas that the objects of a state need."""
+        """Prepare the schemas for the objects of a state."""
         if "store" not in self.extensions and any(
             one is not None and one.attributes.get("store") is not None
             for resource in state.resources.values()
@@ -120,12 +119,11 @@ class Schemas:
         self._schemas.update(schemas)
 
     def resource(self, source: str, mode: str, type: str) -> ResourceSchema | None:
-        """The schema of a resource type; None if the provider has no such type. Raises Failure."""
+        """None if the provider has no such type. Raises Failure."""
         return self._list_resource(source, type) if mode == "list" else self.schema(source).resource(mode, type)
 
     def _list_resource(self, source: str, type: str) -> ResourceSchema | None:
-        """The schema of a list block's body. The list block's type must also be a managed resource type with
-        identities."""
+        """The schema of a list block's body. Its type must also be a managed resource type with identities."""
         result = self._lists.get((source, type))
         if result is None:
             schema = self.schema(source)
@@ -138,7 +136,7 @@ class Schemas:
     # ---------------------------------------------------------------- schemas of declarations
 
     def of(self, module: ModuleConfig, decl: ResourceDecl) -> ResourceSchema:
-        """The schema of a declared resource. Raises Failure if there is none."""
+        """Raises Failure if there is none."""
         source = module.provider_source(decl.provider_name)
         result = self.resource(source, decl.mode, decl.type)
         if result is None:
@@ -157,7 +155,7 @@ class Schemas:
         return _object_type(decl, self.of(module, decl))
 
     def unknown_object(self, module: ModuleConfig, decl: ResourceDecl) -> Value:
-        """An object whose values are unknown, with its type and the marks of sensitive parts. Raises Failure."""
+        """An object with unknown values, and the marks of sensitive parts. Raises Failure."""
         schema = self.of(module, decl)
         block, t = schema.block, _object_type(decl, schema)
         if decl.mode == "list" or not contains(block, "sensitive"):
@@ -165,9 +163,8 @@ class Schemas:
         return marked_by_schema({name: Unknown(of) for name, of in t.attributes.items()}, block)
 
     def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
-        """A function `provider::local_name::function` (with `::alias` before the function) of a provider without a
-        configuration. `is_late`: whether a function that is not in the schema may be registered later; if so, its
-        signature is unknown."""
+        """A function `provider::local_name::function` (with `::alias` before the function) of an unconfigured provider.
+        `is_late`: a function that is not in the schema may be registered later; its signature is then unknown."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
@@ -189,12 +186,12 @@ KINDS = {
     "action": "action",
     "list": "list resource",
 }
-"""descriptions of the modes, for messages"""
+"""modes in messages"""
 _RESULTS = ObjectType({"data": DYNAMIC})
 
 
 def list_schema(config: ResourceSchema) -> ResourceSchema:
-    """The schema of a list block's body, whose block `config` has the provider's schema."""
+    """The schema of a list block's body. `config`: the provider's schema of its block `config`."""
     body = config.block
     needed = any(a.required for a in body.attributes.values()) or any(b.min_items for b in body.blocks.values())
     nested = NestedBlock(body, "single", int(needed), int(needed))
@@ -207,7 +204,7 @@ def list_schema(config: ResourceSchema) -> ResourceSchema:
 
 
 def _object_type(decl: ResourceDecl, schema: ResourceSchema) -> ObjectType:
-    """The type of the values of references to an instance."""
+    """The type of references to an instance."""
     return _RESULTS if decl.mode == "list" else implied_type(schema.block)
 
 
@@ -219,8 +216,7 @@ _EPHEMERAL = frozenset((EPHEMERAL,))
 
 
 def schema_marks(block: BlockSchema, value: Value) -> list[PathMarks]:
-    """The paths of sensitive attributes in a value of the schema's type, including attributes that are null or
-    unknown."""
+    """The paths of sensitive attributes in a value of the schema's type, including those that are null or unknown."""
     return list(_of_block(block, value, ())) if contains(block, "sensitive") else []
 
 
@@ -231,7 +227,7 @@ def marked_by_schema(value: Value, block: BlockSchema) -> Value:
 
 
 def combined_marks(*several: list[PathMarks]) -> list[PathMarks]:
-    """Several lists of marks combined, with one entry for each path."""
+    """One entry for each path."""
     table: dict[Any, frozenset[Any]] = {}
     paths: dict[Any, Path] = {}
     for marks in several:
@@ -243,13 +239,13 @@ def combined_marks(*several: list[PathMarks]) -> list[PathMarks]:
 
 
 def sensitive_paths(value: Value) -> frozenset[str]:
-    """The paths of sensitive marks, for comparing two values."""
+    """For comparing two values."""
     return frozenset(repr(path) for path, marks in marked_paths(value) if SENSITIVE in marks)
 
 
 def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
     """The paths of deprecated parts in a value of the schema's type. `by`: the type's name in messages."""
-    return list(_deprecated(block, value, (), by)) if block.deprecated or contains(block, "deprecated") else []
+    return list(_deprecated_parts(block, value, (), by)) if block.deprecated or contains(block, "deprecated") else []
 
 
 def _below(by: Deprecation, path: Path, message: str) -> frozenset[Deprecation]:
@@ -258,7 +254,7 @@ def _below(by: Deprecation, path: Path, message: str) -> frozenset[Deprecation]:
     return frozenset((evolve(by, by=by.by + below, message=message),))
 
 
-def _deprecated(block: BlockSchema, value: Value, path: Path, by: Deprecation) -> Iterator[PathMarks]:
+def _deprecated_parts(block: BlockSchema, value: Value, path: Path, by: Deprecation) -> Iterator[PathMarks]:
     if block.deprecated:
         yield path, _below(by, path, block.deprecation_message)
     value = unmark(value)[0]
@@ -272,10 +268,10 @@ def _deprecated(block: BlockSchema, value: Value, path: Path, by: Deprecation) -
             if inner.__class__ is Null or inner.__class__ is Unknown:
                 continue
             if nested.nesting in ("single", "group"):
-                yield from _deprecated(nested.block, inner, here, by)
+                yield from _deprecated_parts(nested.block, inner, here, by)
             else:
                 for step, item in parts(inner):
-                    yield from _deprecated(nested.block, item, (*here, step), by)
+                    yield from _deprecated_parts(nested.block, item, (*here, step), by)
 
 
 def _deprecated_attributes(
@@ -341,7 +337,7 @@ def _of_nested(nested: NestedAttributes, value: Value, path: Path) -> Iterator[P
 
 
 def without_write_only(value: Value, block: BlockSchema) -> Value:
-    """The value with write-only arguments replaced by null, so that plan and state may contain it."""
+    """The value with null in write-only arguments, so that plan and state may contain it."""
     if not contains(block, "write_only"):
         return value
     cls = value.__class__

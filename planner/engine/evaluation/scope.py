@@ -1,7 +1,7 @@
 """Resolves references in a module instance: the scope for all expressions that walks evaluate.
 
-Every reference of a module is resolved once: it is parsed, checked against the declarations and against the schema of
-its resource, and converted to a resolver, a small function of the scope. Each use of an invalid reference returns its
+Each reference of a module is resolved once: it is parsed, checked against the declarations and the schema of its
+resource, and converted to a resolver, a small function of the scope. Each use of an invalid reference returns its
 diagnostics."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class WalkScope(Protocol):
     @property
     def call_context(self) -> CallContext: ...
     def provider_function(self, module: Any, name: str) -> Function | None:
-        """The function that `provider::NAME::FUNCTION` refers to in a module (ModuleValues). Raises Failure."""
+        """The function that `provider::NAME::FUNCTION` denotes in a module (ModuleValues). Raises Failure."""
 
 
 class ObjectValues(Protocol):
@@ -98,7 +98,7 @@ class ModuleScope(Scope):
 
     @property
     def deprecations(self) -> bool:  # type: ignore[override]
-        """Whether names may refer to values that are marked as deprecated."""
+        """Whether names may denote values that are marked as deprecated."""
         return self.module.context.deprecations
 
     def inside(
@@ -138,13 +138,12 @@ class ModuleScope(Scope):
 # ---------------------------------------------------------------- resolvers
 
 
-UNRECORDED = "unrecorded"
-"""the root name of the reference that replaces an expression which is missing in an input record"""
+UNRECORDED = "unrecorded"  # the root name of a reference for an expression that an input record lacks
 
 
 def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) -> Resolver:
     if module.context.may_lack_values and is_unrecorded(node):
-        return _unrecorded
+        return _unrecorded_value
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return _refuse(Failure(error("plan.bad_reference", ref.summary, ref.detail, Span(source, ref.start, ref.end))))
@@ -166,16 +165,16 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
 
 
 def is_unrecorded(node: Traversal | Variable) -> bool:
-    """Whether a reference replaces an expression that is missing in an input record."""
+    """Whether a reference replaces an expression that an input record lacks."""
     return isinstance(node, Traversal) and node.root == UNRECORDED
 
 
-def _unrecorded(scope: ModuleScope) -> tuple[Value, int]:
+def _unrecorded_value(scope: ModuleScope) -> tuple[Value, int]:
     return UNKNOWN, 1
 
 
 def _of_another_call(module: ModuleValues, node: Traversal | Variable) -> Resolver | None:
-    """The resolver of a variable or local value that was resolved in another call of the same module."""
+    """The resolver of a variable or local value from another call of the same module."""
     known = module.context.schemas.named.get(node)
     if known is None:
         return None
@@ -349,15 +348,15 @@ _MAKERS = {
 }
 
 
-# Checks of references to resources that need no value: whether the resource is declared, may have a key, and has the
+# Checks of references to resources, without values: whether the resource is declared, may have a key, and has the
 # attribute. Each reference is checked once, so that mistakes are reported even if the value is not known yet.
 
 
 def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span) -> list[Diagnostic]:
-    """Problems of a reference in a module to a resource or to one of its instances."""
+    """Problems of a reference to a resource or to one of its instances."""
     decl = module.resources.get(ref.name)
     if decl is None:
-        return [_undeclared(module, ref, span)]
+        return [_undeclared_resource(module, ref, span)]
     problems = _key_problems(decl, ref, span)
     object_type = schemas.find_object_type(module, decl)
     if object_type is None:
@@ -371,7 +370,7 @@ def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span
 
 
 def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Source) -> list[Diagnostic]:
-    """The first problem of the steps into an object of a type, whatever the object's value."""
+    """The first problem of the steps into an object of a type, for any value."""
     if steps and not isinstance(steps[0], GetAttr):
         detail = "An object has only attributes, which are named after a dot."
         span = Span(source, steps[0].start, steps[0].end)
@@ -409,10 +408,10 @@ _MISSPELT_ROOTS = {
     "variables": "var",
     "vars": "var",
 }
-"""words that look like resource types, each with the first word that the user probably meant"""
+"""words that look like resource types, each with the word that the user probably meant"""
 
 
-def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
+def _undeclared_resource(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
     place = f"module {'.'.join(module.path)}" if module.path else "the root module"
     alike = [r for r in module.resources.values() if (r.mode, r.type) == (ref.mode, ref.type)]
     similar = nearest(ref.label, [r.name for r in alike]) or ""
@@ -436,8 +435,7 @@ def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
 
 
 def watched(expr: Expr, repetition: Repetition) -> Ref:
-    """The reference in an element of replace_triggered_by, for an instance with these repetition values. Raises
-    Failure."""
+    """The reference in an element of replace_triggered_by, for these repetition values. Raises Failure."""
     ref = parse_reference(_static(expr, expr.node, repetition))
     if isinstance(ref, BadReference):
         raise Failure(error("plan.bad_trigger", ref.summary, ref.detail, Span(expr.source, ref.start, ref.end)))

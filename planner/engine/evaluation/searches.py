@@ -17,7 +17,7 @@ MOST = 2**63 - 1  # the largest limit that the protocol can represent
 
 
 def list_configuration(search: Value, schema: ResourceSchema) -> Value:
-    """The value of a list block's `config` block; if the block is missing, all attributes are null."""
+    """The value of a list block's `config` block; all attributes are null if the block is missing."""
     config = search["config"]
     return empty_value(schema.block.blocks["config"].block) if config.__class__ is Null else config
 
@@ -25,7 +25,7 @@ def list_configuration(search: Value, schema: ResourceSchema) -> Value:
 def search_problems(
     provider: Provider, decl: ResourceDecl, config: Value, search: Value, address: str
 ) -> list[Diagnostic]:
-    """The problems of a list block with this value, which may have unknown parts."""
+    """The problems of a list block, whose value may have unknown parts."""
     limit, include = search["limit"], search["include_resource"]
     if limit.__class__ not in (Null, Unknown) and (limit.__class__ is not int or not 0 < limit <= MOST):
         detail = f"A limit must be a whole number from 1 to {MOST}."
@@ -42,5 +42,5 @@ def search_problems(
 
 
 def in_config(path: tuple[object, ...] | None) -> tuple[object, ...] | None:
-    """The path in a list block that corresponds to a path in its block `config`."""
+    """The path in a list block for a path in its block `config`."""
     return None if path is None else (("attr", "config"), *path)

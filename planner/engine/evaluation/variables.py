@@ -1,4 +1,4 @@
-"""Variables of child modules, validation rules of all variables, and local values."""
+"""Variables of child modules, validation rules of all variables, local values, and output values."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
-"""codes of problems that `value_problems` reports, but that need not stop the preparation of values"""
+"""codes of problems in `value_problems` that need not stop the preparation of values"""
 
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
-    """The reasons why the value of a root variable is not valid. Objects that depend on an invalid variable are not
-    planned."""
+    """Why the value of a root variable is not valid. Objects that depend on an invalid variable are not planned."""
     if given is None or given.raw is None:
         return []
     problems = Problems()
@@ -67,7 +66,7 @@ def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
 
 
 def validate_variable(module: ModuleInstance, name: str, checks: CheckState, config_address: str) -> list[Diagnostic]:
-    """Check the validation rules of a variable, and warn about the use of a deprecated one."""
+    """Check the validation rules of a variable, and warn if a deprecated variable is used."""
     decl = module.config.variables[name]
     argument = module.config.call.inputs.get(name) if module.config.call is not None else None
     problems: list[Diagnostic] = []
@@ -79,7 +78,6 @@ def validate_variable(module: ModuleInstance, name: str, checks: CheckState, con
 
 
 def deprecated_argument(module: ModuleConfig, name: str) -> list[Diagnostic]:
-    """A warning if the call of a module sets a deprecated variable."""
     decl, call = module.variables[name], module.call
     argument = call.inputs.get(name) if call is not None else None
     if not decl.deprecated or argument is None or call is None:
@@ -98,8 +96,7 @@ def check_validations(
     checks: CheckState | None = None,
     config_address: str = "",
 ) -> list[Diagnostic]:
-    """Check a value against the rules of its variable, up to the first rule that fails. `subject`: the span of the
-    value's origin."""
+    """Check the rules of a variable until one fails. `subject`: the span of the value's origin."""
     scope = _ValidationScope(module, decl.name, value)
     address = join(module.text, f"var.{decl.name}")
     problems: list[Diagnostic] = []
@@ -114,7 +111,7 @@ def check_validations(
 
 
 class _ValidationScope(ModuleScope):
-    """The scope of a module in which one variable already has a value that other scopes do not see yet."""
+    """A module scope in which one variable has a value that other scopes do not see yet."""
 
     def __init__(self, module: ModuleInstance, name: str, value: Value) -> None:
         super().__init__(module)
@@ -130,7 +127,6 @@ class _ValidationScope(ModuleScope):
 
 
 def evaluate_local(module: ModuleInstance, name: str) -> list[Diagnostic]:
-    """Evaluate a local value of a module instance."""
     decl = module.config.locals[name]
     problems = _self_references(decl.expr, name)
     if problems:
@@ -182,7 +178,7 @@ def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, li
 
 
 def output_value(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
-    """The value of an output, converted to its declared type if it has one, and the problems of its expression."""
+    """The value of an output, converted to its declared type, and the problems of its expression."""
     value, problems = try_evaluate(decl.value.node, module.scope, decl.value.source)
     if decl.type is None or has_errors(problems):
         return value, problems
@@ -195,7 +191,6 @@ def output_value(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[
 
 
 def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -> list[Diagnostic]:
-    """Problems of the elements of a depends_on argument."""
     problems: list[Diagnostic] = []
     for reference in references:
         ref = parse_reference(reference.node)
@@ -208,7 +203,7 @@ def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -
             span = Span(reference.source, rest[0].start, rest[-1].end)
             detail = "depends_on must name whole objects, not their attributes."
             problems.append(error("plan.depends_on", "Invalid depends_on reference", detail, span))
-        if not problems:  # after the first mistake, it is not checked whether objects exist
+        if not problems:  # after the first mistake, objects are not looked up
             problems += _resolve(reference, scope)
     return problems
 

@@ -1,8 +1,8 @@
-"""The action of one object, as the rules of rules/plan/actions.dl and reasons.dl derive it from its facts.
+"""The action of one object, as rules/plan/actions.dl and reasons.dl derive it from its facts.
 
-The action depends only on the shape of the facts (which predicates they have), not on the instance or path. So the
-action for each shape is derived once per process and cached: creating ten thousand resources of one kind needs one
-derivation. The shape includes the values that rules examine (see datalog/engine/compile.py)."""
+The action depends only on the shape of the facts (which predicates there are), not on the instance or path. So it is
+derived once per shape and process: ten thousand new resources of one kind need one derivation. The shape includes the
+values that rules examine (see datalog/engine/compile.py)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ empty tuple if the instance is the only column"""
 
 _DERIVED = ("action", "reason", "destroy_prevented", "undecided", "differs_from_plan", "read_now")
 _INSTANCE = "instance"
-_OTHER = "\0"  # the placeholder for values that no rule examines; it does not occur in rules
+_OTHER = "\0"  # placeholder of values that no rule examines; does not occur in rules
 
 
 @frozen
 class Decision:
-    """The decision of the rules: `reason` is the ecosystem's action_reason ("" for none)."""
+    """`reason`: the ecosystem's action_reason ("" for none). `undecided`: the possible decisions, if only the provider
+    could select one and it was not called. `unforeseen`: the plan that is applied has another decision. `read_now`: the
+    data source is read while planning."""
 
     action: Action
     reason: str
@@ -52,13 +54,13 @@ class Decision:
 
 
 def decide(facts: Facts) -> Decision:
-    """The decision that the rules derive for an object with these facts."""
+    """The decision that the rules derive from these facts."""
     return _decide(_shape(facts))
 
 
 def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
-    """Further conclusions for an object with these facts: the rows of a predicate, without the column for the object.
-    The facts must contain only strings that rules use."""
+    """The rows of a predicate for an object with these facts, without the column for the object. The facts may have
+    only strings that rules use."""
     return _derive(_shape(facts), predicate)
 
 
@@ -95,8 +97,7 @@ def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
 
 
 def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:
-    """The facts about an instance as sorted rows that begin with the predicate; the plan stores them for the command
-    `why`."""
+    """The facts about an instance as sorted rows that begin with the predicate. The plan stores them for `why`."""
     items: list[tuple[str, ...]] = []
     for name in sorted(facts):
         items += [(name, instance, *_columns(value)) for value in facts[name]] or [(name, instance)]
@@ -155,8 +156,7 @@ def keeps_object(decl: ResourceDecl | None) -> bool:
 
 
 def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
-    """The decision about an instance (its facts include whether prevent_destroy is true), and the diagnostics if the
-    action is forbidden."""
+    """The decision about an instance, which considers prevent_destroy, and diagnostics if the action is forbidden."""
     decision = decide(facts)
     decl = it.decl
     if decl is None or decl.lifecycle.prevent_destroy is None or it.deposed:
@@ -178,8 +178,8 @@ def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Di
 def _prevents_destroy(
     decl: ResourceDecl, scope: Scope, address: str, destroys: bool, problems: list[Diagnostic]
 ) -> bool:
-    """Whether prevent_destroy is true. An invalid expression is always an error; an unknown or null value is an error
-    only if the plan `destroys` the object."""
+    """Whether prevent_destroy is true. An invalid expression is always an error; an unknown or null value only if the
+    plan `destroys` the object."""
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return False

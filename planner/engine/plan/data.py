@@ -1,4 +1,4 @@
-"""Plans data sources: each is read now, or the reasons are recorded why it must be read during the apply."""
+"""Plans data sources: reads each now, or records why it must be read during the apply."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.world.provider.propose import planned_unknown_object
 
 
 def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Read a data source, or plan to read it while applying. Raises Failure."""
+    """Raises Failure."""
     assert it.decl is not None
     assert it.objects is not None
     problems = walk.self_references(it) or walk.conditions(it, "precondition")
@@ -74,7 +74,7 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
-    """Facts about whether a data source or an ephemeral resource can be read or opened now."""
+    """Facts about whether a data source can be read, or an ephemeral resource opened, now."""
     facts: Facts = {}
     if not is_wholly_known(config):
         facts["config_unknown"] = tuple(sorted({path_name(path[:1]) for path in unknown_paths(config)}))
@@ -87,7 +87,7 @@ def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
 
 
 def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | None:
-    """The planned state that a terraform_remote_state reads, if another unit is about to write that state."""
+    """The planned state that a terraform_remote_state reads, if another unit is about to write it."""
     if not walk.options.coming_states or not it.provider.is_inline or it.type != remote_state.NAME:
         return None
     if not is_wholly_known(config):
@@ -113,10 +113,9 @@ def _planned_object(it: Instance, config: Value) -> Value:
 
 
 def _record(walk: PlanWork, it: Instance, planned: Value, facts: Facts, decision: Decision) -> None:
-    """Record, as a change, that the data source is read while applying. If the data source was already read while
-    planning, only the reasons are stored."""
+    """Record a change: the apply reads the data source. If the plan has read it, only the reasons are stored."""
     if not does(decision.action, "changes"):
-        walk.record.decided(rows(it.address, facts))
+        walk.record.add_decision(rows(it.address, facts))
         return
     walk.record.add(
         walk.record.change_of(

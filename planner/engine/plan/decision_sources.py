@@ -32,7 +32,7 @@ _OPTIONS = {
 
 @cache
 def _kinds() -> dict[str, str]:
-    """The kind of source that the facts of each predicate have, as the rules declare (fact_source)."""
+    """The kind of source by predicate, as the rules declare it (fact_source)."""
     rows = evaluate(product_program("decisions"), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 
@@ -53,7 +53,6 @@ def decision_source(plan: Plan, config: Config, change: ResourceChange, predicat
 
 
 def output_source(config: Config, name: str, predicate: str) -> Any:
-    """The source of one fact about a root output."""
     kind = _kinds().get(predicate, "block")
     if kind in _OPTIONS:
         return CommandLine(_OPTIONS[kind])
@@ -64,7 +63,7 @@ def output_source(config: Config, name: str, predicate: str) -> Any:
 def _place(
     config: Config, decl: ResourceDecl, change: ResourceChange, kind: str, columns: Sequence[Any]
 ) -> Span | None:
-    """The span in the configuration from which a fact comes; None for the whole resource block."""
+    """The span of a fact in the configuration; None for the whole resource block."""
     if kind == "argument":
         return _attribute(decl, change, str(columns[0]))
     if kind == "trigger":
@@ -89,7 +88,6 @@ def _place(
 
 
 def resource_block(config: Config, change: ResourceChange) -> ResourceDecl | None:
-    """The resource block of a change."""
     module = config.root.descendant(parse_module(change.module).path)
     key = format_resource("", change.mode, change.type, change.name)
     return module.resources.get(key) if module is not None else None
@@ -107,7 +105,7 @@ def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | 
 
 
 def _removal(config: Config, change: ResourceChange) -> Any:
-    """The removed block that applies to a change, as rules/graph/removals.dl derives it."""
+    """The removed block for a change, as rules/graph/removals.dl derives it."""
     facts = FactBuilder()
     entry = StateEntry(change.address)
     add_instance(facts, change.module, change.mode, change.type, change.name, change.key, entry)

@@ -20,7 +20,7 @@ from planner.world.provider.interface import PlanRequest
 
 
 def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan to destroy or forget an object whose instance is not declared. Raises Failure."""
+    """Raises Failure."""
     # decided in Python: undeclared data sources are removed from the state without an action -- no provider is called
     if it.mode != "managed":
         walk.record.refreshed.remove_object(it.resource_address, it.key)
@@ -47,7 +47,7 @@ def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan to destroy or forget a deposed object. Raises Failure."""
+    """Raises Failure."""
     current, problems = read_current(walk, it)
     if current is not None and walk.options.mode != "destroy" and reads(walk, {"deposed_object": (), "exists": ()}):
         current = refreshed(walk, it, current, problems)
@@ -57,7 +57,7 @@ def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def plan_destroy(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan to destroy or forget an object in a destroy plan. Raises Failure."""
+    """Raises Failure."""
     if it.mode != "managed":
         facts: Facts = {"destroy_requested": (), "exists": ()}
         decision, _ = decided(it, facts, walk.module_scope(it))

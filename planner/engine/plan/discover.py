@@ -1,4 +1,4 @@
-"""Runs list blocks, which search for existing objects, and generates configuration for the results."""
+"""Runs list blocks, which search for objects, and generates configuration for the results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Run an instance of a list block, and keep the results for references to it. Raises Failure."""
+    """Run an instance of a list block, and keep the results for references. Raises Failure."""
     assert it.objects is not None and it.decl is not None
     problems = walk.self_references(it)
     if has_errors(problems):
@@ -66,7 +66,7 @@ def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 class _SearchReport:
-    """Reports the results of a search to the hooks, with their configuration if it was requested."""
+    """Reports the results of a search to the hooks, with their configuration if requested."""
 
     def __init__(self, walk: PlanWork, it: Instance, with_values: bool) -> None:
         self.walk, self.it, self.with_values = walk, it, with_values
@@ -78,8 +78,7 @@ class _SearchReport:
         self._generates = walk.schemas.schema(self.source).generates_config
 
     def report(self, results: list[FoundObject]) -> list[Diagnostic]:
-        """Report all results. Returns the problems of the results' configuration, and warnings about objects that are
-        managed twice."""
+        """Returns problems of the results' configuration, and warnings about objects that are managed twice."""
         identities = [to_json(result.identity, self._identity_type) for result in results]
         state = self._compared_with_state(results, identities)
         managed = {number: instance for _, number, instance in sorted(state["managed_as"], reverse=True)}
@@ -125,7 +124,7 @@ class _SearchReport:
         return value
 
     def _compared_with_state(self, results: list[FoundObject], identities: list[dict[str, Any]]) -> Database:
-        """The relations between the results and the managed objects, which rules/discover/managed.dl derives."""
+        """How the results relate to managed objects, as rules/discover/managed.dl derives it."""
         facts = FactBuilder()
         for number, (result, identity) in enumerate(zip(results, identities, strict=True)):
             add_found(facts, self.it.address, number, self.it.type, identity, _id_of(result.value))
@@ -160,14 +159,14 @@ class _SearchReport:
 
 
 def _id_of(value: Value) -> str:
-    """The attribute `id` of an object; "" if it has none."""
+    """ "" if there is none."""
     id = value.get("id") if value.__class__ is dict else None
     return id if isinstance(id, str) else ""
 
 
 def configurable(block: BlockSchema, value: Value) -> Value:
     """The value of a body without values that configurations usually omit: empty strings in optional attributes, and
-    single blocks in which nothing is set. (Attributes that only a provider sets are omitted later, when the text is
+    single blocks in which nothing is set. (Attributes that only a provider sets are omitted when the text is
     written.)"""
     if value.__class__ is not dict:
         return value
@@ -186,7 +185,7 @@ def configurable(block: BlockSchema, value: Value) -> Value:
 
 
 def _import_text(type: str, name: str, identity: Value) -> str:
-    """The import block of an object, without a line break at the end."""
+    """Without a line break at the end."""
     parts = [f"    {key} = {expression_text(part)}\n" for key, part in identity.items() if part.__class__ is not Null]
     return format_text(f"import {{\n  to = {type}.{name}\n  identity = {{\n{''.join(parts)}  }}\n}}")
 

@@ -1,4 +1,4 @@
-"""Results of a plan walk, collected from all its vertices: changes, the states before and after refreshing, drift."""
+"""Results of a plan walk, collected from all its vertices: changes, states before and after refreshing, drift."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Seen:
 
 
 class PlanRecord:
-    """The results of a walk. Several threads may add to them."""
+    """The results of a walk. May be used by several threads."""
 
     def __init__(self, moves: MoveResults) -> None:
         self.moves = moves
@@ -57,7 +57,6 @@ class PlanRecord:
         self._decided: list[tuple[tuple[str, ...], ...]] = []
 
     def add(self, change: ResourceChange) -> None:
-        """Add the planned change of an object."""
         resource = change.resource_address
         with self._lock:
             self._changes[change.address, change.deposed] = change
@@ -65,26 +64,24 @@ class PlanRecord:
             if not change.deposed:
                 self._by_config.setdefault(_without_keys(resource), set()).add((change.action, change.module))
 
-    def invoke(self, invocation: Invocation) -> None:
-        """Add a planned invocation of an action. The invocations of one object must be added in order."""
+    def add_invocation(self, invocation: Invocation) -> None:
+        """The invocations of one object must be added in order."""
         with self._lock:
             self._invocations.append(invocation)
 
     def invocations(self) -> tuple[Invocation, ...]:
-        """All invocations, sorted by the invoking object; the invocations of one object are in the order in which they
-        were added."""
+        """Sorted by the invoking object; invocations of one object in the order in which they were added."""
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def defer(self, deferred: DeferredChange) -> None:
-        """Add a change that the provider of its object deferred."""
         with self._lock:
             self._deferred[deferred.change.address] = deferred
 
     def deferrals(self) -> tuple[DeferredChange, ...]:
-        """All deferred changes, by address."""
+        """By address."""
         return tuple(self._deferred[address] for address in sorted(self._deferred, key=sort_key))
 
-    def decided(self, facts: tuple[tuple[str, ...], ...]) -> None:
+    def add_decision(self, facts: tuple[tuple[str, ...], ...]) -> None:
         """Add the facts of a decision about an object that has no change."""
         with self._lock:
             self._decided.append(facts)
@@ -94,18 +91,17 @@ class PlanRecord:
         return tuple(row for facts in sorted(self._decided) for row in facts)
 
     def changes(self) -> tuple[ResourceChange, ...]:
-        """All changes, sorted by address; deposed objects after the current one."""
+        """Sorted by address; deposed objects after the current one."""
         order = sorted(self._changes, key=lambda key: (sort_key(key[0]), key[1]))
         return tuple(self._changes[key] for key in order)
 
     def change(self, address: str) -> ResourceChange | None:
-        """The change of the current object of an instance."""
         return self._changes.get((address, ""))
 
     def change_of(
         self, it: Instance, action: Action, reason: str, before: Value, after: Value, **others: Any
     ) -> ResourceChange:
-        """The planned change of an instance. `others` are additional fields of ResourceChange."""
+        """The planned change of an instance. `others`: further fields of ResourceChange."""
         return ResourceChange(
             it.address,
             self.moves.previous_address(it.address),
@@ -125,16 +121,15 @@ class PlanRecord:
         )
 
     def of_resource(self, address: str) -> list[ResourceChange]:
-        """The changes of a resource's instances in one module instance."""
         return self._by_resource.get(address, [])
 
     def pending(self, config_address: str) -> set[tuple[str, str]]:
-        """The planned actions on the current objects of a resource (named by its address without keys), each with its
-        module instance."""
+        """The planned actions on current objects of a resource (its address without keys), each with its module
+        instance."""
         with self._lock:
             return {item for item in self._by_config.get(config_address, ()) if does(item[0], "changes")}
 
-    def saw(self, address: str, seen: Seen) -> None:
+    def add_refreshed(self, address: str, seen: Seen) -> None:
         """Record the effect of refreshing on an object of the state."""
         facts: Facts = {"looked_at": ()}
         if seen.after.__class__ is Null:
@@ -147,7 +142,7 @@ class PlanRecord:
             self._seen[address] = seen, facts, action
 
     def drift(self) -> tuple[ResourceChange, ...]:
-        """Changes made outside planner, and moves without a change: managed objects, by address."""
+        """Managed objects that were changed outside planner, or moved without a change, by address."""
         return tuple(self._drift(address, *self._seen[address]) for address in sorted(self._seen, key=sort_key))
 
     def _drift(self, address: str, seen: Seen, facts: Facts, action: Action) -> ResourceChange:
@@ -185,7 +180,7 @@ def _without_keys(address: str) -> str:
     return str(parse_resource_instance(address).config) if "[" in address else address
 
 
-# Relevant attributes: the attributes of resources that contributed to a plan's changes. rules/plan/relevant.dl derives
+# Relevant attributes: attributes of resources that contributed to a plan's changes, as rules/plan/relevant.dl derives
 # them from the facts of planner.logic.facts.relevance.
 
 
@@ -195,10 +190,10 @@ def relevant_attributes(
     changes: Iterable[ResourceChange],
     outputs: Iterable[tuple[str, str]],
 ) -> tuple[tuple[str, Path], ...]:
-    """The relevant attributes, sorted: (resource instance address, path of steps ("attr", name) and ("index", key)).
+    """Sorted: (resource instance address, path of steps ("attr", name) and ("index", key)).
 
-    `changes` may contain unchanged objects, which are ignored; `outputs` are (module instance address, name) of the
-    output values that change, including those of child modules."""
+    `changes`: unchanged objects are ignored. `outputs`: (module instance address, name) of output values that change,
+    including those of child modules."""
     facts = RelevanceFacts(config, block_of, changes, outputs)
     derived = evaluate(product_program("relevance"), facts.build(), ["relevant"])
     items = {facts.resources[place] for (place,) in derived["relevant"]}
@@ -215,7 +210,7 @@ def changed_outputs(outputs: Iterable[OutputChange], context: EvaluationContext)
 
 
 def block_lookup(schemas: Schemas) -> BlockOf:
-    """The schemas of declared resources."""
+    """Finds schemas of declared resources."""
 
     def block_of(module: ModuleConfig, decl: ResourceDecl) -> BlockSchema | None:
         result = schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)

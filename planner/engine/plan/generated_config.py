@@ -1,6 +1,8 @@
 """Generates configuration for an object that was imported without a resource block, byte for byte as OpenTofu does
-(internal/genconfig). Only arguments that a configuration may set are written. Secrets are omitted with a comment, and a
-string that contains a JSON object or array is written as a call of jsonencode."""
+(internal/genconfig).
+
+Only arguments that a configuration may set are written. A comment replaces secrets. A string that contains a JSON
+object or array is written as a call of jsonencode."""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ WRITE_ONLY = " # write-only"
 
 
 def attributes_text(type: str, provider: ProviderConfiguration, schema: BlockSchema, value: Value) -> str:
-    """The content of a resource block for an object of this type and schema."""
+    """The content of a resource block."""
     name = provider.source.rsplit("/", 1)[-1]
     lines = []
     if name != type.split("_", 1)[0] or provider.alias:
@@ -31,7 +33,7 @@ def attributes_text(type: str, provider: ProviderConfiguration, schema: BlockSch
 
 
 def resource_text(type: str, name: str, attributes: str) -> str:
-    """A complete resource block with this content, without a line break at the end."""
+    """A complete resource block, without a line break at the end."""
     return format_text(f"resource {quote(type)} {quote(name)} {{\n{attributes}}}")
 
 
@@ -53,13 +55,13 @@ def _attributes(value: Value, schemas: dict[str, AttributeSchema], indent: int) 
         if _is_left_out(name, schema):
             continue
         if schema.nested is not None:
-            yield from _nested(name, schema, schema.nested, value, indent)
+            yield from _nested_text(name, schema, schema.nested, value, indent)
         elif schema.required or schema.optional:
             yield f"{' ' * indent}{name} = {_attribute(schema, _part(value, name))}\n"
 
 
 def _is_left_out(name: str, schema: AttributeSchema) -> bool:
-    """Whether an attribute is left out: only the provider sets it, it is deprecated, or it is the `id` that an old
+    """Whether an attribute is omitted: only the provider sets it, it is deprecated, or it is the `id` that an old
     plugin library adds to every type."""
     set_by_provider = schema.computed and not schema.optional
     return set_by_provider or schema.deprecated or (name == "id" and schema.computed and schema.optional)
@@ -81,8 +83,9 @@ def _expression(value: Value) -> str:
     return expression_text(value)
 
 
-def _nested(name: str, schema: AttributeSchema, nested: NestedAttributes, value: Value, indent: int) -> Iterator[str]:
-    """An attribute that consists of nested attributes."""
+def _nested_text(
+    name: str, schema: AttributeSchema, nested: NestedAttributes, value: Value, indent: int
+) -> Iterator[str]:
     margin = " " * indent
     is_list = nested.nesting in ("list", "set")
     if schema.sensitive or SENSITIVE in unmark(value)[1]:
@@ -155,13 +158,13 @@ def _block(name: str, nested: NestedBlock, value: Value, indent: int) -> Iterato
 
 
 def _part(value: Value, name: str) -> Value | None:
-    """An attribute of an object; None if the object is null or has no such attribute."""
+    """None if the object is null or has no such attribute."""
     plain: Any = unmark(value)[0]
     return plain.get(name) if plain.__class__ is dict else None
 
 
 def _without_unknown(value: Value) -> Value:
-    """The value, with collections converted to tuples and objects, and without unknown values (null in sequences)."""
+    """The value with collections as tuples and objects, and without unknown values (null in sequences)."""
     plain, marks = unmark(value)
     cls = plain.__class__
     result: Value = plain

@@ -1,7 +1,7 @@
 """`-generate-config-out`: resource blocks for import targets that have none, generated from the imported objects.
 
-Before the walk, the target gets an empty declaration. After the object has been read, the generated declaration
-replaces the empty one. The plan uses the generated declaration, and the change contains its text."""
+Before the walk, the target gets an empty declaration. After the object was read, the generated declaration replaces it.
+The plan uses the generated declaration, and the change contains its text."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _cannot_generate(target: ResourceAddress, decl: ImportDecl) -> Diagnostic | 
 
 
 def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDecl:
-    """The declaration in generated configuration. Raises Failure if it is not valid."""
+    """Raises Failure if the generated configuration is not valid."""
     from planner.engine.plan.generated_config import resource_text
 
     shown = os.path.basename(path)
@@ -90,9 +90,8 @@ def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDe
 
 
 def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
-    """Replace the empty declaration of an imported instance with one generated from its object, and return the text.
-    `by_provider`: whether the provider selects the arguments. Raises Failure if the generated declaration is not
-    valid."""
+    """Replace the empty declaration of an imported instance by one that is generated from its object, and return the
+    text. `by_provider`: the provider selects the arguments. Raises Failure if the declaration is not valid."""
     from planner.engine.plan.generated_config import attributes_text, resource_text
 
     if by_provider:
@@ -107,7 +106,7 @@ def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
 
 
 def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
-    """Write the generated configuration to a new file, if there is any."""
+    """Write generated configuration, if any, to a new file."""
     texts = []
     for change in sorted(plan.changes, key=lambda c: c.address):
         if change.generated_config:

@@ -34,8 +34,8 @@ from planner.logic.programs.actions import event_place
 
 
 class DeferredInvocation(Failure):
-    """Raised if the provider of an action that an object invokes defers the invocation, so that the object is deferred
-    too."""
+    """The provider of an action defers its invocation, so the object that invokes it is deferred too. `invoked`: the
+    action. `reason`: as the provider reported it. `unknown`: arguments of the action with unknown values."""
 
     invoked = ""  # the action
     reason = ""  # the reason that the provider reported
@@ -45,9 +45,8 @@ class DeferredInvocation(Failure):
 def plan_invocations(
     walk: PlanWork, it: Instance, facts: Facts, before: Value, after: Value, problems: list[Diagnostic]
 ) -> None:
-    """Plan the invocations that the change of an instance causes. `facts` are those that decided the change; facts
-    about triggers are added. `before` and `after` are the values of the object, with marks. Raises Failure with all
-    problems so far."""
+    """Plan the invocations that the change of an instance causes. `facts`: those that decided the change; facts about
+    triggers are added. `before`, `after`: the object, with marks. Raises Failure with all problems so far."""
     triggers = it.decl.lifecycle.action_triggers if it.decl is not None else ()
     if not triggers or it.decl is None or it.module is None or it.is_offline:
         return
@@ -72,8 +71,8 @@ def plan_invocations(
         if reason:
             facts["action_deferred"] = ((join(it.module_text, ref.action), reason),)
             for invoked, why in derive(facts, "deferred_with_action"):
-                raise _put_off(planned, invoked, why, it.address, problems)
-        walk.record.invoke(planned.at(it.address, event, block, index, triggers[block].on_failure))
+                raise _deferral_failure(planned, invoked, why, it.address, problems)
+        walk.record.add_invocation(planned.at(it.address, event, block, index, triggers[block].on_failure))
 
 
 def _in_order(
@@ -104,7 +103,7 @@ def _plan(
     return _invocation(action, caller, event_place(event).step == "delete", it.address, problems)
 
 
-def _put_off(
+def _deferral_failure(
     planned: Invocation, invoked: str, reason: str, caller: str, problems: list[Diagnostic]
 ) -> DeferredInvocation:
     """The error if an object is deferred because of an action, or if the action itself is deferred."""
@@ -124,7 +123,7 @@ def _invocation(
     extend(problems, reported)
     plain = unmark_deep(config)[0]
     if is_end:
-        extend(problems, _unfit_for_the_end(action, config, plain, by))
+        extend(problems, _end_configuration_problems(action, config, plain, by))
     extend(problems, in_body(action.provider.validate_action(action.type, plain), action.body, action.address))
     answer = action.provider.plan_action(action.type, plain)
     extend(problems, in_body(answer.diagnostics, action.body, action.address))
@@ -141,9 +140,8 @@ def _invocation(
     return planned, answer.deferred
 
 
-def _unfit_for_the_end(action: Instance, config: Value, plain: Value, caller: str) -> list[Diagnostic]:
-    """Why the plan cannot store the configuration with which an action will be invoked after the object is destroyed;
-    "" if it can."""
+def _end_configuration_problems(action: Instance, config: Value, plain: Value, caller: str) -> list[Diagnostic]:
+    """Why the plan cannot store the configuration with which an action is invoked after the object was destroyed."""
     assert action.decl is not None
     wrong = ""
     if not is_wholly_known(plain):
@@ -165,7 +163,7 @@ def _unfit_for_the_end(action: Instance, config: Value, plain: Value, caller: st
 
 
 def unknown_actions(config: Config, addresses: Iterable[ResourceAddress]) -> list[Diagnostic]:
-    """Errors for addresses of -invoke that do not name an action in the configuration."""
+    """Errors for addresses of -invoke that name no action in the configuration."""
     problems = []
     known = {
         str(ResourceAddress(ModuleAddress(tuple((name, None) for name in module.path)), "action", decl.type, decl.name))
@@ -209,14 +207,14 @@ def _request(walk: PlanWork, action: Instance, module: ModuleInstance, problems:
         value = calling_object(module, caller) if caller else None
         planned, reason = _invocation(action, value, False, caller, problems)
         if reason:
-            raise _put_off(planned, action.address, reason, action.address, problems)
+            raise _deferral_failure(planned, action.address, reason, action.address, problems)
         if unknown := unknown_arguments(unmark_deep(planned.config)[0]):
             detail = f"Only actions are planned, so these arguments of {action.address} remain unknown: {unknown}."
             problem = error(
                 "plan.invoke_unknown", "Action configuration contains unknown value", detail, action.decl.span
             )
             raise Failure([*problems, problem])
-        walk.record.invoke(evolve(planned, caller=caller))
+        walk.record.add_invocation(evolve(planned, caller=caller))
 
 
 def _callers(module: ModuleInstance, action: Instance) -> Iterator[str]:

@@ -1,6 +1,7 @@
-"""Makes a plan: the steps before and after the walk. First, the objects in the state are moved to their current
-addresses. Before a plan that destroys everything, an ordinary plan is made to read the objects. The caller builds the
-graphs, because facts and rules belong to planner.logic."""
+"""Makes a plan: the steps before and after the walk.
+
+First, objects in the state move to their current addresses. Before a plan that destroys everything, an ordinary plan
+reads the objects. The caller builds the graphs, because facts and rules belong to planner.logic."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from planner.logic.model.plan import Plan
 from planner.world.state.model import State
 
 BuildGraph: TypeAlias = Callable[[Walk, State], Graph]
-"""builds the graph of a walk (`plan` or `plan-destroy`), given the state after moves; raises Failure"""
+"""builds the graph of a walk (`plan` or `plan-destroy`) from the state after moves; raises Failure"""
 
 
 @as_step("make plan")
@@ -38,7 +39,7 @@ def make_plan(
     build_graph: BuildGraph,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """Make the plan that the options describe. If there are errors, the plan is marked as errored, or None."""
+    """After errors, the plan is marked as errored, or None."""
     problems = _warnings(config, variables, options)
     try:
         plan, item = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())
@@ -103,7 +104,7 @@ def _unfit_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]
 def _only_invocations(
     plan: Plan | None, problems: list[Diagnostic], options: PlanOptions
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan that only invokes actions, created from a plan that read the objects."""
+    """A plan that only invokes actions, from a plan that read the objects."""
     if plan is not None and not plan.errored and not plan.invocations and not options.deferred:
         asked = ", ".join(f"-invoke={address}" for address in options.limits.invoke)
         detail = f"The configuration has no instance of the action that {asked} names."

@@ -81,7 +81,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         change, planned, destruction, current = _plan(walk, it, current, problems, facts)
     except Failure:
         if generated and current is not None:  # record the generated configuration even if it must be corrected by hand
-            walk.record.add(_nothing_but(walk, it, current, generated))
+            walk.record.add(_generated_only(walk, it, current, generated))
         raise
     if importing is not None:
         imported = Importing(importing.id or None, identity=importing.identity)
@@ -110,8 +110,8 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 # ---------------------------------------------------------------- the planned object
 
 
-def _nothing_but(walk: PlanWork, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
-    """A change that contains only generated configuration, because it could not be planned."""
+def _generated_only(walk: PlanWork, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
+    """A change with only generated configuration, which could not be planned."""
     value = without_write_only(current.value, it.schema.block)
     return walk.record.change_of(
         it,
@@ -134,7 +134,7 @@ def _without_plan(walk: PlanWork, it: Instance, current: RemoteObject | None) ->
 
 
 def _missing(it: Instance) -> Value:
-    """The value of an object that neither exists nor is planned, for expressions."""
+    """The value, for expressions, of an object that neither exists nor is planned."""
     assert it.decl is not None
     return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
 
@@ -142,8 +142,8 @@ def _missing(it: Instance) -> Value:
 def _plan(
     walk: PlanWork, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
 ) -> tuple[ResourceChange, Value, list[Diagnostic], RemoteObject | None]:
-    """The change of an instance with these facts, its planned object with marks, the errors if the change is forbidden,
-    and the current object. Raises Failure with all problems so far."""
+    """The change of an instance, its planned object with marks, errors if the change is forbidden, and the current
+    object. Raises Failure with all problems so far."""
     assert it.decl is not None
     if it.is_offline:
         facts["offline"] = ()
@@ -153,14 +153,14 @@ def _plan(
     extend(problems, walk.conditions(it, "precondition"))
     config = configuration_of(it, problems)
     known, before_reading = dict(facts), list(problems)
-    proposal, replace_paths = _proposed(walk, it, current, config, problems, facts)
+    proposal, replace_paths = _propose_with_facts(walk, it, current, config, problems, facts)
     if walk.options.minimal_refresh and current is not None and not derive(facts, "imported"):
         if reads(walk, facts):
             facts.clear()
             facts.update(known)
             problems[:] = before_reading
             current = refreshed(walk, it, current, problems)
-            proposal, replace_paths = _proposed(walk, it, current, config, problems, facts)
+            proposal, replace_paths = _propose_with_facts(walk, it, current, config, problems, facts)
         else:
             facts["recorded_only"] = ()
     deferral = next((p for p in proposal.answer.diagnostics if p.deferred), None)
@@ -197,7 +197,7 @@ def _plan(
     return change, marked, destruction, current
 
 
-def _proposed(
+def _propose_with_facts(
     walk: PlanWork,
     it: Instance,
     current: RemoteObject | None,
@@ -222,9 +222,9 @@ def _proposed(
 
 @frozen(eq=False)
 class Proposal:
-    """The provider's plan for a configuration: `prior` is the existing object (Null if there is none or it is tainted),
-    `planned` the object with marks, `config_marks` the marks that come from the configuration, and `ignored` the paths
-    at which ignore_changes hides a difference."""
+    """The provider's plan for a configuration. `prior`: the existing object (Null if there is none or it is tainted).
+    `planned`: the object with marks. `config_marks`: marks from the configuration. `ignored`: paths at which
+    ignore_changes hides a difference."""
 
     prior: Value
     answer: PlanAnswer
@@ -235,8 +235,8 @@ class Proposal:
 
 @frozen(eq=False)
 class PriorObject:
-    """The input for planning an existing object: the object (Null if there is none), its private data, its
-    identity, and the provider_meta of the module."""
+    """The input for planning an object: the object (Null if there is none), its private data and identity, and the
+    provider_meta of the module."""
 
     prior: Value
     private: str | None = None
@@ -252,7 +252,7 @@ def propose(
     meta: Value = None,
     may_defer: bool = False,
 ) -> Proposal:
-    """Let the provider check a configuration and plan for it. `may_defer`: if the provider defers the object, the
+    """Let the provider check a configuration and plan for it. `may_defer`: if the provider defers the object, its
     response is returned instead of an error. Raises Failure with all problems so far."""
     assert it.decl is not None
     kept = None if current is None or current.record.tainted else current
@@ -271,23 +271,23 @@ def propose(
     if answer.legacy_type_system:
         planned = ignore_changes(plain_prior, planned, ignored, None)
     config_marks = marked_paths(effective)
-    hidden = _ignored(it, plain_prior, plain_config, plain_effective)
+    hidden = _ignored_paths(it, plain_prior, plain_config, plain_effective)
     return Proposal(prior, answer, with_marks(it, planned, config_marks), config_marks, hidden)
 
 
-def _ignored(it: Instance, prior: Value, config: Value, effective: Value) -> tuple[str, ...]:
-    """The paths of an existing object at which the configuration differs, but ignore_changes hides the difference."""
+def _ignored_paths(it: Instance, prior: Value, config: Value, effective: Value) -> tuple[str, ...]:
+    """The paths of an existing object at which ignore_changes hides a difference."""
     assert it.decl is not None
     ignored = it.decl.lifecycle.ignore_changes
     if not ignored or prior.__class__ is Null or config is effective:
         return ()
     asked, kept = (proposed_new(it.schema.block, prior, value) for value in (config, effective))
     paths = [(("attr", name),) for name in asked] if ignored == "all" else map(reference_path, ignored)
-    differing = {path_name(path) for path in paths if not _alike(_at(asked, path), _at(kept, path))}
+    differing = {path_name(path) for path in paths if not _is_alike(_at(asked, path), _at(kept, path))}
     return tuple(sorted(differing))
 
 
-def _alike(a: Value, b: Value) -> bool:
+def _is_alike(a: Value, b: Value) -> bool:
     return a is b or (a is not None and b is not None and _same(a, b))
 
 
@@ -303,7 +303,7 @@ def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
 def ask_plan(
     it: Instance, start: PriorObject, config: Value, problems: list[Diagnostic], may_defer: bool = False
 ) -> PlanAnswer:
-    """The provider's plan for the object. `may_defer` has the same meaning as for `propose`. Raises Failure."""
+    """The provider's plan for the object. `may_defer`: as for `propose`. Raises Failure."""
     block, prior = it.schema.block, start.prior
     proposed = proposed_new(block, prior, config)
     request = PlanRequest(it.type, prior, proposed, config, start.private, start.identity, start.meta)
@@ -353,7 +353,7 @@ def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
 
 
 def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
-    """Add the facts that do not depend on comparing values."""
+    """Add the facts that need no comparison of values."""
     assert it.decl is not None
     if current is not None:
         facts["exists"] = ()
@@ -368,8 +368,8 @@ def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts:
 
 
 def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
-    """For explanations, add facts about the plan that a tainted object would have if it were not tainted. Adds none if
-    planning this fails."""
+    """For explanations, add facts about the plan of a tainted object if it were not tainted. Adds none if planning this
+    fails."""
     sound = evolve(current, record=evolve(current.record, tainted=False))
     differing: Facts = {}
     try:
@@ -384,7 +384,7 @@ def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta:
 
 
 def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
-    """Add facts about the differences between the object and its plan. Returns the paths that require replacement."""
+    """Add facts about differences between the object and its plan. Returns the paths that require replacement."""
     before, after = unmark_deep(prior)[0], unmark_deep(planned)[0]
     different = tuple(name for name in sorted(after) if not _same(before[name], after[name]))
     if different:
@@ -430,14 +430,14 @@ def _same(a: Value, b: Value) -> bool:
     return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
 
 
-# lifecycle.replace_triggered_by: determines whether a resource or attribute that an element names changes.
+# lifecycle.replace_triggered_by: whether a resource or attribute that an element names changes.
 
 
 def watched_facts(
     expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]
 ) -> set[tuple[str, str, str]]:
-    """The facts (the columns of `watched`) about the target of an element. `changes` are the planned changes of the
-    target. Raises Failure."""
+    """The facts (columns of `watched`) about the target of an element. `changes`: the planned changes of the target.
+    Raises Failure."""
     text = expr.span.text
     decl = module.config.resources.get(ref.name)
     place = module.text or "the root module"

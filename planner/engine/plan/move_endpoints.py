@@ -1,6 +1,7 @@
-"""The two ends of move statements: which addresses an end selects, and what their new addresses are. An end is a
-pattern of module instance steps, in which the steps up to the declaring module match any key. If neither end has a key
-for the moved object (a whole resource or module call), the object keeps its key."""
+"""The two ends of move statements: the addresses that an end selects, and their new addresses.
+
+An end is a pattern of module instance steps. The steps up to the declaring module match any key. If neither end has a
+key for the moved object (a whole resource or module call), the object keeps its key."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from planner.foundation.vocabulary.address import Address, ModuleAddress, Resour
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import ModulePath
 
-ANY: Any = object()  # the key in a pattern that matches any key
+ANY: Any = object()  # matches any key
 
 Kind: TypeAlias = Literal["module call", "module instance", "resource", "resource instance"]
 Steps: TypeAlias = tuple[tuple[str, Any], ...]
@@ -18,9 +19,8 @@ Steps: TypeAlias = tuple[tuple[str, Any], ...]
 
 @frozen
 class Endpoint:
-    """One end of a move statement that is declared in the module `base`. `steps` are the module steps from the root;
-    the first len(base) of them match any key. `resource` is (mode, type, name), or None for modules. `key` is ANY for a
-    whole resource."""
+    """One end of a move statement in the module `base`. `steps`: module steps from the root; the first len(base) match
+    any key. `resource`: (mode, type, name), None for modules. `key`: ANY for a whole resource."""
 
     base: ModulePath
     kind: Kind
@@ -39,7 +39,7 @@ class Endpoint:
         return self.resource == (address.mode, address.type, address.name) and self.selects_module(address.module.steps)
 
     def chains_from(self, other: Endpoint) -> bool:
-        """Whether a statement with this end as its source can move an object that was moved to `other`."""
+        """Whether a statement that begins with this end can move an object that was moved to `other`."""
         if len(self.steps) != len(other.steps) or not _overlap(other.steps, self.steps):
             return False
         if self.resource is None or other.resource is None:
@@ -47,7 +47,7 @@ class Endpoint:
         return self.kind == other.kind and self.resource == other.resource and self.key == other.key
 
     def within(self, other: Endpoint) -> bool:
-        """Whether the object that this end selects is inside the object that `other` selects."""
+        """Whether the object of this end is inside the object of `other`."""
         if len(other.steps) > len(self.steps) or not _overlap(other.steps, self.steps):
             return False
         if other.resource is None:
@@ -70,8 +70,8 @@ def _overlap(a: Steps, b: Steps) -> bool:
 
 
 def endpoints(base: ModulePath, from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
-    """Both ends of a statement in the module `base`. If only one end has a key, the other end selects the instance
-    without a key."""
+    """Both ends of a statement in the module `base`. If only one end has a key, the other selects the instance without
+    a key."""
     keyed = from_.key is not None or to.key is not None
     return _endpoint(base, from_, keyed), _endpoint(base, to, keyed)
 
@@ -89,7 +89,7 @@ def _endpoint(base: ModulePath, address: Address, keyed: bool) -> Endpoint:
 
 
 def implied_endpoints(from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
-    """The ends of an implied statement: both are exact instances, with addresses from the root module."""
+    """Both ends are exact instances, with addresses from the root module."""
     return _endpoint((), from_, True), _endpoint((), to, True)
 
 
@@ -101,9 +101,8 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
 
 
 def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
-    """The new address of an instance after the statement; the kind of object that moves as a whole (module, resource,
-    instance); and that object's new address, which must not be in use. None if the statement does not apply to the
-    instance."""
+    """The new address of an instance; the kind of object that moves as a whole (module, resource, instance); and the
+    new address of that object, which must not be in use. None if the statement does not apply to the instance."""
     # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key
     steps = at.module.steps
     if from_.resource is None:
@@ -128,7 +127,7 @@ def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceA
 
 
 def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
-    """The steps of `to`, completed with the keys of the declaring module's instance and of a moved module call."""
+    """The steps of `to`, with the keys of the declaring module's instance and of a moved module call."""
     base = len(from_.base)
     target = list(steps[:base]) + list(to.steps[base:])
     if to.kind == "module call":

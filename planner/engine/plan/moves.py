@@ -1,6 +1,7 @@
-"""Moves: before planning, every object in the state gets its new address, as rules/plan/moves.dl derives it. This
-module provides the facts (the effect of each statement on each address), changes the state, and converts derived errors
-to diagnostics."""
+"""Moves: before planning, every object in the state gets its new address, as rules/plan/moves.dl derives it.
+
+This module collects the facts (the effect of each statement on each address), changes the state, and converts derived
+errors to diagnostics."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class MoveStatement:
-    """A moved block, or a move that a change of `count` implies. `name` is its name in facts and messages."""
+    """A moved block, or a move that a change of `count` implies. `name`: in facts and messages."""
 
     name: str
     position: int
@@ -57,7 +58,7 @@ class MoveStatement:
 
 @frozen
 class Move:
-    """The move of an object: its former address, and whether all statements that moved it were implied."""
+    """The move of an object. `origin`: its former address. `implied`: all statements that moved it were implied."""
 
     origin: str
     implied: bool
@@ -65,8 +66,8 @@ class Move:
 
 @frozen(eq=False)
 class MoveResults:
-    """The state after all moves; the moves, by new instance address; and the moves that failed, as pairs of the current
-    address and the new address, which is occupied."""
+    """The state after all moves. `moves`: by new instance address. `blocked`: moves that failed, as (current address,
+    new address, which is occupied)."""
 
     state: State
     statements: tuple[MoveStatement, ...] = ()
@@ -103,7 +104,7 @@ def explicit_statements(config: Config) -> list[MoveStatement]:
 
 
 def implied_statements(config: Config, state: State, explicit: list[MoveStatement]) -> list[MoveStatement]:
-    """Moves that are implied when `count` is added or removed, as rules/plan/implied_moves.dl derives them."""
+    """Moves that follow when `count` is added or removed, as rules/plan/implied_moves.dl derives them."""
     facts = FactBuilder()
     objects = _state_counts(facts, config, state, explicit)
     if not objects:
@@ -121,8 +122,8 @@ def implied_statements(config: Config, state: State, explicit: list[MoveStatemen
 def _state_counts(
     facts: FactBuilder, config: Config, state: State, explicit: list[MoveStatement]
 ) -> dict[str, tuple[Address, ResourceDecl | ModuleCall]]:
-    """Add the facts for rules/plan/implied_moves.dl. Returns the declared resources and module calls by the names that
-    the facts use."""
+    """Add the facts for rules/plan/implied_moves.dl. Returns the declared resources and module calls by their names in
+    the facts."""
     objects: dict[str, tuple[Address, ResourceDecl | ModuleCall]] = {}
     for thing, declaration, keys in _counted_declarations(config, state):
         name = str(thing)
@@ -172,7 +173,6 @@ _DERIVED = ("moved", "arrives_at", "move_blocked", "move_cycle", "crowded_out", 
 
 
 def apply_moves(config: Config, state: State) -> MoveResults:
-    """Move every object of the state to its current address in the configuration."""
     statements = explicit_statements(config)
     statements += implied_statements(config, state, statements)
     if not statements:
@@ -181,7 +181,7 @@ def apply_moves(config: Config, state: State) -> MoveResults:
 
 
 def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
-    """The facts that the rules of rules/plan/moves.dl read."""
+    """The facts for rules/plan/moves.dl."""
     facts = FactBuilder()
     _add_moves(facts, statements, state)
     return facts.build()
@@ -198,7 +198,7 @@ def asked_facts(config: Config, state: State, limits: Limits) -> FactBase:
 
 
 def moved_back(state: State, origins: Mapping[str, str]) -> State:
-    """The state as it was before its objects moved. `origins`: the former address of the instance at each address."""
+    """The state before its objects moved. `origins`: the former address of the instance at each address."""
     builder = StateBuilder(state)
     known = (resource.address + format_key(instance.key) for resource, instance in state.instances())
     left = {to: origins[to] for to in known if origins.get(to, to) != to}
@@ -210,7 +210,7 @@ def moved_back(state: State, origins: Mapping[str, str]) -> State:
 
 
 def moved_along(state: State, steps: Iterable[tuple[str, str]]) -> State:
-    """The state after objects were moved in this order, each as a pair (from, to)."""
+    """The state after objects moved in this order, each a pair (from, to)."""
     builder = StateBuilder(state)
     for origin, to in steps:
         _move(builder, origin, to)
@@ -266,8 +266,8 @@ T = TypeVar("T")
 
 
 class _EndIndex(Generic[T]):
-    """An index of ends by their module steps and resource, which limits the number of comparisons: two ends overlap
-    only if their names are equal and each pair of keys is equal or has a key that matches any key."""
+    """Finds ends by module steps and resource, to limit the number of comparisons: two ends overlap only if their names
+    are equal, and for each pair of keys the keys are equal or one of them matches any key."""
 
     def __init__(self) -> None:
         self._exact: dict[Any, list[T]] = {}
@@ -275,7 +275,7 @@ class _EndIndex(Generic[T]):
         self._names: dict[Any, list[T]] = {}
 
     def add(self, steps: Steps, resource: Any, item: T) -> None:
-        """Add an item that lookups find by this end of a move."""
+        """Lookups find the item by this end of a move."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             self._patterns.setdefault((names, resource), []).append(item)
@@ -298,7 +298,7 @@ def _is_pattern(steps: Steps) -> bool:
 
 
 def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
-    """Add facts about the effect of each statement on the addresses of the state, and on the addresses that result."""
+    """Add facts about the effect of each statement on the addresses of the state, and on the resulting addresses."""
     by_resource: dict[tuple[str, str, str], list[MoveStatement]] = {}
     by_module: _EndIndex[MoveStatement] = _EndIndex()
     for s in statements:
@@ -368,7 +368,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
 
 
 def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
-    """Errors for moves that -target covers only partly, or that -exclude affects."""
+    """Errors for moves that -target covers only in part, or that -exclude affects."""
     facts = FactBuilder(command_line("plan", limits))
     if not facts.rows("target") and not facts.rows("exclude"):
         return []
@@ -388,8 +388,8 @@ def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
 
 
 def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: bool = False) -> list[Diagnostic]:
-    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`:
-    whether the plan destroys everything; if so, no object is treated as still declared."""
+    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`: the
+    plan destroys everything, so no object counts as still declared."""
     if not results.statements:
         return []
     facts = FactBuilder()

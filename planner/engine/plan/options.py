@@ -85,16 +85,15 @@ class PlanOptions(WalkOptions):
 
 
 def command_line(walk: str, limits: Limits) -> FactBase:
-    """The facts about the addresses on the command line."""
+    """Facts about the addresses on the command line."""
     facts = FactBuilder()
     from_command(facts, walk, limits)
     return facts.build()
 
 
 class InstanceLimits:
-    """The instances of resources that the command line selects. `in_part`: the vertices of resources that may be
-    selected only in part (`named_in_part`); only their instances are checked. `in_part` is None if these vertices are
-    not known."""
+    """The instances of resources that the command line selects. `in_part`: vertices of resources that may be selected
+    only in part (`named_in_part`); only their instances are checked. None if these vertices are not known."""
 
     def __init__(self, command: FactBase, in_part: Collection[str] | None) -> None:
         self._command = command
@@ -102,12 +101,11 @@ class InstanceLimits:
         self._is_limited = bool(command.relation("target") or command.relation("exclude"))
 
     def concern(self, node: str) -> bool:
-        """Whether the instances of this vertex's resource must be checked individually; if not, all of them are
-        selected."""
+        """Whether instances of this vertex's resource must be checked one by one; otherwise all are selected."""
         return self._is_limited and (self._in_part is None or node in self._in_part)
 
     def facts(self) -> FactBuilder:
-        """A builder with the facts about the command line, to which the caller adds the instances."""
+        """A builder with the facts about the command line; the caller adds the instances."""
         return FactBuilder(self._command)
 
     def left_out(self, facts: FactBuilder) -> set[str]:

@@ -43,7 +43,7 @@ def read_current(walk: PlanWork, it: Instance) -> tuple[RemoteObject | None, lis
 
 
 def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
-    """The former provider and type of an object that a moved block has moved here from a resource of another type."""
+    """The former provider and type of an object that a moved block has moved here from another type."""
     move = walk.record.moves.moves.get(it.address)
     if move is None or move.implied:
         return None
@@ -63,8 +63,8 @@ def reads(walk: PlanWork, facts: Facts) -> bool:
 def refreshed(
     walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic], reads: bool = True
 ) -> RemoteObject | None:
-    """The refreshed object, which is recorded in the refreshed state; None if it no longer exists. The provider's
-    warnings are added to `problems`. `reads`: whether to call the provider. Raises Failure."""
+    """The object in the refreshed state; None if it no longer exists. Adds the provider's warnings to `problems`.
+    `reads`: whether to call the provider. Raises Failure."""
     record = _with_lifecycle(walk, it, current.record)
     if not walk.options.refresh or not reads:
         if record is not current.record:
@@ -80,7 +80,7 @@ def refreshed(
         (current.identity, result.identity if result else None),
     )
     if not it.deposed:
-        walk.record.saw(it.address, seen)
+        walk.record.add_refreshed(it.address, seen)
     if result is None:
         walk.record.refreshed.remove_object(it.resource_address, it.key, it.deposed)
         return None
@@ -117,7 +117,7 @@ def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Di
 
 
 def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteObject:
-    """Read the object to import and record it in the refreshed state. Raises Failure."""
+    """Read the object to import, and record it in the refreshed state. Raises Failure."""
     id = target.shown
     walk.hooks.import_planned(it.address, id)
     item, problems = it.provider.import_object(it.type, target.id, target.identity)
@@ -146,7 +146,7 @@ def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteO
 
 
 def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
-    """The record with the lifecycle settings in the configuration for replacing and destroying."""
+    """The record with the lifecycle settings for replacing and destroying in the configuration."""
     if it.decl is None or it.deposed or it.is_orphan:
         return record
     first, kept = it.created_first, keeps_object(it.decl)
@@ -163,7 +163,7 @@ def _with_dependencies(walk: PlanWork, it: Instance, record: ObjectState) -> Obj
 
 
 def settle_dependencies(walk: PlanWork, it: Instance, current: RemoteObject) -> None:
-    """Replace the recorded dependencies with the dependencies in the configuration, because nothing will be applied."""
+    """Record the dependencies in the configuration, because nothing will be applied."""
     wanted, recorded = walk.dependencies(it.node), current.record.dependencies
     if len(wanted) != len(recorded) or not wanted.holds(recorded):
         walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=wanted))

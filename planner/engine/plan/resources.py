@@ -41,11 +41,11 @@ from planner.logic.programs.rule_programs import product_program
 from planner.world.provider.propose import planned_unknown_object
 from planner.world.state.model import InstanceKey, ResourceState
 
-# Plans ephemeral resources: they are opened if everything that they need is known.
+# Ephemeral resources are opened if everything that they need is known.
 
 
 def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Open an ephemeral resource, or defer opening it to the apply. Raises Failure."""
+    """Open an ephemeral resource, or leave it to the apply. Raises Failure."""
     assert it.objects is not None
     problems = walk.self_references(it) or walk.conditions(it, "precondition")
     if has_errors(problems):
@@ -67,7 +67,7 @@ def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Run a list block. The import is delayed, because few commands need it. Raises Failure."""
+    """Run a list block; imports the module late, because few commands need it. Raises Failure."""
     from planner.engine.plan import discover
 
     return discover.run_search(walk, it)
@@ -78,14 +78,12 @@ InstanceWork = Callable[["PlanWork", Instance], list[Diagnostic]]
 
 @frozen(eq=False)
 class InstanceTask:
-    """The work on one instance."""
-
     instance: Instance
     run: InstanceWork
 
 
 def _declarations(decl: ResourceDecl, modules: Iterable[ModuleInstance]) -> list[str]:
-    """The addresses of all instances that the configuration has."""
+    """The addresses of all instances in the configuration."""
     expansions = ((module, module.resource(decl.key).expansion) for module in modules)
     return [module.instance_address(decl, key) for module, made in expansions if made for key in made.instances]
 
@@ -107,7 +105,7 @@ class ResourceVertices:
             self._in_state.setdefault(_config_address(recorded), []).append(recorded)
 
     def resource(self, node: Node) -> WorkResult:
-        """Expand a resource, then plan every instance that is declared or recorded in the state."""
+        """Expand a resource, then plan every instance that is declared or in the state."""
         path = parse_module(node.module).path
         module_config = self.walk.config.root.descendant(path)
         assert module_config is not None
@@ -151,7 +149,7 @@ class ResourceVertices:
         return result
 
     def _settle(self, decl: ResourceDecl, settled: Settled) -> WorkResult:
-        """The objects of a resource that is planned already."""
+        """Take over the objects of a resource that is already planned."""
         objects = self.walk.context.root.resource(decl.key)
         objects.expansion = Expansion(objects.argument, dict.fromkeys(settled, NO_REPETITION))
         for key, value in settled.items():
@@ -161,7 +159,7 @@ class ResourceVertices:
     def _start(
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
     ) -> WorkResult:
-        """Do inline tasks immediately. Other tasks become separate vertices."""
+        """Do inline tasks now; other tasks become vertices."""
         waits: Waits = {}
         order: dict[str, int] | None = {}
         if own_references:
@@ -252,7 +250,7 @@ class ResourceVertices:
         repetition: Repetition,
         config_address: str,
     ) -> Instance:
-        """A declared instance. Raises Failure if it has no schema or no provider."""
+        """Raises Failure if it has no schema or no provider."""
         it = self.walk.declared_instance(node, self._configuration(node), module, decl, key, repetition, config_address)
         it.created_first = node in self.walk.replacement_first
         return it
@@ -267,8 +265,8 @@ class ResourceVertices:
         deposed: str = "",
         key_scope: ModuleInstance | None = None,
     ) -> Instance:
-        """An instance in the state. `key_scope`: the scope in which the key of its provider is evaluated. Raises
-        Failure if it has no schema or no provider."""
+        """An instance in the state. `key_scope`: where the key of its provider is evaluated. Raises Failure if it has
+        no schema or no provider."""
         configuration = self._configuration(node, resource.provider)
         parsed = parse_provider_configuration(configuration)
         schema = self.walk.schemas.resource(parsed.source, resource.mode, resource.type)
@@ -365,7 +363,7 @@ class ResourceVertices:
 
 
 def _own_instances(tasks: Iterable[InstanceTask], mentioned: Iterable[str]) -> FactBase:
-    """Facts about the declared instances of a resource, and about the references of its block to itself."""
+    """Facts about the declared instances of a resource, and references of its block to itself."""
     facts = FactBuilder()
     for it in (task.instance for task in tasks):
         if it.is_orphan or it.decl is None:
@@ -392,16 +390,15 @@ _PLANNERS: dict[str, InstanceWork] = {
 _DEPARTURES: dict[str, InstanceWork] = {"orphan": plan_orphan, "deposed": plan_deposed, "plan_destroy": plan_destroy}
 
 
-# Handles references of a resource to itself: instances that wait for other instances of the same resource, as
+# References of a resource to itself: instances wait for other instances of the resource, as
 # rules/graph/own_references.dl derives.
 
 
-Waits: TypeAlias = dict[str, list[str]]
-"""by instance address, the other instances of the same resource for which the instance waits"""
+Waits: TypeAlias = dict[str, list[str]]  # by instance address: the other instances of the resource for which it waits
 
 
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
-    """The instances for which each instance waits, and for each instance a position after those for which it waits;
+    """The instances for which each instance waits, and a position for each instance, after those for which it waits;
     None if there is a cycle. The facts are `expanded` and `mentions_itself` of one resource."""
     derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}

@@ -23,8 +23,7 @@ from planner.logic.model.graph import Graph
 
 
 class PlanWork(ConfigurationWalk):
-    """The services of a plan walk for work on an instance. This work returns its problems, and changes nothing except
-    `record`."""
+    """The services of a plan walk for work on one instance, which returns its problems and changes only `record`."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""The plan walk: the work of every vertex of a plan graph, and the resulting plan.
+"""The plan walk: the work of every vertex of a plan graph, and the plan.
 
-    plan_walk(graph, config, moves, variables, schemas, options, hooks)  ->  (Plan, diagnostics)
+ plan_walk(graph, config, moves, variables, schemas, options, hooks)  ->  (Plan, diagnostics)
 
 The graph determines the order; this module does the work of each vertex. The rules in rules/plan decide the action of
 each object."""
@@ -60,8 +60,8 @@ def plan_walk(
     options: PlanOptions,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """Walk a plan graph. `moves` contains the state after the moves, from which the plan starts. If there are errors,
-    the plan is marked as errored and contains the changes planned so far, or is None."""
+    """`moves`: has the state after the moves, from which the plan starts. After errors, the plan is None, or marked as
+    errored with the changes planned so far."""
     with collector_paused():
         walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
         try:
@@ -75,8 +75,6 @@ def plan_walk(
 
 
 class PlanWalk(PlanWork):
-    """The work on the vertices of a plan graph."""
-
     WORK: ClassVar[Mapping[str, str]] = {
         **ConfigurationWalk.WORK,
         **{kind: kind for kind in ("output", "output_destroy", "check_report", "resource")},
@@ -139,8 +137,8 @@ class PlanWalk(PlanWork):
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
-        """The attributes on which the changes depend: those of resources and root outputs, and of all outputs of child
-        modules. Computed on request, because few callers need them."""
+        """The attributes of resources on which the changes of resources and root outputs, and all outputs of child
+        modules, depend. Computed on first use, because few callers need them."""
         config, block_of = self.config, block_lookup(self.schemas)
         changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))
@@ -212,8 +210,8 @@ class PlanWalk(PlanWork):
 
 
 def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:
-    """The root variables as a plan stores them: the values that were set, or the defaults; for ephemeral variables,
-    only the names."""
+    """The root variables as a plan stores them: values that were set, or defaults; only the names of ephemeral
+    variables."""
     result: dict[str, Value] = {}
     for name, decl in sorted(config.root.variables.items()):
         given = variables.get(name)
@@ -232,8 +230,7 @@ def variable_origins(variables: Mapping[str, RootVariable]) -> tuple[tuple[str, 
     return tuple((name, one.origin) for name, one in sorted(variables.items()) if one.origin in named)
 
 
-# Output values. Outputs of child modules are passed to their callers; for outputs of the root module, changes are
-# planned.
+# Output values; for the root module, also their changes.
 
 
 def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
@@ -283,7 +280,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
 
 
 def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain: Value) -> Facts:
-    """The facts about a declared output that rules/plan/outputs.dl reads."""
+    """The facts about a declared output for rules/plan/outputs.dl."""
     facts: Facts = {"output_declared": ()}
     if recorded is not None:
         facts["output_recorded"] = ()
@@ -302,15 +299,14 @@ def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain:
 
 
 def output_action(facts: Facts) -> Action:
-    """The action of an output with these facts; no-op if the rules derive none."""
+    """no-op if the rules derive none."""
     for (action,) in derive(facts, "output_action"):
         return str(action)
     return NO_OP
 
 
 def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Facts) -> list[Diagnostic]:
-    """Plan a root output that is no longer declared, or that is destroyed together with everything else, according to
-    the facts."""
+    """Plan a root output that is no longer declared, or destroyed with everything else."""
     recorded = state.outputs.get(name)
     if recorded is not None:
         facts = {"output_recorded": (), **facts}
@@ -324,9 +320,9 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
 
 
 def unmatched(walk: PlanWork) -> list[Diagnostic]:
-    """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or in the
-    state. There is no warning if the address may match an instance of a block that the plan omits and whose instances
-    are unknown."""
+    """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or the
+    state. No warning if the address may match an instance of a block that the plan omits and whose instances are
+    unknown."""
     options = walk.options
     named = dict.fromkeys(options.limits.options())
     if not named or options.before_destroy:
@@ -350,7 +346,7 @@ def unmatched(walk: PlanWork) -> list[Diagnostic]:
 
 
 def _configuration_facts(walk: PlanWork, facts: FactBuilder) -> None:
-    """Add the instances of the configuration, and the blocks whose instances are not all known."""
+    """Add the instances in the configuration, and the blocks whose instances are not all known."""
     for config in walk.config.root.walk():
         modules = walk.context.instances(config.path)
         base = ".".join(f"module.{name}" for name in config.path)
@@ -372,7 +368,7 @@ def _state_instance_facts(walk: PlanWork, facts: FactBuilder) -> None:
 
 
 def _names(address: Address, known: Iterable[ResourceAddress]) -> list[str]:
-    """Similar addresses: of modules for a module address, otherwise of resources and instances."""
+    """Candidates for suggestions: modules for a module address, otherwise resources and instances."""
     if isinstance(address, ModuleAddress):
         return sorted(
             {str(ModuleAddress(one.module.steps[: i + 1])) for one in known for i in range(len(one.module.steps))}

@@ -1,6 +1,7 @@
 """The validate walk: checks whether the configuration is valid for all values of variables, states and real objects.
-Every module has one instance, and everything that a plan would read is unknown. So every error that is found would also
-occur in a plan. Bodies are decoded with their schemas and passed to their providers for validation."""
+
+Every module has one instance, and everything that a plan would read is unknown, so every error would also occur in a
+plan. Bodies are decoded with their schemas, and providers validate them."""
 
 from __future__ import annotations
 
@@ -69,15 +70,12 @@ from planner.world.provider.interface import AttributeDiagnostic, ResourceSchema
 
 
 class Provisioners(Protocol):
-    """The schemas of provisioners."""
-
     def provisioner_schema(self, type: str) -> BlockSchema | None:
-        """The schema of a provisioner's block; None for an unknown type."""
+        """None for an unknown type."""
         ...
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """The problems of a configuration. If the configuration is None, the problems that every configuration of this
-        type has."""
+        """The problems of a configuration. None: the problems that every configuration of this type has."""
         ...
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
@@ -94,8 +92,8 @@ def validate_walk(
     provisioners: Provisioners | None = None,
     settled: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """All problems, vertex by vertex. Without `provisioners`, provisioner blocks are not checked. `settled`: the
-    addresses of resources that are planned already, and whose blocks are not checked."""
+    """All problems, vertex by vertex. `provisioners`: None skips provisioner blocks. `settled`: addresses of resources
+    that are already planned, whose blocks are not checked."""
     walk = ValidateWalk(graph, config, schemas, workspace, provisioners, settled)
     problems = walk.run_all()
     walk.take_apart()
@@ -103,8 +101,6 @@ def validate_walk(
 
 
 class ValidateWalk(VertexWalk):
-    """The work on the vertices of a validation graph."""
-
     WORK: ClassVar[Mapping[str, str]] = {
         kind: kind
         for kind in (
@@ -279,7 +275,7 @@ class ValidateWalk(VertexWalk):
             return problems
         problems += ephemeral_values(decl, schema.block, config, address)
         if decl.mode == "managed":
-            problems += _ignored(decl, schema) + self._triggers(module, decl) + _action_triggers(module, decl)
+            problems += _ignored_problems(decl, schema) + self._triggers(module, decl) + _action_triggers(module, decl)
         if has_errors(problems):
             return problems
         provider, plain = self.schemas.provider(source), unmark_deep(config)[0]
@@ -393,7 +389,7 @@ class ValidateWalk(VertexWalk):
 
 
 def rule_problems(rule: CheckRule, scope: Scope) -> list[Diagnostic]:
-    """Problems of a condition or its message, whether or not the condition is satisfied."""
+    """Problems of a condition or its message, whether or not the condition is true."""
     _, problems = try_evaluate(rule.condition.node, scope, rule.condition.source)
     if rule.error_message is not None:
         problems = problems + try_evaluate(rule.error_message.node, scope, rule.error_message.source)[1]
@@ -418,7 +414,7 @@ def _conditions(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
 
 
 def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
-    """A constant prevent_destroy must be a bool; other expressions are checked while planning."""
+    """A constant prevent_destroy must be a bool; a plan checks other expressions."""
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return []
@@ -434,8 +430,7 @@ def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
 
 
 def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tuple[GetAttr | GetIndex, ...]:
-    """The steps, with each key of a list of blocks replaced by the index of the first block, because any key is
-    accepted."""
+    """The steps, with 0 for each key of a list of blocks, because any key is accepted."""
     items: list[GetAttr | GetIndex] = []
     inner: BlockSchema | None = block
     is_list = False
@@ -450,8 +445,8 @@ def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tu
     return tuple(items)
 
 
-def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
-    """Check that ignore_changes names existing attributes that the configuration can set."""
+def _ignored_problems(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
+    """Check that ignore_changes names attributes that the configuration can set."""
     if decl.lifecycle.ignore_changes == "all":
         return []
     problems: list[Diagnostic] = []
@@ -472,28 +467,26 @@ def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
     return problems
 
 
-# Caches values that are equal for all calls of a module, so that only the first call computes them. During validation,
-# every variable of a called module is unknown, so values that depend only on variables and local values are the same in
-# each call.
+# Caches values that are equal for all calls of a module. During validation, every variable of a called module is
+# unknown, so values that depend only on variables and local values are the same in each call.
 
 
 _Foundations = tuple["dict[str, VariableDecl]", "dict[str, LocalDecl]"]
 
 
 class Alike:
-    """The values of outputs and local values that were evaluated without diagnostics, by declaration."""
+    """Values of outputs and local values that were evaluated without diagnostics, by declaration."""
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[OutputDecl | LocalDecl, ModuleConfig, Value]] = {}
         self._foundations: dict[int, _Foundations | None] = {}
 
     def keep(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, value: Value) -> None:
-        """Record the value of a declaration that was evaluated without diagnostics."""
         if module.parent is not None:
             self._first.setdefault(id(decl), (decl, module.config, value))
 
     def value(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, expr: Expr) -> Value:
-        """The recorded value of a declaration with this expression; None if it must be evaluated."""
+        """None if it must be evaluated."""
         first = self._first.get(id(decl))
         if first is None:
             return None
@@ -533,7 +526,6 @@ def _foundations(config: ModuleConfig, expr: Expr) -> _Foundations | None:
 
 
 def _action_triggers(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
-    """Problems of the triggers of a resource: their references and conditions."""
     if not decl.lifecycle.action_triggers:
         return []
     from planner.engine.evaluation.action_calls import condition_value, find_action, key_problems

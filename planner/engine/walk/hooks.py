@@ -1,9 +1,8 @@
 """Hooks: the events of a running walk. Walks call the hooks; the command line converts the events to text and JSON
 lines.
 
-A walk may call them from several threads at once, so an implementation must protect shared data. Hooks cannot change
-the walk, and an exception in one is a bug. `Hooks` itself ignores every call; implementations override the methods that
-they need."""
+Several threads may call hooks at once, so an implementation must protect shared data. Hooks cannot change the walk, and
+an exception in one is a bug. `Hooks` ignores every call; implementations override the methods that they need."""
 
 from __future__ import annotations
 
@@ -19,11 +18,10 @@ class ObjectId(NamedTuple):
 
 
 class FoundResource(NamedTuple):
-    """A result of a search. `identity` and `value` are JSON values (`value` is None if it was not requested). `config`
-    and `import_config` are the texts of the resource block and the import block; "" for none. `managed_as`: the address
-    of the object's instance in the state. `perhaps_as`: the address of an instance that may be the object.
-    `imported_as`: the address in its import block. Each is "" if there is none. `id` is the object's attribute `id`,
-    and `source` is its provider."""
+    """A result of a search. `identity`, `value`: JSON values (`value` is None if not requested). `config`,
+    `import_config`: the texts of the resource block and the import block. `managed_as`: the address of the object's
+    instance in the state. `perhaps_as`: the address of an instance that may be the object. `imported_as`: the address
+    in its import block. `id`: the attribute `id`. `source`: the provider. Missing texts are ""."""
 
     type: str
     display_name: str
@@ -40,12 +38,12 @@ class FoundResource(NamedTuple):
 
 
 class Hooks:
-    """The listener of a walk; this one ignores all events.
+    """The listener of a walk, which ignores all events.
 
-    `address` is a resource instance address, `deposed` the deposed key of the object ("" for the current one),
-    `identity` the attribute that identifies the object (None if unknown), `elapsed` seconds since the operation
-    started, `action` the executed step: create, update, delete, read, no-op or forget. `show_sensitive`: whether the
-    listener shows the output of provisioners whose configuration has sensitive values."""
+    `address`: a resource instance. `deposed`: the deposed key of the object ("" for the current one). `identity`: the
+    attribute that identifies the object (None if unknown). `elapsed`: seconds since the operation started. `action`:
+    create, update, delete, read, no-op or forget. `show_sensitive`: the listener shows the output of provisioners whose
+    configuration has sensitive values."""
 
     show_sensitive = False
 
@@ -146,7 +144,7 @@ class Hooks:
         """A walk over `total` nodes begins; `name` is its displayed name: `plan`, `apply`, `refresh`."""
 
     def shows_progress(self) -> bool:
-        """Whether `walk_progress` does anything; it would be called tens of thousands of times in a walk."""
+        """Whether `walk_progress` does anything; otherwise tens of thousands of calls are saved."""
         return False
 
     def walk_progress(self, done: int, total: int) -> None:
@@ -169,7 +167,7 @@ class Hooks:
 
 
 class HookGroup(Hooks):
-    """Passes every call to several hooks, in order."""
+    """Calls several hooks, in order."""
 
     def __init__(self, hooks: Iterable[Hooks]) -> None:
         self.hooks = tuple(hooks)
@@ -198,7 +196,7 @@ del _name
 
 
 class PrefixedHooks(Hooks):
-    """Passes on the events of a walk within a larger operation, with a prefix before every address."""
+    """The events of a walk within a larger operation, with a prefix before every address."""
 
     def __init__(self, hooks: Hooks, prefix: str) -> None:
         self.hooks, self.prefix = hooks, prefix

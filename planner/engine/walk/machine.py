@@ -44,11 +44,11 @@ class Failed:
 
 @frozen(eq=False)
 class Expanded:
-    """The work of a node succeeded and added child nodes, each with the nodes for which it waits. The node itself is
-    done when all its children are. Children may wait for nodes that certainly exist at that time: other nodes of the
-    same addition, initial nodes, and nodes that were added together with an ancestor. Other names are ignored, because
-    a walk that waits for nodes which may be added earlier or later would depend on timing. Waiting for a node that
-    waits for the parent is a cycle."""
+    """The work of a node succeeded and added child nodes, each with the nodes for which it waits. The node is done when
+    all its children are. Children may wait for nodes that certainly exist then: nodes of the same addition, initial
+    nodes, and nodes that were added together with an ancestor. Other names are ignored, because waiting for nodes that
+    may be added earlier or later would depend on timing. A child that waits for a node that waits for its parent is on
+    a cycle."""
 
     node: str
     children: Mapping[str, Iterable[str]]
@@ -56,8 +56,7 @@ class Expanded:
 
 @frozen
 class Stopped:
-    """No new work may start; running work may finish. `not_begun`: nodes that were instructed to start but have not
-    started."""
+    """No new work may start; running work may finish. `not_begun`: nodes that were instructed to start but have not."""
 
     not_begun: tuple[str, ...] = ()
 
@@ -74,8 +73,7 @@ class StartNode:
 
 @frozen
 class Skip:
-    """This node will never start. `because` is the reason; `cause` is the failed or skipped node for which it
-    waited."""
+    """This node will never start. `cause`: the failed or skipped node for which it waited."""
 
     node: str
     because: SkipReason
@@ -84,7 +82,7 @@ class Skip:
 
 @frozen
 class End:
-    """Every node has reached its final state."""
+    """Every node is in a final state."""
 
 
 Instruction: TypeAlias = StartNode | Skip | End
@@ -131,12 +129,10 @@ class Machine:
 
     @property
     def state(self) -> dict[str, NodeState]:
-        """The current state of each node."""
         return {name: _WORDS[state] for name, state in zip(self._names, self._state, strict=True)}
 
     @property
     def size(self) -> int:
-        """The current number of nodes."""
         return len(self._names)
 
     @property
@@ -149,7 +145,7 @@ class Machine:
         return not self._unfinished
 
     def begin(self) -> list[Instruction]:
-        """The first instructions: start every node without dependencies."""
+        """The first instructions."""
         return self._answer([node for node, count in enumerate(self._waits_for) if not count], [])
 
     def handle(self, event: Event) -> list[Instruction]:
@@ -172,8 +168,8 @@ class Machine:
         return self._answer(ready, skips)
 
     def finish(self, name: str) -> tuple[list[str], list[Skip]]:
-        """A faster `handle(Finished(name))` for the most common event, without event objects. Returns the nodes to
-        start now, sorted, and the nodes that will never start. Raises ValueError like `handle`."""
+        """A faster `handle(Finished(name))`, without event objects. Returns the nodes to start now, sorted, and the
+        nodes that will never start. Raises ValueError like `handle`."""
         node, state, waits_for = self._numbers.get(name), self._state, self._waits_for
         if node is None or state[node] != _READY:
             node = self._started_number(name)
@@ -237,7 +233,7 @@ class Machine:
         return answer
 
     def _settle(self, work: list[tuple[int, int]], ready: list[int], skips: list[Skip]) -> None:
-        """Put nodes into their final states, release or skip the nodes that wait for them, and notify their parents."""
+        """Set final states, start or skip the nodes that wait, and notify parents."""
         state, names = self._state, self._names
         while work:
             node, last = work.pop()
@@ -308,22 +304,21 @@ class Machine:
         self._settle([(node, _SKIPPED) for node in waiting], ready, skips)
 
 
-# Limits the number of nodes of a group that run at the same time, if the group has its own bound.
+# Limits the number of nodes of a group that run at the same time.
 
 
 @frozen(eq=False)
 class SlotLimits:
-    """`bounds`: the maximum number of running nodes by group, each at least 1. `group_of` returns the group of a node;
-    groups without a bound are limited only by the bound of the walk."""
+    """`bounds`: the maximum number of running nodes by group, at least 1. `group_of`: the group of a node; only the
+    bound of the walk limits groups without a bound."""
 
     bounds: Mapping[str, int] = field(factory=dict)
     group_of: Callable[[str], str] = lambda node: ""
 
 
 class Slots:
-    """Running and waiting nodes, by group. A node waits here only while its group is full. While a group is full, at
-    least one of its nodes is running, which passes its slot to the first waiting node. So every waiting node eventually
-    gets a slot."""
+    """Running and waiting nodes, by group. A node waits here only while its group is full. At least one node of a full
+    group is running, and passes its slot to the first waiting node, so every waiting node gets a slot."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.bounds, self._group_of = limits.bounds, limits.group_of
@@ -332,7 +327,7 @@ class Slots:
         self._waiting: dict[str, list[str]] = {}
 
     def take(self, node: str) -> bool:
-        """Whether the node may run now; if not, it is added to the waiting nodes."""
+        """Whether the node may run now; otherwise it waits."""
         group = self._group_of(node) if self.bounds else ""
         bound = self.bounds.get(group)
         if bound is None:
@@ -346,8 +341,8 @@ class Slots:
         return True
 
     def give_back(self, node: str) -> str | None:
-        """Record that the node is done. Returns the waiting node that may run now, the first one by name; None if there
-        is none."""
+        """Record that the node is done. Returns the first waiting node by name, which may run now; None if there is
+        none."""
         group = self._held.pop(node, None)
         if group is None:
             return None
@@ -356,13 +351,13 @@ class Slots:
         return heappop(waiting) if waiting else None
 
     def withdraw(self) -> list[str]:
-        """Removes and returns all waiting nodes."""
+        """Remove and return all waiting nodes."""
         withdrawn = sorted(node for waiting in self._waiting.values() for node in waiting)
         self._waiting.clear()
         return withdrawn
 
 
-# The input and output of a walk. The walk needs no other knowledge of plans, applies or providers.
+# The input and output of a walk, which knows nothing else of plans, applies or providers.
 
 
 __all__ = [
@@ -379,8 +374,8 @@ __all__ = [
 
 @frozen(eq=False)
 class WorkResult:
-    """The result of the work on one node. An error among the diagnostics fails the node. `children` are nodes to add,
-    each with the nodes for which it waits; the node is then done when all of them are done."""
+    """The result of the work on one node. An error in the diagnostics fails the node. `children`: nodes to add, each
+    with the nodes for which it waits; the node is done when all of them are done."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     children: Mapping[str, Iterable[str]] | None = None
@@ -398,20 +393,18 @@ class Work(Protocol):
     """The work of all nodes in a walk, including children."""
 
     def is_inline(self, node: str) -> bool:
-        """Whether the work only computes; if so, it runs on the walk's own thread, to avoid switching threads. May be
+        """Whether the work only computes; it then runs on the walk's own thread, to avoid switching threads. May be
         called several times, with the same result."""
         ...
 
     def run(self, node: str) -> WorkResult:
-        """Do the work. May be called on several threads at once, for different nodes. A `Failure` is treated like its
-        diagnostics."""
+        """Several threads may call this at once, for different nodes. A `Failure` is treated as its diagnostics."""
         ...
 
 
 @frozen(eq=False)
 class WalkResult:
-    """The result of a walk. `diagnostics` are sorted by node name, so that they do not depend on timing; `skips` are
-    the nodes that never ran."""
+    """`diagnostics`: sorted by node name, so that they do not depend on timing. `skips`: nodes that never ran."""
 
     diagnostics: tuple[Diagnostic, ...]
     machine: Machine
@@ -420,7 +413,6 @@ class WalkResult:
 
     @property
     def states(self) -> dict[str, NodeState]:
-        """The final state of each node."""
         return self.machine.state
 
     @property
@@ -433,7 +425,7 @@ Diagnosed: TypeAlias = dict[str, tuple[Diagnostic, ...]]
 
 
 def event_of(node: str, result: WorkResult) -> Event:
-    """The event for the machine when the work on a node has this result."""
+    """The event for the machine if the work on a node has this result."""
     if has_errors(result.diagnostics):
         return Failed(node)
     if result.children is not None:
@@ -442,5 +434,5 @@ def event_of(node: str, result: WorkResult) -> Event:
 
 
 def in_order(diagnosed: Diagnosed) -> tuple[Diagnostic, ...]:
-    """The diagnostics of all nodes, by node name."""
+    """By node name."""
     return tuple(diagnostic for node in sorted(diagnosed) for diagnostic in diagnosed[node])

@@ -1,16 +1,13 @@
 """Walks with a bounded pool of threads. Work that waits for external systems runs on up to `parallelism` threads; work
-that only computes runs on this thread, between the results of the others, so that ten thousand locals do not need
-thread switches.
+that only computes runs on this thread, so that ten thousand locals need no thread switches.
 
-Among the ready nodes, pooled nodes start first, because they take longest; each kind is started in the order of names.
-Threads are started only when they are needed; a walk that only computes starts none. A node whose group is at its bound
-waits without a thread.
+Among the ready nodes, pooled ones start first, because they take longest; each kind starts in the order of names.
+Threads start only when needed. A node whose group is at its bound waits without a thread.
 
-A deadlock is impossible by construction. The machine starts or skips every node (it finds cycles when nothing runs). A
-node that was instructed to start is in exactly one place: in one of the two queues, waiting in `Slots` behind a running
-node of its group, or running. The walk continues while a queue contains a node or a node is running. A thread takes no
-lock of the walk and waits for nothing except its work, so a running node ends when its work does, and then the node
-waiting behind it is queued again."""
+A deadlock is impossible. The machine starts or skips every node (it finds cycles when nothing runs). A node that was
+instructed to start is in one of the two queues, waits in `Slots` behind a running node of its group, or runs. The walk
+continues while a queue has a node or a node is running. A thread takes no lock of the walk and waits only for its work,
+so a running node ends when its work does, and then the next waiting node is queued."""
 
 from __future__ import annotations
 
@@ -45,8 +42,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect
 
 
 class _Pool:
-    """Worker threads that take nodes from one queue and put results into another. An exception in the work is returned
-    as a result."""
+    """Threads that take nodes from one queue and put results into another. An exception in the work is a result."""
 
     def __init__(self, work: Work, size: int) -> None:
         self._work = work
@@ -74,17 +70,17 @@ class _Pool:
         self.answers.put(None)
 
     def take(self, wait: bool) -> tuple[str, WorkResult | BaseException] | None:
-        """The next result; None if there is none, or if `wake` was called."""
+        """The next result; None if there is none, or after `wake`."""
         try:
-            answer = self._waited() if wait else self.answers.get(block=False)
+            answer = self._wait() if wait else self.answers.get(block=False)
         except Empty:
             return None
         if answer is not None:
             self.busy -= 1
         return answer
 
-    def _waited(self) -> tuple[str, WorkResult | BaseException] | None:
-        with meanwhile():
+    def _wait(self) -> tuple[str, WorkResult | BaseException] | None:
+        with while_waiting():
             return self.answers.get()
 
     def close(self, wait: bool = True) -> None:
@@ -109,13 +105,11 @@ def walk_pool(
     progress: Callable[[int, int], None] | None = None,
     limits: SlotLimits | None = None,
 ) -> WalkResult:
-    """Do the work of all nodes of the machine, with at most `parallelism` pooled nodes at a time, and in each group at
-    most as many as `limits` allows. `progress` receives the number of nodes that have reached their final state, and
-    the number of all nodes so far.
+    """Do the work of all nodes, at most `parallelism` pooled nodes at a time, and in each group at most as many as
+    `limits` allows. `progress` receives the number of nodes in a final state, and the number of all nodes so far.
 
-    After a stop request nothing new starts, and the walk waits for running work; after a KeyboardInterrupt it does not
-    wait. A KeyboardInterrupt that is raised in the work on another thread is raised here after the running work has
-    ended."""
+    After a stop nothing new starts, and the walk waits for running work; after a KeyboardInterrupt it does not wait. A
+    KeyboardInterrupt in the work on another thread is raised here when running work has ended."""
     pool = _Pool(work, max(1, parallelism))
     slots = Slots(limits or SlotLimits())
     inline: list[str] = []
@@ -162,7 +156,7 @@ def walk_pool(
         try:
             result = run(node)
         except Exception as problem:
-            result = WorkResult(said_by(problem, node))
+            result = WorkResult(exception_diagnostics(problem, node))
         if result is not NOTHING:
             report(node, result)
             return
@@ -218,8 +212,8 @@ def walk_pool(
     return WalkResult(in_order(diagnosed), machine, skips, stopped)
 
 
-# Lets several threads, each with its own walk, take turns: one thread computes at a time, and while it waits for an
-# external system, another one computes.
+# Several threads, each with its own walk, take turns: one computes, and while it waits for an external system, another
+# one computes.
 
 
 class _Here(local):
@@ -256,9 +250,8 @@ class Turns:
 
 
 @contextmanager
-def meanwhile() -> Iterator[None]:
-    """A context in which this thread waits for an external system. If the thread takes turns with other threads,
-    another thread may compute meanwhile."""
+def while_waiting() -> Iterator[None]:
+    """A context in which this thread waits for an external system, so that another thread may take its turn."""
     turns = _HERE.turns
     if turns is None:
         yield
@@ -270,12 +263,11 @@ def meanwhile() -> Iterator[None]:
         turns.take_back()
 
 
-# Walks without threads: one node at a time, always the first ready one by name. Used for debugging, and by tests as a
-# reference.
+# Walks without threads, for debugging and as a reference in tests.
 
 
 def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = None) -> WalkResult:
-    """Do the work of all nodes of the machine on this thread."""
+    """One node at a time on this thread, always the first ready one by name."""
     ready: list[str] = []
     skips: dict[str, Skip] = {}
     diagnosed: Diagnosed = {}
@@ -311,12 +303,12 @@ def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = No
 
 
 def run_guarded(work: Work, node: str) -> WorkResult:
-    """The work's result; a `Failure` becomes its diagnostics, and so does a defect of planner, so that the work on
-    other nodes is not lost."""
+    """The work's result. A `Failure`, or a defect of planner, becomes diagnostics, so that work on other nodes is not
+    lost."""
     try:
         return work.run(node) if trace.RECORDER is None else _with_recorder(work, node, trace.RECORDER)
     except Exception as problem:
-        return WorkResult(said_by(problem, node))
+        return WorkResult(exception_diagnostics(problem, node))
 
 
 def _with_recorder(work: Work, node: str, recorder: trace.Recorder) -> WorkResult:
@@ -327,7 +319,7 @@ def _with_recorder(work: Work, node: str, recorder: trace.Recorder) -> WorkResul
         return result
 
 
-def said_by(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
+def exception_diagnostics(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
     """The diagnostics for an exception in the work on a node."""
     return tuple(problem.diagnostics) if isinstance(problem, Failure) else (defect(problem, node),)
 
@@ -337,9 +329,9 @@ def said_by(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
 
 
 def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Work) -> tuple[Diagnostic, ...]:
-    """Do the work of all nodes, always choosing the first ready one by name; return the diagnostics by node name. Nodes
-    that depend on a failed node, or are on a cycle, are left out. Each dependency of a node is listed once; names that
-    are not keys are ignored. Raises ValueError if the work adds nodes."""
+    """Do the work of all nodes, always the first ready one by name; return the diagnostics by node name. Nodes that
+    depend on a failed node, or are on a cycle, are left out. Each dependency of a node is listed once; names that are
+    not keys are ignored. Raises ValueError if the work adds nodes."""
     graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies)
     names, waits_for, dependents = graph.names, graph.waits_for.copy(), graph.dependents
     diagnosed: Diagnosed = {}
@@ -355,7 +347,7 @@ def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Wo
             if result.children is not None:
                 raise ValueError(f"{name} adds nodes")
         except Exception as problem:
-            problems = said_by(problem, name)
+            problems = exception_diagnostics(problem, name)
         if problems:
             diagnosed[name] = problems
             if has_errors(problems):

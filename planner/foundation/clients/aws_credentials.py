@@ -59,8 +59,6 @@ class WebRole:
 
 @frozen(repr=False)
 class CredentialSettings:
-    """The settings for credentials."""
-
     access_key: str = ""
     secret_key: str = ""
     token: str = ""
@@ -103,7 +101,7 @@ class CredentialChain:
 
     def _fresh(self) -> Credentials:
         base = self._web(self.given.web_role) if self.given.web_role is not None else self._base()
-        return base if self.given.role is None else self._assumed(self.given.role, lambda: base)
+        return base if self.given.role is None else self._assume_role(self.given.role, lambda: base)
 
     def _base(self) -> Credentials:
         given, variables = self.given, self.given.environment
@@ -168,11 +166,11 @@ class CredentialChain:
                 profile["role_arn"],
                 profile.get("role_session_name", ""),
                 profile.get("external_id", ""),
-                duration=_whole(profile.get("duration_seconds", "")),
+                duration=_whole_number(profile.get("duration_seconds", "")),
             )
             if profile.get("web_identity_token_file"):
                 return self._web(WebRole(role, token_file=profile["web_identity_token_file"]))
-            return self._assumed(role, lambda: self._source(profile, (*seen, name)))
+            return self._assume_role(role, lambda: self._source(profile, (*seen, name)))
         if profile.get("aws_access_key_id") and profile.get("aws_secret_access_key"):
             return _static(profile, name)
         if profile.get("credential_process"):
@@ -198,7 +196,7 @@ class CredentialChain:
         endpoint = given.sts_endpoint or endpoint_of("sts", region)
         return Service("sts", "STS", endpoint, region, credentials, self.http)
 
-    def _assumed(self, role: CredentialRole, source: CredentialSource) -> Credentials:
+    def _assume_role(self, role: CredentialRole, source: CredentialSource) -> Credentials:
         parameters = _role_parameters(role)
         for number, (name, value) in enumerate(role.tags, 1):
             parameters |= {f"Tags.member.{number}.Key": name, f"Tags.member.{number}.Value": value}
@@ -282,7 +280,7 @@ def _one_of(named: str | None, otherwise: str) -> tuple[str, ...]:
     return (named or otherwise,)
 
 
-def _whole(text: str) -> int:
+def _whole_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 

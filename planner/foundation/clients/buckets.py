@@ -83,7 +83,7 @@ class BucketClient:
         marker = ""
         while True:
             query = {"prefix": prefix, **(more or {}), **({"marker": marker} if marker else {})}
-            listed = _parsed(self.ask("GET", "", query).body)
+            listed = _parse_xml(self.ask("GET", "", query).body)
             items = [str(item.findtext("Key") or "") for item in listed.iterfind("Contents")]
             yield from items
             if listed.findtext("IsTruncated") != "true" or not items:
@@ -91,7 +91,7 @@ class BucketClient:
             marker = listed.findtext("NextMarker") or items[-1]
 
 
-def _parsed(data: bytes) -> Any:
+def _parse_xml(data: bytes) -> Any:
     """XML with the namespaces removed. Raises ServiceError."""
     try:
         root = ElementTree.fromstring(data)
@@ -104,7 +104,7 @@ def _parsed(data: bytes) -> Any:
 
 def _error_code(answer: HttpResponse) -> tuple[str, str]:
     try:
-        root = _parsed(answer.body)
+        root = _parse_xml(answer.body)
     except ServiceError:
         return answer.headers.get("x-oss-error-code", ""), ""
     return root.findtext("Code") or "", root.findtext("Message") or ""

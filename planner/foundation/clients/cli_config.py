@@ -176,11 +176,11 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
             seen.add(name[0])
             config = evolve(config, oci=evolve(config.oci, helper=helper, files=files))
         elif name[0] == "oci_credentials":
-            for label, body in _labelled(name, value):
+            for label, body in _labelled_blocks(name, value):
                 block = credentials_block(label, {key[0]: item for key, item in body})
                 config = evolve(config, oci=evolve(config.oci, blocks=(*config.oci.blocks, block)))
         elif name[0] in ("host", "credentials", "credentials_helper"):
-            for label, body in _labelled(name, value):
+            for label, body in _labelled_blocks(name, value):
                 config = _host_setting(config, name[0], label, body)
     return config
 
@@ -215,7 +215,7 @@ def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> lis
     return [w if w.startswith("builtin:") else os.path.normpath(os.path.join(base, w)) for w in words]
 
 
-def _labelled(name: tuple[str, ...], value: Any) -> list[tuple[str, Any]]:
+def _labelled_blocks(name: tuple[str, ...], value: Any) -> list[tuple[str, Any]]:
     """The blocks of one type as (label, body). In JSON, the labels are keys of one object."""
     body = _block(value, name[0])
     return [(name[1], body)] if len(name) > 1 else [(key[0], _block(inner, name[0])) for key, inner in body]

@@ -82,14 +82,14 @@ class GoogleTokens(Tokens):
         kind = known.get("type")
         if kind == "service_account":
             grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-            return self._exchanged(known, {"grant_type": grant, "assertion": _assertion(known, scopes)})
+            return self._exchange_token(known, {"grant_type": grant, "assertion": _assertion(known, scopes)})
         if kind == "authorized_user":
             wanted = ("client_id", "client_secret", "refresh_token")
             fields = {name: str(known.get(name, "")) for name in wanted}
-            return self._exchanged(known, {"grant_type": "refresh_token", **fields})
+            return self._exchange_token(known, {"grant_type": "refresh_token", **fields})
         return _with_library(known, scopes)
 
-    def _exchanged(self, known: dict[str, Any], fields: dict[str, str]) -> tuple[str, float]:
+    def _exchange_token(self, known: dict[str, Any], fields: dict[str, str]) -> tuple[str, float]:
         url = str(known.get("token_uri") or "https://oauth2.googleapis.com/token")
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         answer = self._http.ask("POST", url, headers, urlencode(fields).encode())

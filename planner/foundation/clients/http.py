@@ -226,10 +226,10 @@ class Http:
             raise ServiceError(f"{display_url(url)} has no valid port") from None
         key = (parts.scheme, parts.hostname, port)
         target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_KEPT)
-        sent = {"User-Agent": user_agent(), **_who(parts), **headers}
+        sent = {"User-Agent": user_agent(), **_proxy_authorization(parts), **headers}
         if proxy and parts.scheme == "http":
             target = quote(url, safe=_KEPT)
-            sent = {**sent, **_who(urlsplit(proxy), "Proxy-Authorization")}
+            sent = {**sent, **_proxy_authorization(urlsplit(proxy), "Proxy-Authorization")}
         while True:
             if is_reading() and current_stop().requested:
                 raise ServiceError(f"the request to {parts.hostname} was not sent: interrupted")
@@ -277,18 +277,18 @@ class Http:
         parts = urlsplit(proxy)
         through = self._direct(parts.scheme, parts.hostname or "", parts.port or _default_port(parts.scheme), timeout)
         if scheme == "https":
-            through = self._encrypted(parts.hostname or "", parts.port or 80, timeout)
-            through.set_tunnel(host, port, _who(urlsplit(proxy), "Proxy-Authorization"))
+            through = self._tls_connection(parts.hostname or "", parts.port or 80, timeout)
+            through.set_tunnel(host, port, _proxy_authorization(urlsplit(proxy), "Proxy-Authorization"))
         return through, True
 
     def _direct(self, scheme: str, host: str, port: int, timeout: float) -> http.client.HTTPConnection:
         if scheme == "https":
-            return self._encrypted(host, port, timeout)
+            return self._tls_connection(host, port, timeout)
         connection = http.client.HTTPConnection(host, port, timeout=timeout)
         connection.response_class = _Final
         return connection
 
-    def _encrypted(self, host: str, port: int, timeout: float) -> http.client.HTTPSConnection:
+    def _tls_connection(self, host: str, port: int, timeout: float) -> http.client.HTTPSConnection:
         connection = (
             _Named(self.tls.server_name, host, port, timeout=timeout, context=self.context())
             if self.tls.server_name
@@ -435,7 +435,7 @@ def _is_excepted(host: str, names: str) -> bool:
     return False
 
 
-def _who(parts: SplitResult, header: str = "Authorization") -> dict[str, str]:
+def _proxy_authorization(parts: SplitResult, header: str = "Authorization") -> dict[str, str]:
     if not parts.username:
         return {}
     return {header: basic(unquote(parts.username), unquote(parts.password or ""))}

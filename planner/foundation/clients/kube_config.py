@@ -104,7 +104,9 @@ def from_files(
         raise ServiceError(f'cluster "{cluster}" does not exist')
     if not clusters.get(cluster):
         raise _invalid([_NOTHING])
-    return _who(_where(clusters[cluster], cluster), users.get(user, {}), user, plugin, clusters[cluster])
+    return _user_access(
+        _cluster_access(clusters[cluster], cluster), users.get(user, {}), user, plugin, clusters[cluster]
+    )
 
 
 def _merge(paths: list[str]) -> dict[str, Any]:
@@ -156,7 +158,7 @@ def _resolve_paths(body: dict[str, Any], folder: str) -> dict[str, Any]:
     return result
 
 
-def _where(cluster: Mapping[str, Any], name: str) -> Access:
+def _cluster_access(cluster: Mapping[str, Any], name: str) -> Access:
     server = _text(cluster, "server")
     if not server:
         raise _invalid([f'no server found for cluster "{name}"'])
@@ -166,7 +168,7 @@ def _where(cluster: Mapping[str, Any], name: str) -> Access:
     return Access(server, authorities, insecure, _text(cluster, "tls-server-name"), _text(cluster, "proxy-url"))
 
 
-def _who(
+def _user_access(
     where: Access, user: Mapping[str, Any], name: str, plugin: Plugin | None, cluster: Mapping[str, Any]
 ) -> Access:
     certificate = _data(user, "client-certificate-data", name) or _text(user, "client-certificate")

@@ -38,9 +38,9 @@ class KubernetesApi:
         self._lock = Lock()
         self._given: _Given | None = None
         self._token, self._read = "", 0.0
-        self._http = self._made(access.certificate, access.key)
+        self._http = self._client_with(access.certificate, access.key)
 
-    def _made(self, certificate: str, key: str) -> Http:
+    def _client_with(self, certificate: str, key: str) -> Http:
         access = self.access
         tls = Tls(access.authorities, certificate, key, not access.insecure, access.server_name)
         rules = Retries(3, 0.25, 2.0, refused=False)
@@ -92,7 +92,7 @@ class KubernetesApi:
             if self._given is None or self._given.is_over:
                 self._given = _Given(_plugin_output(plugin))
                 if self._given.certificate:
-                    self._http = self._made(self._given.certificate, self._given.key)
+                    self._http = self._client_with(self._given.certificate, self._given.key)
             return self._given.token
 
 

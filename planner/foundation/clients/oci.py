@@ -153,7 +153,7 @@ def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[
     for path in _usual_files(environ) if settings.files is None else settings.files:
         content = _read(Path(path), usual)
         for label, one in _object(content, "auths").items():
-            login = _decoded(one)
+            login = _decode_login(one)
             if login is not None:
                 yield _specificity(label, domain, name), lambda login=login: login  # type: ignore[misc]
         helper = _object(content, "credHelpers").get(domain)
@@ -202,7 +202,7 @@ def _object(content: Mapping[str, Any], name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _decoded(entry: Any) -> OciLogin | None:
+def _decode_login(entry: Any) -> OciLogin | None:
     """The credentials in an entry below `auths`; None if it has none, for example because a helper stores them."""
     text = entry.get("auth") if isinstance(entry, dict) else None
     try:

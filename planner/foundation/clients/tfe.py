@@ -61,7 +61,7 @@ class Host:
         token = self.tokens.token(self.name)
         headers = {"Accept": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         try:
-            answer, url = _followed(self._http, url, headers, urlsplit(url).netloc)
+            answer, url = _follow_redirects(self._http, url, headers, urlsplit(url).netloc)
         except ServiceError as problem:
             raise ServiceError(f"failed to request discovery document: {problem.text}", may_pass=True) from None
         if answer.status == 404:
@@ -91,7 +91,7 @@ class Host:
         raise ServiceError(f"host {self.name} does not provide a {names[0].partition('.')[0]} service")
 
 
-def _followed(http: Http, url: str, headers: Mapping[str, str], known: str) -> tuple[HttpResponse, str]:
+def _follow_redirects(http: Http, url: str, headers: Mapping[str, str], known: str) -> tuple[HttpResponse, str]:
     """Follow redirects of a GET request. Returns the last response and its URL. Credentials are sent only to the host
     `known`. Raises ServiceError."""
     for _ in range(_MOST_REDIRECTS + 1):
@@ -159,7 +159,7 @@ class Tfe:
         whole = urljoin(self.url, url)
         is_safe = urlsplit(whole).scheme == "https" or urlsplit(self.url).scheme == "http"
         known = urlsplit(whole).netloc if is_safe else ""
-        answer, _ = _followed(self._http, whole, self._headers("application/json"), known)
+        answer, _ = _follow_redirects(self._http, whole, self._headers("application/json"), known)
         if answer.status != 200:
             raise problem_of(answer)
         return answer.body

@@ -19,8 +19,6 @@ SECONDS = 60.0  # the time limit of a program, in seconds
 
 @frozen
 class Kind:
-    """A kind of program. `magic`: the first line of its output; `name` and `source` are used in messages."""
-
     magic: str
     name: str
     source: str

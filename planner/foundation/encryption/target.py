@@ -146,8 +146,6 @@ class NoKeyError(DecryptionError):
 
 
 class Method(Protocol):
-    """A method with its keys."""
-
     def encrypt(self, data: bytes) -> bytes:
         """Raises EncryptionError, and ProviderError if there is no key."""
 

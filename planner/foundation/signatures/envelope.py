@@ -50,12 +50,12 @@ def verified(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
     for line in data.splitlines():
         if line.strip():
             try:
-                yield _verified(line, verifiers)
+                yield _verify_line(line, verifiers)
             except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
                 continue
 
 
-def _verified(line: bytes, verifiers: tuple[Verifier, ...]) -> Signed:
+def _verify_line(line: bytes, verifiers: tuple[Verifier, ...]) -> Signed:
     whole = orjson.loads(line)
     if whole["payloadType"] != PAYLOAD:
         raise ValueError("the payload is of a different kind")

@@ -55,7 +55,6 @@ def fingerprint(key: bytes) -> str:
 
 
 def signed_data(message: bytes) -> bytes:
-    """The bytes that are signed for a message."""
     return MAGIC + b"".join(map(text, (NAMESPACE.encode(), b"", _HASH, sha512(message).digest())))
 
 
@@ -100,17 +99,17 @@ def _request_of_agent(request: bytes) -> bytes:
             agent.settimeout(_SECONDS)
             agent.connect(path)
             agent.sendall(text(request))
-            (size,) = struct.unpack(">I", _received(agent, 4))
+            (size,) = struct.unpack(">I", _receive(agent, 4))
             if size > _MOST_BYTES:
                 raise ServiceError("the response of the agent is too large")
-            return _received(agent, size)
+            return _receive(agent, size)
     except OSError as problem:
         if isinstance(problem, ServiceError):
             raise
         raise ServiceError(f"the agent at {path} does not respond: {problem.strerror or problem}") from None
 
 
-def _received(agent: socket.socket, size: int) -> bytes:
+def _receive(agent: socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
         part = agent.recv(size - len(data))

@@ -75,7 +75,7 @@ def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: A
                 with _stream(archive, kind) as file:
                     stream = _Stream(file, place.left)
                     for member in _tar_members(stream):
-                        end = stream.at + _padded(member.size)
+                        end = stream.at + _padded_size(member.size)
                         place.put(member, stream.blocks(member.size), links)
                         for _ in stream.blocks(end - stream.at):
                             pass
@@ -360,9 +360,9 @@ def _tar_members(stream: _Stream) -> Iterator[Member]:
         if flag in b"xLKg":
             if size > _LARGEST_HEADER:
                 raise ValueError("a header is too long")
-            data = b"".join(stream.blocks(_padded(size)))[:size]
+            data = b"".join(stream.blocks(_padded_size(size)))[:size]
             if flag == b"x":
-                more |= _extended(data)
+                more |= _extended_records(data)
             elif flag != b"g":  # a global header is only a comment
                 more["path" if flag == b"L" else "linkpath"] = _text(data)
             continue
@@ -387,7 +387,7 @@ def _tar_member(header: bytes, flag: bytes, size: int, more: dict[str, str]) -> 
     raise InstallError(f"the archive has a member that is neither file nor directory ({name!r})")
 
 
-def _extended(data: bytes) -> dict[str, str]:
+def _extended_records(data: bytes) -> dict[str, str]:
     r"""Parse the records `LENGTH KEY=VALUE\n` of an extended header."""
     texts = {}
     while data:
@@ -415,5 +415,5 @@ def _text(field: bytes) -> str:
     return field.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
-def _padded(size: int) -> int:
+def _padded_size(size: int) -> int:
     return -(-size // 512) * 512

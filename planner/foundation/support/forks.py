@@ -183,7 +183,7 @@ class Forks:
         self._forks: list[Fork] = []
         self._tasks = _tasks(count)
         for _ in range(processes):
-            self._forks.append(_start(self._items(work), self._forks, _nothing, _interrupt))
+            self._forks.append(_start(self._items(work), self._forks, _ignore_signal, _interrupt))
         os.close(self._tasks)
 
     def results(self) -> Iterator[tuple[int, Any]]:
@@ -247,7 +247,7 @@ def _tasks(count: int) -> int:
     return reading
 
 
-def _nothing(number: int, frame: FrameType | None) -> None:
+def _ignore_signal(number: int, frame: FrameType | None) -> None:
     pass
 
 

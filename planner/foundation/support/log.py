@@ -35,7 +35,7 @@ class Log:
             line = json.dumps(entry, ensure_ascii=False)
         else:
             stamp = f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z"
-            more = "".join(f" {k}={_quoted(v)}" for k, v in (fields or {}).items())
+            more = "".join(f" {k}={_quote(v)}" for k, v in (fields or {}).items())
             line = f"{stamp} {f'[{level}]':<7} {f'{name}: ' if name else ''}{message}{':' if more else ''}{more}"
         with self._lock:
             try:
@@ -95,7 +95,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | list | dict | None) else str(value)
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     if isinstance(value, str) and re.fullmatch(r"[^\s\"=]+", value):
         return value
     return json.dumps(_plain(value), ensure_ascii=False)

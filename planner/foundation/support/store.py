@@ -123,10 +123,10 @@ class Shelf:
         data = self.load(name)
         if data is None:
             return None
-        return self._unpickled(data)
+        return self._unpickle(data)
 
     @staticmethod
-    def _unpickled(data: memoryview) -> Any:
+    def _unpickle(data: memoryview) -> Any:
         paused = gc.isenabled()
         gc.disable()
         try:

@@ -27,12 +27,12 @@ from planner.foundation.vocabulary.address import quote, valid_identifier
 def expression_text(value: Value) -> str:
     """The expression does not distinguish lists, sets and tuples, nor maps and objects; marks are lost. Raises
     ValueError for unknown values and infinities."""
-    return "\n".join(_indented(_lines(value)))
+    return "\n".join(_indent(_lines(value)))
 
 
 def attributes_text(values: Mapping[str, Value]) -> str:
     """Aligned lines `name = value`, sorted by name. Raises ValueError."""
-    return "".join(f"{line}\n" for line in _indented(_assignments((name, values[name]) for name in sorted(values))))
+    return "".join(f"{line}\n" for line in _indent(_assignments((name, values[name]) for name in sorted(values))))
 
 
 def _lines(value: Value) -> list[str]:
@@ -92,7 +92,7 @@ def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:
     return lines
 
 
-def _indented(lines: Iterable[str]) -> list[str]:
+def _indent(lines: Iterable[str]) -> list[str]:
     """Indent lines: after a line that opens more brackets than it closes, the following lines are indented by two more
     spaces, regardless of how many brackets it opens."""
     out: list[str] = []
@@ -147,7 +147,7 @@ def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str,
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
     plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
     is_json = all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts
-    part = _first_part(*(_parsed(str(v)) for v in plain)) if is_json else None
+    part = _first_part(*(_parse_json(str(v)) for v in plain)) if is_json else None
     if part is not None:
         return part
     if all(v.__class__ is str for v in plain) and "\n" in f"{plain[0]}{plain[1]}" and HIDDEN not in texts:
@@ -160,7 +160,7 @@ def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
     with the same number of lines. Empty for other values and for sensitive strings."""
     if before.__class__ is not str or after.__class__ is not str:
         return []
-    one, other = _parsed(before), _parsed(after)
+    one, other = _parse_json(before), _parse_json(after)
     if before[:1] in ("{", "[") and one.__class__ is other.__class__ and one.__class__ in (dict, list):
         parts = list(_different_parts(one, other, ""))
         return [_with_title(f"at {path}: ", *map(_part_text, sides)) for path, *sides in parts]
@@ -177,7 +177,7 @@ def _with_title(title: str, before: str, after: str) -> tuple[str, str]:
     return one, other
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """None for strings that are not JSON."""
     try:
         return loads(text.encode())

@@ -105,14 +105,14 @@ def _equal_unknown(a: Value, b: Value) -> bool | None:
     if a.__class__ is Unknown and b.__class__ is Unknown:
         return None
     unknown, known = (a, b) if a.__class__ is Unknown else (b, a)
-    if _excluded(unknown, known):
+    if _excludes(unknown, known):
         return False
     if known.__class__ is Null or has_dynamic(unknown.type) or type_of(known) == unknown.type:
         return None
     return False
 
 
-def _excluded(unknown: Unknown, value: Value) -> bool:
+def _excludes(unknown: Unknown, value: Value) -> bool:
     """Whether the refinements of an unknown value exclude a known value."""
     refinement = unknown.refinement
     if value.__class__ is Null:

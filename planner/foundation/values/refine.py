@@ -70,7 +70,6 @@ def _of_length(t: Any, length: int) -> Value:
 
 
 def not_null(value: Value) -> Value:
-    """Refine the value to be not null."""
     if value.__class__ is Marked:
         inner = not_null(value.value)
         return value if inner is value.value else Marked(inner, value.marks)

@@ -45,11 +45,11 @@ def make_set(element: Type, items: Iterable[Value]) -> Value:
             if item.__class__ is not str:
                 plain = False
         values.append(item)
-    ordered = tuple(sorted(set(values))) if plain else _ordered(element, values)
+    ordered = tuple(sorted(set(values))) if plain else _in_order(element, values)
     return mark(Set(element, ordered), marks)
 
 
-def _ordered(element: Type, values: list[Value]) -> tuple[Value, ...]:
+def _in_order(element: Type, values: list[Value]) -> tuple[Value, ...]:
     from planner.foundation.values.operations import same_value
 
     buckets: dict[int, list[tuple[bytes, Value]]] = {}

@@ -291,7 +291,7 @@ def _compiled_init(record: _Record) -> Callable[..., Any]:
     return made
 
 
-def _compared(record: _Record) -> tuple[tuple[str, Any], ...]:
+def _compared_fields(record: _Record) -> tuple[tuple[str, Any], ...]:
     """Compared fields, each with the function that returns the value to compare, or None."""
     if record.compared is None:
         record.compared = tuple([(one.name, one.eq if callable(one.eq) else None) for one in record.fields if one.eq])
@@ -302,7 +302,7 @@ def _compared(record: _Record) -> tuple[tuple[str, Any], ...]:
 def _eq(self: Any, record: _Record, other: Any) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
-    for name, key in _compared(record):
+    for name, key in _compared_fields(record):
         left, right = getattr(self, name), getattr(other, name)
         if not (left == right if key is None else key(left) == key(right)):
             return False
@@ -311,7 +311,7 @@ def _eq(self: Any, record: _Record, other: Any) -> Any:
 
 def _compiled_eq(record: _Record) -> Callable[..., Any]:
     space: dict[str, Any] = {}
-    parts = [f"{_read(space, 'self', *one)} == {_read(space, 'other', *one)}" for one in _compared(record)]
+    parts = [f"{_read(space, 'self', *one)} == {_read(space, 'other', *one)}" for one in _compared_fields(record)]
     test = "if other.__class__ is not self.__class__:\n        return NotImplemented"
     exec(f"def __eq__(self, other):\n    {test}\n    return {' and '.join(parts) or 'True'}\n", space)
     made: Callable[..., Any] = space["__eq__"]
@@ -332,7 +332,9 @@ def _hash(self: Any, record: _Record) -> int:
             return kept
         except AttributeError:
             pass
-    values = [getattr(self, name) if key is None else key(getattr(self, name)) for name, key in _compared(record)]
+    values = [
+        getattr(self, name) if key is None else key(getattr(self, name)) for name, key in _compared_fields(record)
+    ]
     result = hash(tuple(values))
     if record.caches_hash:
         _set(self, "_hash", result)
@@ -341,7 +343,7 @@ def _hash(self: Any, record: _Record) -> int:
 
 def _compiled_hash(record: _Record) -> Callable[..., Any]:
     space: dict[str, Any] = {"_set": _set}
-    parts = "".join([f"{_read(space, 'self', *one)}, " for one in _compared(record)])
+    parts = "".join([f"{_read(space, 'self', *one)}, " for one in _compared_fields(record)])
     lines = f"    return hash(({parts}))\n"
     if record.caches_hash:
         lines = (

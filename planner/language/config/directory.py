@@ -40,7 +40,7 @@ def module_files(directory: str, queries: str = "") -> ModuleFiles:
     """The configuration files of a directory, without hidden files and backups of editors. A `.tofu` file replaces the
     `.tf` file of the same name. `queries`: the suffixes of files with searches, if these are read, too. Raises
     OSError."""
-    names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _ignored(e.name))
+    names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _is_ignored(e.name))
     normal: list[str] = []
     override: list[str] = []
     for name in names:
@@ -63,7 +63,7 @@ def is_module(directory: str) -> bool:
         pass
     try:
         entries = list_directory(directory)
-        return any(e.name.endswith(_EXTENSIONS) and not _ignored(e.name) and not is_folder(e) for e in entries)
+        return any(e.name.endswith(_EXTENSIONS) and not _is_ignored(e.name) and not is_folder(e) for e in entries)
     except OSError:
         return False
 
@@ -82,7 +82,7 @@ def _stem(name: str) -> str | None:
     return None
 
 
-def _ignored(name: str) -> bool:
+def _is_ignored(name: str) -> bool:
     return name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#"))
 
 

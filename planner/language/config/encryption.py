@@ -83,7 +83,7 @@ def _read(body: Body, span: Span, problems: Problems) -> EncryptionDecl:
     if not problems.has_errors:
         _check_names(providers, "key_provider", "key provider", span, problems)
         _check_names(methods, "method", "encryption method", span, problems)
-        for remote in _repeated(remotes, lambda r: r.name):
+        for remote in _repeated_names(remotes, lambda r: r.name):
             detail = f"Found multiple instances of remote_data_source.{remote.name}"
             problems.error("duplicate_remote_data_source", "Duplicate remote_data_source", detail, span)
     return EncryptionDecl(tuple(providers), tuple(methods), state, plan, default, remotes, span)
@@ -139,13 +139,13 @@ def _remote(body: Body, problems: Problems) -> tuple[TargetDecl | None, tuple[Re
     return default, tuple(named)
 
 
-def _repeated(items: tuple[T, ...] | list[T], name: Callable[[T], str]) -> list[T]:
+def _repeated_names(items: tuple[T, ...] | list[T], name: Callable[[T], str]) -> list[T]:
     names = [name(item) for item in items]
     return [item for item in items if names.count(name(item)) > 1]
 
 
 def _check_names(blocks: list[NamedBlock], kind: str, words: str, span: Span, problems: Problems) -> None:
-    twice = _repeated(blocks, lambda b: b.address)
+    twice = _repeated_names(blocks, lambda b: b.address)
     for block in blocks:
         if block in twice:
             detail = f"Found multiple instances of {kind}.{block.address}"

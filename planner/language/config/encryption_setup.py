@@ -171,16 +171,16 @@ class _SetUp:
             title = f'Error fetching key_provider "{block.type}"'
             raise Failure(error("config.unknown_key_provider", title, f"key provider with ID {block.type} not found"))
         settings = self._settings(block.body, module.SETTINGS, f"encryption.key_provider.{block.address}")
-        self.keys[name] = keys = self._provided(module, block, settings)
+        self.keys[name] = keys = self._provide_keys(module, block, settings)
         return keys
 
-    def _provided(self, module: Any, block: NamedBlock, settings: Mapping[str, Any]) -> Keys:
+    def _provide_keys(self, module: Any, block: NamedBlock, settings: Mapping[str, Any]) -> Keys:
         address = f"key_provider.{block.address}"
         label = block.alias or address
         try:
             provider = module.build(settings)
         except ProviderError as bad:
-            raise Failure(_failed("Unable to build encryption key data", label, bad)) from None
+            raise Failure(_failure("Unable to build encryption key data", label, bad)) from None
         undecodable = "Unable to decode encrypted metadata (did you change your encryption config?)"
         try:
             metadata = decoded(self.given.get(label))
@@ -189,7 +189,7 @@ class _SetUp:
             detail = f"metadata decoder for {label} failed with error: {bad}"
             raise Failure(error("config.key_metadata", undecodable, detail)) from None
         except ProviderError as bad:
-            raise Failure(_failed("Unable to fetch encryption key data", label, bad)) from None
+            raise Failure(_failure("Unable to fetch encryption key data", label, bad)) from None
         keys, kept = provided
         if label in self.kept:
             detail = (
@@ -346,7 +346,7 @@ def _provider_name(attribute: Attribute) -> Name | None:
     return words[1:] if words is not None and words[0] == "key_provider" else None
 
 
-def _failed(title: str, label: str, why: Exception) -> Diagnostic:
+def _failure(title: str, label: str, why: Exception) -> Diagnostic:
     return error("config.key_provider", title, f"{label} failed with error: {why}")
 
 

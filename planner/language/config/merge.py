@@ -54,14 +54,14 @@ def merge_variable(base: VariableDecl, declared: ExplicitDeclaration[VariableDec
     merged: VariableDecl = evolve(base, **changes)
     if merged.default is None:
         return merged
-    default = _converted(merged, over, given, problems)
+    default = _convert_default(merged, over, given, problems)
     if not merged.nullable and is_null(default):
         detail = "The default may not be null because nullable is false."
         problems.error("null_default", "Invalid default value for variable", detail, over.span)
     return evolve(merged, default=default)
 
 
-def _converted(merged: VariableDecl, over: VariableDecl, given: frozenset[str], problems: Problems) -> Value:
+def _convert_default(merged: VariableDecl, over: VariableDecl, given: frozenset[str], problems: Problems) -> Value:
     try:
         return convert(merged.default, merged.constraint.written)
     except ConversionError as problem:

@@ -190,7 +190,6 @@ class ModuleBuilder:
     # ------------------------------------------------------------ override files
 
     def override(self, file: FileContent, problems: Problems) -> None:
-        """Apply an override file."""
         module = self.module
         self._override_backends(file, problems)
         self._override_encryption(file, problems)

@@ -267,7 +267,7 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
         if word.__class__ is not str:
             problems.error("invalid_requirement", "Invalid Attribute", "Expected a name.", key.span)
             continue
-        expression = _computed(meant) if word in ("source", "version") and not problems.has_errors else None
+        expression = _if_computed(meant) if word in ("source", "version") and not problems.has_errors else None
         if expression is not None:
             computed[word] = expression
         elif word == "version":
@@ -291,7 +291,7 @@ def _with_templates(attribute: Attribute, problems: Problems) -> ExpressionPiece
     return ExpressionPiece(written.node, written.source)
 
 
-def _computed(expr: ExpressionPiece) -> Expr | None:
+def _if_computed(expr: ExpressionPiece) -> Expr | None:
     """The expression if it has references, which Terraform 1.17 allows in provider requirements."""
     return Expr(expr.node, expr.source) if variables(expr.node) else None
 
@@ -312,7 +312,7 @@ def resolve_requirement(required: RequiredProvider, scope: StaticScope, problems
 
 def _version_only(name: str, attribute: Attribute, problems: Problems) -> RequiredProvider | None:
     expr = piece(attribute)
-    expression = _computed(_with_templates(attribute, problems))
+    expression = _if_computed(_with_templates(attribute, problems))
     if expression is not None and check_provider_name(name, expr.span, problems):
         return RequiredProvider(name, default_provider(name), None, (), expr.span, {"version": expression})
     quiet = Problems()

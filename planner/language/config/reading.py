@@ -110,10 +110,10 @@ def constant(expr: ExpressionPiece, problems: Problems) -> Value | None:
     """The value of an expression without references and function calls; None for other expressions (reported)."""
     if isinstance(expr.node, nodes.Literal):
         return expr.node.value
-    return _computed(expr, problems)
+    return _evaluate_static(expr, problems)
 
 
-def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
+def _evaluate_static(expr: ExpressionPiece, problems: Problems) -> Value | None:
     from planner.language.expressions.evaluate import try_evaluate
 
     before = len(problems)
@@ -223,12 +223,14 @@ def traversal_node(expr: ExpressionPiece, bare: bool = False) -> nodes.Traversal
 def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable | None:
     """The traversal in a string, otherwise None. `offset`: the position of the string's text."""
     try:
-        return _placed(scan_traversal(text), offset, inside)
+        return _traversal_at(scan_traversal(text), offset, inside)
     except AddressError:
         return None
 
 
-def _placed(steps: list[TraversalStep], offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable:
+def _traversal_at(
+    steps: list[TraversalStep], offset: int, inside: nodes.SyntaxNode
+) -> nodes.Traversal | nodes.Variable:
     """A traversal inside a string. Its positions refer to the file and do not exceed the end of the string."""
 
     def place(at: int) -> int:
@@ -306,7 +308,7 @@ def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references"
         where = Span(expr.source, start + bad.start, start + bad.end)
         problems.error("malformed_reference", bad.summary, bad.detail, where)
         steps = bad.steps  # continue with the valid steps, to avoid further errors
-    node = _placed(steps, start, expr.node) if steps else None
+    node = _traversal_at(steps, start, expr.node) if steps else None
     detail = f"Quotes around {what} are an old form that may stop working; leave them out."
     problems.warning("quoted_reference", f"Quoted {what} are deprecated", detail, expr.span)
     if node is None:
@@ -359,7 +361,7 @@ def lint_discarded(expr: ExpressionPiece, type_: Type, what: str, problems: Prob
     """Warn about attributes of a literal object that conversion to the type would silently drop."""
     if expr.json:
         return
-    for key, name, path, target in _discarded(expr.node, type_, ()):
+    for key, name, path, target in _discarded_attributes(expr.node, type_, ()):
         where = f"{what}, at {''.join(path)}," if path else what
         detail = f'The type of {where} has no attribute "{name}", so this entry has no effect.'
         hint = did_you_mean(name, sorted(target.attributes))
@@ -372,27 +374,27 @@ def may_discard(node: Expression) -> bool:
     return isinstance(node, (nodes.Object, nodes.Tuple, nodes.For))
 
 
-def _discarded(node: Expression, type_: Type, path: tuple[str, ...]) -> Iterator[_Found]:
+def _discarded_attributes(node: Expression, type_: Type, path: tuple[str, ...]) -> Iterator[_Found]:
     if isinstance(node, nodes.Object):
         for item in node.items:
             if not isinstance(item.key, nodes.Literal) or item.key.value.__class__ is not str:
                 continue
             name = str(item.key.value)
             if isinstance(type_, MapType):
-                yield from _discarded(item.value, type_.element, (*path, f'["{name}"]'))
+                yield from _discarded_attributes(item.value, type_.element, (*path, f'["{name}"]'))
             elif isinstance(type_, ObjectType):
                 if name in type_.attributes:
-                    yield from _discarded(item.value, type_.attributes[name], (*path, f".{name}"))
+                    yield from _discarded_attributes(item.value, type_.attributes[name], (*path, f".{name}"))
                 else:
                     yield item.key, name, path, type_
     elif isinstance(node, nodes.Tuple):
         if isinstance(type_, ListType | SetType):
             for i, inner in enumerate(node.items):
-                yield from _discarded(inner, type_.element, (*path, f"[{i}]"))
+                yield from _discarded_attributes(inner, type_.element, (*path, f"[{i}]"))
         elif isinstance(type_, TupleType) and len(type_.elements) == len(node.items):
             for i, inner in enumerate(node.items):
-                yield from _discarded(inner, type_.elements[i], (*path, f"[{i}]"))
+                yield from _discarded_attributes(inner, type_.elements[i], (*path, f"[{i}]"))
     elif isinstance(node, nodes.For):
         wanted = ListType | SetType if node.key_expr is None else MapType
         if isinstance(type_, wanted):
-            yield from _discarded(node.value_expr, type_.element, (*path, "[...]"))
+            yield from _discarded_attributes(node.value_expr, type_.element, (*path, "[...]"))

@@ -358,7 +358,7 @@ def _managed_lifecycle(build: _Builder, block: Block) -> Lifecycle:
         triggers = _replace_triggers(piece(attributes["replace_triggered_by"]), problems)
     ignored: Literal["all"] | tuple[Reference, ...] = ()
     if "ignore_changes" in attributes:
-        ignored = _ignored(piece(attributes["ignore_changes"]), problems)
+        ignored = _ignored_references(piece(attributes["ignore_changes"]), problems)
     build.conditions(content)
     return Lifecycle(
         before_destroy,
@@ -374,7 +374,7 @@ def _managed_lifecycle(build: _Builder, block: Block) -> Lifecycle:
     )
 
 
-def _ignored(expr: ExpressionPiece, problems: Problems) -> Literal["all"] | tuple[Reference, ...]:
+def _ignored_references(expr: ExpressionPiece, problems: Problems) -> Literal["all"] | tuple[Reference, ...]:
     if keyword(expr) == "all":
         return "all"
     references: list[Reference] = []

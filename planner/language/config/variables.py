@@ -75,7 +75,7 @@ class RawValue:
         text = self.text or ""
         if verbatim:
             return normalize("NFC", text)
-        return _parsed(Source(f"<value for var.{self.name}>", text), problems)
+        return _parse_value(Source(f"<value for var.{self.name}>", text), problems)
 
 
 RawVariables = dict[str, RawValue]
@@ -198,7 +198,7 @@ def _surrounding(value: Value, verbatim: bool) -> Value:
     if value.__class__ is str and not verbatim:
         mine = Problems()
         literal = value.replace("${", "$${").replace("%{", "%%{")
-        parsed = _parsed(Source("<value of an input>", literal), mine)
+        parsed = _parse_value(Source("<value of an input>", literal), mine)
         return value if parsed is None or mine.has_errors else parsed
     if not verbatim or value.__class__ in (str, Unknown) or is_null(value) or not is_wholly_known(value):
         return value
@@ -208,10 +208,10 @@ def _surrounding(value: Value, verbatim: bool) -> Value:
 def parsed_value(text: str, name: str) -> tuple[Value | None, list[Diagnostic]]:
     """The value of an expression without references; None if it cannot be evaluated."""
     problems = Problems()
-    return _parsed(Source(f"<{name}>", text), problems), problems
+    return _parse_value(Source(f"<{name}>", text), problems), problems
 
 
-def _parsed(source: Source, problems: Problems) -> Value | None:
+def _parse_value(source: Source, problems: Problems) -> Value | None:
     from planner.language.syntax.parse import parse_expression
 
     node, diagnostics = parse_expression(source)

@@ -299,7 +299,7 @@ def compile_conditional(compiler: Compiler, node: nodes.Conditional | nodes.Temp
         if no.__class__ is Marked:
             no, marks = no.value, marks | no.marks
         if choice.__class__ is Unknown:
-            return mark(_undecided(yes, no, wanted or type_of(yes)), marks)
+            return mark(_unknown_result(yes, no, wanted or type_of(yes)), marks)
         if choice.__class__ is not bool:
             try:
                 choice = convert(choice, BOOL)
@@ -355,7 +355,7 @@ def _to_common(value: Value, other: Type, wanted: Type) -> Value:
     return convert(Map(way.element, value) if value.__class__ is dict else List(way.element, value), wanted)
 
 
-def _undecided(yes: Value, no: Value, wanted: Type) -> Value:
+def _unknown_result(yes: Value, no: Value, wanted: Type) -> Value:
     """The result for an unknown condition: the properties that both branches have."""
     if yes.__class__ is Null and no.__class__ is Null:
         return Null(wanted)

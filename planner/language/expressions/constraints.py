@@ -74,7 +74,7 @@ class Defaults:
             return applied
         if not applied:
             return value
-        common = _unified(list(applied.values()))
+        common = _unify(list(applied.values()))
         return applied if common is None else Map(common[0], dict(zip(applied, common[1], strict=True)))
 
     def _apply_child(self, key: Any, value: Value) -> Value:
@@ -89,14 +89,14 @@ def _rebuild(value: Value, items: list[Value]) -> Value:
         return tuple(items)
     if not items:
         return value
-    common = _unified(items)
+    common = _unify(items)
     if common is None:
         return tuple(items)
     element, converted = common
     return List(element, tuple(converted)) if value.__class__ is List else make_set(element, converted)
 
 
-def _unified(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
+def _unify(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
     common = unify([type_of(v) for v in items])
     if common is None:
         return None

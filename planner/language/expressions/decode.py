@@ -127,7 +127,7 @@ class Decoder(BodyProblems):
         if nested.nesting in ("single", "group"):
             return self._single(name, nested, blocks, parent)
         if nested.nesting == "map":
-            return self._mapped(name, nested, blocks)
+            return self._collect_map(name, nested, blocks)
         items: list[Value] = []
         for block in blocks:
             value = mark(self.body(block, nested.block), block.marks)
@@ -146,10 +146,10 @@ class Decoder(BodyProblems):
         if not items:
             return empty_block(nested)
         if nested.nesting == "set":
-            return self._collected(name, nested, items, blocks)
+            return self._collect_set(name, nested, items, blocks)
         return tuple(items) if has_dynamic(item_type) else List(item_type, tuple(items))
 
-    def _collected(self, name: str, nested: NestedBlock, items: list[Value], blocks: list[DecodedBlock]) -> Value:
+    def _collect_set(self, name: str, nested: NestedBlock, items: list[Value], blocks: list[DecodedBlock]) -> Value:
         """A set of blocks. If blocks have attributes of any type, all blocks must use the same types."""
         item_type: Type = implied_type(nested.block)
         if has_dynamic(item_type):
@@ -175,7 +175,7 @@ class Decoder(BodyProblems):
             self.report("missing_block", f"Missing {name} block", detail, parent.missing_span)
         return empty_block(nested)
 
-    def _mapped(self, name: str, nested: NestedBlock, blocks: list[DecodedBlock]) -> Value:
+    def _collect_map(self, name: str, nested: NestedBlock, blocks: list[DecodedBlock]) -> Value:
         items: dict[str, Value] = {}
         for block in blocks:
             value = mark(self.body(block, nested.block), block.marks)
@@ -221,7 +221,6 @@ def body_schema(schema: BlockSchema, as_blocks: frozenset[str] = frozenset()) ->
 
 
 def _labels(schema: BlockSchema, as_blocks: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """The label names of each block type."""
     labels: dict[str, tuple[str, ...]] = dict.fromkeys(sorted(as_blocks), ())
     for name, nested in schema.blocks.items():
         if name not in schema.attributes:

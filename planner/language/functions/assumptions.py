@@ -27,18 +27,18 @@ FUNCTIONS: list[Function] = []
 _FAILED = "The assumption is not true."
 
 
-def _assumed(type: Type) -> Param:
+def _assumed_parameter(type: Type) -> Param:
     description = "The value that the assumption is about."
     return Param("value", type, description, allow_null=True, allow_unknown=True, allow_dynamic=True)
 
 
-def _marked(name: str, description: str) -> Param:
+def _marked_parameter(name: str, description: str) -> Param:
     return Param(name, DYNAMIC, description, allow_null=True, allow_unknown=True, allow_marked=True, allow_dynamic=True)
 
 
 @function(
-    _marked("actual_value", "The value that the assumption is about."),
-    _marked("expected_value", "The value that is expected."),
+    _marked_parameter("actual_value", "The value that the assumption is about."),
+    _marked_parameter("expected_value", "The value that is expected."),
     result=lambda actual, expected: type_of(expected),
     not_null=False,
     into=FUNCTIONS,
@@ -55,7 +55,7 @@ def assumeequal(actual: Value, expected: Value) -> Value:
     return mark(expected, marks - {SENSITIVE, EPHEMERAL})
 
 
-@function(_assumed(DYNAMIC), result=lambda value: type_of(unmark(value)[0]), not_null=False, into=FUNCTIONS)
+@function(_assumed_parameter(DYNAMIC), result=lambda value: type_of(unmark(value)[0]), not_null=False, into=FUNCTIONS)
 def assumenotnull(value: Value) -> Value:
     """Returns a value, on the assumption that it is not null."""
     if type_of(value) is DYNAMIC:
@@ -64,7 +64,11 @@ def assumenotnull(value: Value) -> Value:
 
 
 @function(
-    _assumed(STRING), Param("prefix", STRING, "The assumed beginning."), result=STRING, not_null=False, into=FUNCTIONS
+    _assumed_parameter(STRING),
+    Param("prefix", STRING, "The assumed beginning."),
+    result=STRING,
+    not_null=False,
+    into=FUNCTIONS,
 )
 def assumestringprefix(value: Value, prefix: str) -> Value:
     """Returns a string, on the assumption that it begins with a prefix."""
@@ -114,7 +118,12 @@ def _lengths(kind: str, type: Type) -> None:
         impl.__doc__ = f"Returns a {kind}, whose length is assumed to be {words}."
         name = f"assume{kind}length{suffix}"
         declared = function(
-            _assumed(type), *params, result=lambda value, *_: type_of(value), not_null=False, name=name, into=FUNCTIONS
+            _assumed_parameter(type),
+            *params,
+            result=lambda value, *_: type_of(value),
+            not_null=False,
+            name=name,
+            into=FUNCTIONS,
         )
         declared(impl)
 

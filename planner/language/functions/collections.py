@@ -211,10 +211,10 @@ def element(values: Value, position: Value) -> Value:
     values, marks = unmark(values)
     if values.__class__ is Unknown:
         return mark(unknown(_element_type(values, position)), marks)
-    return mark(items(values)[_wrapped(small_int(position), len(items(values)))], marks)
+    return mark(items(values)[_wrap(small_int(position), len(items(values)))], marks)
 
 
-def _wrapped(position: int, count: int) -> int:
+def _wrap(position: int, count: int) -> int:
     if count == 0:
         raise FunctionError("An empty list has no elements.")
     return position % count
@@ -229,7 +229,7 @@ def _element_type(values: Value, position: Value) -> Type:
     if position.__class__ is Unknown:
         return DYNAMIC
     elements = t.elements
-    return elements[_wrapped(small_int(position), len(elements))]  # type: ignore[no-any-return]
+    return elements[_wrap(small_int(position), len(elements))]  # type: ignore[no-any-return]
 
 
 @function(Param("list", DYNAMIC), result=lambda values: _one_type(values), not_null=False, into=FUNCTIONS)

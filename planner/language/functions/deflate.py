@@ -317,7 +317,7 @@ def code_table(counts: list[int], longest: int) -> Codes:
     for length, number in enumerate(_length_counts([n for n, _ in used], longest), 1):
         code <<= 1
         for symbol in sorted(symbol for _, symbol in used[end - number : end]):
-            codes[symbol] = (_reversed(code, length), length)
+            codes[symbol] = (_reverse_bits(code, length), length)
             code += 1
         end -= number
     return codes
@@ -375,9 +375,9 @@ def fixed_codes() -> tuple[Codes, Codes]:
     """The fixed codes (RFC 1951, 3.2.6), which need no header."""
     literals: Codes = []
     for first, count, length in ((0x30, 144, 8), (0x190, 112, 9), (0, 24, 7), (0xC0, 6, 8)):
-        literals += [(_reversed(first + i, length), length) for i in range(count)]
-    return literals, [(_reversed(i, 5), 5) for i in range(30)]
+        literals += [(_reverse_bits(first + i, length), length) for i in range(count)]
+    return literals, [(_reverse_bits(i, 5), 5) for i in range(30)]
 
 
-def _reversed(code: int, length: int) -> int:
+def _reverse_bits(code: int, length: int) -> int:
     return int(f"{code:0{length}b}"[::-1], 2)

@@ -325,7 +325,7 @@ class _BlockWriter:
                 self.close_block()
                 size = new
             if number < _SMALL and fixed_size + 7 < size:
-                self._fixed(tokens, source if stored <= size else None)
+                self._write_fixed(tokens, source if stored <= size else None)
                 return
             if stored <= size:
                 self.store(source)
@@ -338,7 +338,7 @@ class _BlockWriter:
                 header.size + common.coded_size(self.own[0], counts) + common.coded_size(self.own[1], offsets) + extra
             )
             if number < _SMALL and fixed_size <= size:
-                self._fixed(tokens, source if stored <= fixed_size else None)
+                self._write_fixed(tokens, source if stored <= fixed_size else None)
                 return
             if stored <= size:
                 self.store(source)
@@ -349,7 +349,7 @@ class _BlockWriter:
         if is_last:
             self.close_block()
 
-    def _fixed(self, tokens: list[int], source: bytes | None) -> None:
+    def _write_fixed(self, tokens: list[int], source: bytes | None) -> None:
         """Write a block with the fixed codes; if `source` is set, uncompressed."""
         if source is not None:
             self.store(source)

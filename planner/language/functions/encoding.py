@@ -418,7 +418,7 @@ def records(source: str) -> Iterator[tuple[int, list[str]]]:
         rest: str | None = line
         while rest is not None:
             if rest.startswith('"'):
-                field, rest, number = _quoted(rest[1:], lines, number)
+                field, rest, number = _read_quoted(rest[1:], lines, number)
             else:
                 field, comma, after = rest.partition(",")
                 rest = after if comma else None
@@ -437,7 +437,7 @@ def _lines(source: str) -> list[str]:
     return [*lines, last.removesuffix("\r")] if last else lines
 
 
-def _quoted(rest: str, lines: list[str], number: int) -> tuple[str, str | None, int]:
+def _read_quoted(rest: str, lines: list[str], number: int) -> tuple[str, str | None, int]:
     """A quoted field without its opening quotation mark, the text after the field (None: the row is complete), and the
     number of its last line."""
     out: list[str] = []

@@ -74,33 +74,33 @@ def format_values(form: str, values: list[Value]) -> str:
                 f"There is no value for {verb.text}: it needs value number {verb.argument}, and there are "
                 f"{len(values)}."
             )
-        out.append(_formatted(verb, values[verb.argument - 1]))
+        out.append(_format_verb(verb, values[verb.argument - 1]))
     if used < len(values):
         raise FunctionError(f"There are too many values; the format uses {used}.", used + 1)
     return "".join(out)
 
 
-def _formatted(verb: Verb, value: Value) -> str:
+def _format_verb(verb: Verb, value: Value) -> str:
     letter = verb.letter
     if letter == "v":
         return _as_is(verb, value)
     if value.__class__ is Null:
         raise FunctionError(f"Null cannot be written with {verb.text}.")
     if letter == "t":
-        return "true" if _converted(verb, value, BOOL) else "false"
+        return "true" if _convert_argument(verb, value, BOOL) else "false"
     if letter in "bdoxX":
-        return _integer(verb, _converted(verb, value, NUMBER))
+        return _integer(verb, _convert_argument(verb, value, NUMBER))
     if letter in "eEfgG":
-        return _float(verb, _converted(verb, value, NUMBER))
+        return _float(verb, _convert_argument(verb, value, NUMBER))
     if letter in "sq":
-        string: str = _converted(verb, value, STRING)
+        string: str = _convert_argument(verb, value, STRING)
         if verb.precision > 0:
             string = "".join(graphemes(string)[: verb.precision])
-        return _padded(verb, string if letter == "s" else _json(verb, text(string)))
+        return _pad(verb, string if letter == "s" else _json(verb, text(string)))
     raise FunctionError(f"The format verb {verb.text} is not supported.")
 
 
-def _converted(verb: Verb, value: Value, t: Any) -> Any:
+def _convert_argument(verb: Verb, value: Value, t: Any) -> Any:
     try:
         return convert(value, t)
     except ValueError as problem:
@@ -110,10 +110,10 @@ def _converted(verb: Verb, value: Value, t: Any) -> Any:
 def _as_is(verb: Verb, value: Value) -> str:
     if "#" not in verb.flags and value.__class__ is not Null:
         if value.__class__ is str:
-            return _padded(verb, value)
+            return _pad(verb, value)
         if type_of(value) is NUMBER:
-            return _padded(verb, general(value, -1, "e"))
-    return _padded(verb, _json(verb, value))
+            return _pad(verb, general(value, -1, "e"))
+    return _pad(verb, _json(verb, value))
 
 
 def _json(verb: Verb, value: Value) -> str:
@@ -123,7 +123,7 @@ def _json(verb: Verb, value: Value) -> str:
         raise FunctionError(f"The value for {verb.text} cannot be written as JSON: {problem}.") from None
 
 
-def _padded(verb: Verb, string: str) -> str:
+def _pad(verb: Verb, string: str) -> str:
     missing = verb.width - count_graphemes(string) if verb.width > 0 else 0
     if missing <= 0:
         return string
@@ -159,7 +159,7 @@ def _float(verb: Verb, number: Any) -> str:
     if infinite:
         body = "Inf"
     elif verb.letter == "f":
-        body = _fixed(number, 6 if verb.precision < 0 else verb.precision)
+        body = _fixed_point(number, 6 if verb.precision < 0 else verb.precision)
     elif verb.letter in "eE":
         body = _scientific(number, 6 if verb.precision < 0 else verb.precision, verb.letter)
     else:
@@ -172,7 +172,7 @@ def _float(verb: Verb, number: Any) -> str:
     return (sign + body).ljust(verb.width) if "-" in verb.flags else (sign + body).rjust(verb.width)
 
 
-def _fixed(number: Any, places: int) -> str:
+def _fixed_point(number: Any, places: int) -> str:
     _, digits, point = numbers.exact_digits(number)
     digits, point = numbers.round_digits(digits, point, point + places)
     return _plain(digits, point, places)

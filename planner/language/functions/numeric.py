@@ -43,7 +43,7 @@ def ceil(number: Value) -> Value:
     if number.__class__ is int or numbers.is_infinite(number):
         return number
     whole = int(number)
-    return whole + 1 if whole < number else _whole(number, whole)
+    return whole + 1 if whole < number else _whole_result(number, whole)
 
 
 @function(Param("num", NUMBER), result=NUMBER, into=FUNCTIONS)
@@ -52,10 +52,10 @@ def floor(number: Value) -> Value:
     if number.__class__ is int or numbers.is_infinite(number):
         return number
     whole = int(number)
-    return whole - 1 if whole > number else _whole(number, whole)
+    return whole - 1 if whole > number else _whole_result(number, whole)
 
 
-def _whole(number: Any, whole: int) -> Value:
+def _whole_result(number: Any, whole: int) -> Value:
     # whole numbers that are not ints are returned unchanged, except negative zero
     return number if number == whole != 0 else whole
 
@@ -289,7 +289,7 @@ def log(x: float) -> float:
     return k * _LN2_HIGH - ((half - (s * (half + r) + k * _LN2_LOW)) - f)  # type: ignore[no-any-return]
 
 
-def _fused(x: float, y: float, z: float) -> float:
+def _multiply_add(x: float, y: float, z: float) -> float:
     result: float = float(_DOUBLE.fma(gmpy2.mpfr(x, 53), gmpy2.mpfr(y, 53), gmpy2.mpfr(z, 53)))
     return result
 
@@ -301,16 +301,16 @@ def exp(x: float) -> float:
     if x < -800:
         return 0.0
     exponent = round(x * _LOG2_E)
-    x = _fused(-float(exponent), _LN2_UPPER, x)
-    x = _fused(-float(exponent), _LN2_LOWER, x)
+    x = _multiply_add(-float(exponent), _LN2_UPPER, x)
+    x = _multiply_add(-float(exponent), _LN2_LOWER, x)
     x *= 0.0625
     total = _TAYLOR[0]
     for coefficient in _TAYLOR[1:]:
-        total = _fused(x, total, coefficient)
+        total = _multiply_add(x, total, coefficient)
     x *= total
     for _ in range(3):
         x *= x + 2.0
-    return math.ldexp(_fused(x + 2.0, x, 1.0), exponent)
+    return math.ldexp(_multiply_add(x + 2.0, x, 1.0), exponent)
 
 
 def _is_odd(x: float) -> bool:

@@ -50,7 +50,7 @@ def _common_type(*sets: Value) -> Type:
     return SetType(common)
 
 
-def _combined(sets: tuple[Value, ...], result_type: Type, combine: Combine, unknown_elements: bool) -> Value:
+def _combine(sets: tuple[Value, ...], result_type: Type, combine: Combine, unknown_elements: bool) -> Value:
     """Convert the sets to one type, and combine them one after the other."""
     result: Any = None
     for index, each in enumerate(sets):
@@ -76,13 +76,13 @@ _OTHERS = Param("other_sets", _ANY_SET, "More sets.", allow_dynamic=True)
 @function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
 def setunion(*sets: Value, result_type: Type) -> Value:
     """Returns the union of sets: all elements of any of them."""
-    return _combined(sets, result_type, lambda a, b: a.items + b.items, True)
+    return _combine(sets, result_type, lambda a, b: a.items + b.items, True)
 
 
 @function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
 def setintersection(*sets: Value, result_type: Type) -> Value:
     """Returns the intersection of sets: the elements that all of them have."""
-    return _combined(sets, result_type, lambda a, b: [e for e in a.items if contains(b, e)], False)
+    return _combine(sets, result_type, lambda a, b: [e for e in a.items if contains(b, e)], False)
 
 
 @function(
@@ -93,7 +93,7 @@ def setintersection(*sets: Value, result_type: Type) -> Value:
 )
 def setsubtract(*sets: Value, result_type: Type) -> Value:
     """Returns the elements of one set that are not in another."""
-    return _combined(sets, result_type, lambda a, b: [e for e in a.items if not contains(b, e)], False)
+    return _combine(sets, result_type, lambda a, b: [e for e in a.items if not contains(b, e)], False)
 
 
 def _product_type(*sequences: Value) -> Type:

@@ -195,10 +195,10 @@ def resolve(tag: str, source: str, style: str | None) -> Value:
                 return moment
             if _INTEGER.fullmatch(source) or _FLOAT.fullmatch(source):
                 kind = "float"
-    return _tagged(kind, source)
+    return _tagged_value(kind, source)
 
 
-def _tagged(kind: str, source: str) -> Value:
+def _tagged_value(kind: str, source: str) -> Value:
     if kind in ("", "str"):
         return text(source)
     if kind == "null":
@@ -412,7 +412,7 @@ class _Writer:
         last = len(string) - 1
         for position, character in enumerate(string):
             if escape_all or not _is_printable(character) or character in '"\\' or character in _BREAKS:
-                self.put("\\" + _escaped(character))
+                self.put("\\" + _escape(character))
                 after_space = False
             elif character == " ":
                 if may_break and not after_space and self.column > _WIDTH and 0 < position < last:
@@ -429,7 +429,7 @@ class _Writer:
         self.indention = False
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character in _ESCAPES:
         return _ESCAPES[character]
     code = ord(character)

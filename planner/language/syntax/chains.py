@@ -34,7 +34,7 @@ def chains(root: nodes.Expression) -> tuple[list[Chain], list[nodes.Call]]:
         node, bound = stack.pop()
         cls = node.__class__
         if cls in (nodes.Traversal, nodes.Variable, nodes.Relative, nodes.Index, nodes.Splat):
-            base, suffix, inside = _unrolled(node)
+            base, suffix, inside = _unroll(node)
             stack += [(part, bound) for part in inside]
             if isinstance(base, (nodes.Traversal, nodes.Variable)):
                 if (base.root if isinstance(base, nodes.Traversal) else base.name) not in bound:
@@ -56,7 +56,7 @@ def chains(root: nodes.Expression) -> tuple[list[Chain], list[nodes.Call]]:
     return chains_read, calls
 
 
-def _unrolled(node: Any) -> tuple[Any, Suffix, list[Any]]:
+def _unroll(node: Any) -> tuple[Any, Suffix, list[Any]]:
     """The innermost expression, the steps after it, and the expressions inside these steps."""
     suffix: Suffix = ()
     inside: list[Any] = []

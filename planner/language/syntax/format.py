@@ -1,6 +1,6 @@
 """The standard format of configuration files.
 
-Formatting has three steps. `_pieces` converts the text to simple tokens, including comments and newlines. `_renewed`
+Formatting has three steps. `_pieces` converts the text to simple tokens, including comments and newlines. `_renew`
 replaces old notations: block labels get quotes, `"${x}"` becomes `x`, types lose their quotes. `_lay_out` sets the
 spaces before each token: indentation, gaps within a line, then the columns of `=` and of comments in adjacent lines.
 Quoted strings, heredocs, comments and line breaks are not changed."""
@@ -61,16 +61,16 @@ def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
         return None, problems
     tokens = tokenize(source.text)
     _, problems = parse_config(source, tokens)
-    return (None if has_errors(problems) else _formatted(source.text, tokens)), problems
+    return (None if has_errors(problems) else _format_tokens(source.text, tokens)), problems
 
 
 def format_text(text: str) -> str:
     """The text must have no mistakes. Formatting the result again does not change it."""
-    return _formatted(text, tokenize(text))
+    return _format_tokens(text, tokenize(text))
 
 
-def _formatted(text: str, tokens: list[Token]) -> str:
-    pieces = list(_renewed(_pieces(text, tokens)))
+def _format_tokens(text: str, tokens: list[Token]) -> str:
+    pieces = list(_renew(_pieces(text, tokens)))
     _lay_out(pieces)
     parts = []
     for piece in pieces:
@@ -143,7 +143,7 @@ def _ends_line(piece: FormatToken) -> bool:
     return piece.kind == NEWLINE or (piece.kind == COMMENT and piece.text.endswith("\n"))
 
 
-def _renewed(pieces: Pieces) -> Iterator[FormatToken]:
+def _renew(pieces: Pieces) -> Iterator[FormatToken]:
     """The tokens with old notations replaced. `blocks`: the types of the open blocks."""
     blocks: list[str] = []
     at = 0
@@ -174,7 +174,7 @@ def _renewed(pieces: Pieces) -> Iterator[FormatToken]:
             last -= 1
         yield from pieces[start:first]
         value = pieces[first:last]
-        yield from _type(value) if blocks == ["variable"] and piece.text == "type" else _unwrapped(value)
+        yield from _type(value) if blocks == ["variable"] and piece.text == "type" else _unwrap(value)
         yield from pieces[last:at]
 
 
@@ -206,13 +206,13 @@ def _labels(header: Pieces) -> Iterator[FormatToken]:
 
 
 def _label(text: str) -> FormatToken:
-    return FormatToken(STRING, f'"{_escaped(normal(text))}"')
+    return FormatToken(STRING, f'"{_escape(normal(text))}"')
 
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     parts = []
     for i, char in enumerate(text):
         if char in _ESCAPES:
@@ -246,7 +246,7 @@ def _type(value: Pieces) -> Pieces:
     return value
 
 
-def _unwrapped(value: Pieces) -> Pieces:
+def _unwrap(value: Pieces) -> Pieces:
     """The expression in a string that consists of one interpolation; other values are returned unchanged. An expression
     of several lines gets parentheses, because otherwise the first line break would end it."""
     while (

@@ -107,7 +107,7 @@ def _is_dotted(code: list[_Piece], number: int) -> bool:
 
 def _laid_out(line: list[_Piece], state: _State) -> Iterator[str]:
     state.is_begun = True
-    level = 1 if state.is_directive else 1 + _outdented(line, state.depth)
+    level = 1 if state.is_directive else 1 + _outdent(line, state.depth)
     indent = INDENT * level if state.is_inside else ""
     if len(line) == 1 and line[0].is_comment:
         first, *others = line[0].text.split("\n")
@@ -122,7 +122,7 @@ def _laid_out(line: list[_Piece], state: _State) -> Iterator[str]:
     yield from _broken_line(line, indent)
 
 
-def _outdented(line: list[_Piece], depth: int) -> int:
+def _outdent(line: list[_Piece], depth: int) -> int:
     """`depth` minus the brackets that the line closes at its beginning."""
     for piece in line:
         if piece.text not in (")", "]", "}"):

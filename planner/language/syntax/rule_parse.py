@@ -160,7 +160,7 @@ class _RuleReader:
 
     def _mistake_in_query(self, number: int, states: list[Row], values: list[Any]) -> int:
         self.begun, self.failed = 0, number
-        self.diagnostics.append(self._unexpected(number, states[-1]))
+        self.diagnostics.append(self._unexpected_token(number, states[-1]))
         return -1
 
     def _mistake(self, number: int, states: list[Row], values: list[Any]) -> int:
@@ -169,7 +169,7 @@ class _RuleReader:
         begin, failed = self.tokens[self.begun][2], self.tokens[number][2]
         # an unreadable character in the same statement is the cause, and is already reported
         if not any(begin <= place <= failed for place in self.unread):
-            self.diagnostics.append(self._unexpected(number, states[-1]))
+            self.diagnostics.append(self._unexpected_token(number, states[-1]))
         at = self._resume()
         for token in self.tokens[self.begun : at]:
             self.docs.pop(token[2], None)  # a declaration that is already reported
@@ -206,7 +206,7 @@ class _RuleReader:
         detail = f"There is no directive .{word}. The directives are {', '.join(known)}."
         return error("rules.syntax", "Unknown directive", detail, Span(self.source, start, end))
 
-    def _unexpected(self, number: int, row: Row) -> Diagnostic:
+    def _unexpected_token(self, number: int, row: Row) -> Diagnostic:
         kind, word, start, end = self.tokens[number]
         words = tables().terminals.words
         before = self.tokens[number - 1] if number else None
@@ -245,9 +245,9 @@ class _RuleReader:
             "$END": "the end",
         }
         options = sorted({names.get(k) or words.get(k, k) for k in expected})
-        detail = "Unexpected end of input." if kind == "$END" else f"Unexpected {_quoted(word)}."
+        detail = "Unexpected end of input." if kind == "$END" else f"Unexpected {_quote(word)}."
         if len(options) <= 9:
-            detail += f" Expected {_either([one if one in names.values() else _quoted(one) for one in options])}."
+            detail += f" Expected {_either([one if one in names.values() else _quote(one) for one in options])}."
         detail += _OTHERWISE.get(word if before is None or before[1] != word else word * 2, "")
         if before and before[0] == "NAME" and before[1] == "null":
             detail += " There is no null: null values have no rows, so use not a(X, _)."
@@ -279,7 +279,7 @@ _OTHERWISE = {
 """hints for notations of other languages"""
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     return word if word.startswith('"') else f'"{word}"'
 
 

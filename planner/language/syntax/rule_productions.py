@@ -195,7 +195,7 @@ def fold_(_: ProductionReader, v: list[Any]) -> Any:
 
 
 def operation(r: ProductionReader, v: list[Any]) -> syntax.RuleCall | syntax.Constant:
-    return _bounded(r, syntax.RuleCall(v[1][1], (v[0], v[2]), v[0].start, v[2].end))
+    return _limit_depth(r, syntax.RuleCall(v[1][1], (v[0], v[2]), v[0].start, v[2].end))
 
 
 def variable(_: ProductionReader, v: list[Any]) -> syntax.RuleVariable | syntax.Wildcard:
@@ -229,7 +229,7 @@ def call_empty(_: ProductionReader, v: list[Any]) -> syntax.RuleCall:
 
 
 def call(r: ProductionReader, v: list[Any]) -> syntax.RuleCall | syntax.Constant:
-    return _bounded(r, syntax.RuleCall(v[0][1], tuple(v[2]), v[0][2], v[3][3]))
+    return _limit_depth(r, syntax.RuleCall(v[0][1], tuple(v[2]), v[0][2], v[3][3]))
 
 
 PRODUCTIONS: dict[str, Callable[[ProductionReader, list[Any]], Any]] = {
@@ -283,7 +283,7 @@ _MOST_DIGITS = 1000  # Python does not read numbers with more than 4,300 digits
 _DEEPEST = 50  # later stages are recursive
 
 
-def _bounded(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
+def _limit_depth(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
     """The call; if it is nested too deeply, a constant (reported)."""
     if made.depth <= _DEEPEST:
         return made

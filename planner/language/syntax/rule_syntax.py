@@ -54,14 +54,14 @@ class RulePart(RuleNode):
 
     def mapped(self, change: Callable[[Any], Any]) -> Self:
         """A copy in which `change` replaces each child."""
-        values = (_mapped(getattr(self, name), change) for name in self.fields)
+        values = (_map_parts(getattr(self, name), change) for name in self.fields)
         return type(self)(*values, self.start, self.end)
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map_parts(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, RulePart):
         return change(value)
-    return tuple(_mapped(one, change) for one in value) if type(value) is tuple else value
+    return tuple(_map_parts(one, change) for one in value) if type(value) is tuple else value
 
 
 # ---------------------------------------------------------------- terms
@@ -131,10 +131,10 @@ class RuleCall(RulePart):
         if level is None:
             return f"{self.function}({', '.join(map(str, self.arguments))})"
         left, right = self.arguments
-        return f"{_within(left, level)} {self.function} {_within(right, level + 1)}"
+        return f"{_in_parentheses(left, level)} {self.function} {_in_parentheses(right, level + 1)}"
 
 
-def _within(term: Term, level: int) -> str:
+def _in_parentheses(term: Term, level: int) -> str:
     inner = _BINDING.get(term.function, 9) if isinstance(term, RuleCall) else 9
     return f"({term})" if inner < level else str(term)
 
@@ -302,8 +302,6 @@ class Statement(RuleNode):
 
 
 class Name(RuleNode):
-    """A name and its position."""
-
     __slots__ = ("text",)
     text: str
 

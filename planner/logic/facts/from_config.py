@@ -267,11 +267,11 @@ def subject(node: Traversal | Variable, module: str) -> Subject | None:
         if len(steps) < 2 or not isinstance(steps[1], GetAttr):
             return None
         prefix = "" if root == "resource" else f"{root}."
-        return _keyed(join(module, f"{prefix}{first.name}.{steps[1].name}"), steps, 2)
-    return _keyed(join(module, f"{root}.{first.name}"), steps, 1)
+        return _keyed_subject(join(module, f"{prefix}{first.name}.{steps[1].name}"), steps, 2)
+    return _keyed_subject(join(module, f"{root}.{first.name}"), steps, 1)
 
 
-def _keyed(general: str, steps: tuple[Step, ...], at: int) -> Subject:
+def _keyed_subject(general: str, steps: tuple[Step, ...], at: int) -> Subject:
     if len(steps) > at and isinstance(step := steps[at], GetIndex):
         return general + _key(step), general
     return general, None

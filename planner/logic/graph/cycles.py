@@ -372,14 +372,14 @@ class _CycleSearch:
 
     def exact(self) -> set[Statement] | None:
         """A smallest set of statements; None if the search takes too long."""
-        size = len(self._apart())
+        size = len(self._separate_statements())
         while True:
-            result = self._within(size, frozenset(), frozenset())
+            result = self._smallest_within(size, frozenset(), frozenset())
             if result is not None or self.steps > MOST_STEPS:
                 return result
             size += 1
 
-    def _apart(self) -> list[Statement]:
+    def _separate_statements(self) -> list[Statement]:
         """One statement for each of several cycles that have no statement in common. The number of these cycles is a
         lower bound for the size of a set."""
         removed: set[Statement] = set()
@@ -390,7 +390,9 @@ class _CycleSearch:
             removed |= set(here)
         return first
 
-    def _within(self, size: int, removed: frozenset[Statement], kept: frozenset[Statement]) -> set[Statement] | None:
+    def _smallest_within(
+        self, size: int, removed: frozenset[Statement], kept: frozenset[Statement]
+    ) -> set[Statement] | None:
         self.steps += len(self.edges) // 10 + 1
         if self.steps > MOST_STEPS:
             return None
@@ -402,7 +404,7 @@ class _CycleSearch:
         for statement in self.statements(cycle):
             if statement in kept:
                 continue
-            result = self._within(size, removed | {statement}, kept)
+            result = self._smallest_within(size, removed | {statement}, kept)
             if result is not None:
                 return result
             kept |= {statement}  # all sets with this statement were tried

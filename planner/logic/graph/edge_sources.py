@@ -72,7 +72,7 @@ def grounds(graph: Graph, edges: AbstractSet[Edge]) -> EdgeSources:
             places[edge] = sources
     reasons: Iterable[DerivedRows] = derivations(graph.program, database, "edge", edges)
     if is_ordered:
-        reasons = _ordered(graph, reasons, {edge: mentions[edge] for edge in edges & mentions.keys()}, objects)
+        reasons = _ordered_reasons(graph, reasons, {edge: mentions[edge] for edge in edges & mentions.keys()}, objects)
     return EdgeSources(layers, reasons, places)
 
 
@@ -80,7 +80,7 @@ def _place(source: Any) -> object:
     return (source.source.filename, source.line) if isinstance(source, Span) else source
 
 
-def _ordered(
+def _ordered_reasons(
     graph: Graph,
     reasons: Iterable[DerivedRows],
     mentions: Mapping[Edge, list[Row]],

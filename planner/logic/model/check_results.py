@@ -50,7 +50,6 @@ def _file_kind(kind: str) -> str:
 
 
 def state_groups(results: list[dict[str, Any]] | None) -> list[CheckGroup]:
-    """The results in a state file."""
     return [
         CheckGroup(
             raw["object_kind"],

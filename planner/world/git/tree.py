@@ -231,10 +231,10 @@ class GitTree:
             except OSError:
                 names = set()
             paths = {_join(directory, name): name for name in names}
-            known = self._kept[directory] = frozenset(paths[path] for path in self._unchanged(paths))
+            known = self._kept[directory] = frozenset(paths[path] for path in self._unchanged_paths(paths))
         return known
 
-    def _unchanged(self, paths: Iterable[str]) -> set[str]:
+    def _unchanged_paths(self, paths: Iterable[str]) -> set[str]:
         """The paths that probably existed at the commit, according to the files on disk."""
         kept = {path for path in paths if self._is_data(path)}
         others = sorted(set(paths) - kept)

@@ -176,7 +176,6 @@ class Fetcher:
             self.fetch(package, target, redirects + 1)
 
     def _part(self, package: str, sub: str, target: Path, redirects: int) -> None:
-        """Fetch a subdirectory of a package."""
         whole = target.with_name(f"{target.name}.whole")
         try:
             self.fetch(package, whole, redirects)
@@ -225,7 +224,7 @@ class Fetcher:
             raise InstallError(
                 f"{port!r} is not a valid port; for git@HOST:PATH leave out ssh:// and write git:: alone"
             )
-        environ = _restricted(self.environ)
+        environ = _restricted_environment(self.environ)
         if not self.terminal:
             environ["GIT_TERMINAL_PROMPT"] = "0"  # nobody can answer prompts without a terminal
         key_file = target.with_name(f"{target.name}.key")
@@ -365,7 +364,7 @@ def _commit(ref: str, folder: Path, environ: Mapping[str, str]) -> str:
     raise InstallError(f"the repository has no branch, tag or commit {ref}")
 
 
-def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
+def _restricted_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment with restrictions for git. The user's variables take precedence, but an address can never run
     programs."""
     made = dict(environ)

@@ -96,7 +96,7 @@ class ModuleInstaller:
             elif origin.direct:
                 archive = work / "archive"
                 self.web.download(origin.address, str(archive), origin.headers)
-                unpack(archive, fresh, _sniffed(archive))
+                unpack(archive, fresh, _archive_type(archive))
             else:
                 self.fetcher.fetch(origin.address, fresh)
             if version is not None:
@@ -200,7 +200,7 @@ def _newest(versions: list[Version], constraint: str) -> Version:
     return max(fitting)
 
 
-def _sniffed(archive: Path) -> str:
+def _archive_type(archive: Path) -> str:
     with archive.open("rb") as file:
         head = file.read(6)
     kinds = {b"PK": "zip", b"\x1f\x8b": "tar.gz", b"BZ": "tar.bz2", b"\xfd7": "tar.xz"}

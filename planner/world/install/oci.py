@@ -60,7 +60,7 @@ class Repository:
             answer = self._get(url)
             if answer.status == 404:
                 raise InstallError(f"there is no repository {self}", "not_found")
-            tags += texts_in(self._accepted(answer).json(), "tags", self.domain)
+            tags += texts_in(self._accept(answer).json(), "tags", self.domain)
             more = re.match(r'\s*<([^>]*)>\s*;\s*rel="?next"?', answer.headers.get("Link") or "")
             if not more:
                 return tags
@@ -74,7 +74,7 @@ class Repository:
         answer = self._get(self._url(f"manifests/{quote(reference)}"), {"Accept": f"{_IMAGE}, {_INDEX}"})
         if answer.status == 404:
             raise InstallError(f"{self} has no {reference}")
-        if len(self._accepted(answer).body) > _LARGEST_MANIFEST:
+        if len(self._accept(answer).body) > _LARGEST_MANIFEST:
             raise InstallError(f"the manifest {reference} of {self} is larger than {_LARGEST_MANIFEST >> 20} MiB")
         if ":" in reference:
             kind, _, value = reference.partition(":")
@@ -125,7 +125,7 @@ class Repository:
             answer = self.web.get(url, {**(headers or {}), **self._headers})
         return answer
 
-    def _accepted(self, answer: WebResponse) -> WebResponse:
+    def _accept(self, answer: WebResponse) -> WebResponse:
         if answer.status in (401, 403):
             verb = "does not accept the credentials for" if self._headers else "needs credentials for"
             raise InstallError(f"the registry {self.domain} {verb} {self.name}")

@@ -138,10 +138,10 @@ def _by_registry(
     proof = evolve(proof, by_registry=proof.by_registry | documented)
     if not claims.keys and not must_be_signed(package.address, environ):
         return proof
-    return _signed(claims, environ, proof, documented)
+    return _signed_proof(claims, environ, proof, documented)
 
 
-def _signed(
+def _signed_proof(
     claims: RegistryClaims, environ: Mapping[str, str], proof: PackageProof, documented: frozenset[str]
 ) -> PackageProof:
     try:
@@ -182,8 +182,6 @@ def _checksums_by_file(claims: RegistryClaims) -> dict[str, str]:
 
 @frozen
 class Signer:
-    """`expired`: whether the key has expired."""
-
     key_id: str
     expired: bool = False
 

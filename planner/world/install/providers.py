@@ -71,15 +71,15 @@ class Installer:
         selections = self._each(asked, lambda a: self._select(a, locks.get(a), wanted[a], upgrade))
         need: list[tuple[str, Version]] = []
         for address, (version, lines, item) in zip(asked, selections, strict=True):
-            self._tell(lines)
-            problems += self._weighed(address, _with_hint(address, item, wanted))
+            self._report(lines)
+            problems += self._weigh(address, _with_hint(address, item, wanted))
             if version is not None:
                 need.append((address, version))
         done = self._each(need, lambda n: self._install(n[0], n[1], locks.get(n[0]), wanted[n[0]]))
         new = {a: one for a, one in locks.items() if a in wanted}
         for (address, _), one in zip(need, done, strict=True):
-            self._tell(one.lines)
-            problems += self._weighed(address, one.problems)
+            self._report(one.lines)
+            problems += self._weigh(address, one.problems)
             if one.lock is not None:
                 new[one.lock.address] = one.lock
         if any(one.signed for one in done) and not self.recompute:
@@ -95,11 +95,11 @@ class Installer:
         with ThreadPoolExecutor(min(WORKERS, len(todo))) as pool:
             return list(pool.map(work, todo))
 
-    def _tell(self, lines: Iterable[str]) -> None:
+    def _report(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.say(line)
 
-    def _weighed(self, address: str, problems: Iterable[Diagnostic]) -> list[Diagnostic]:
+    def _weigh(self, address: str, problems: Iterable[Diagnostic]) -> list[Diagnostic]:
         return [evolve(d, severity="warning") if address in self.optional else d for d in problems]
 
     def _builtin(self, address: str, wanted: VersionSet) -> list[Diagnostic]:
@@ -195,7 +195,7 @@ class Installer:
         content = content_hash(target.folder(address, version))
         local = proof.verified | {content}
         others = self._recordable(address, proof)
-        lines.append(f"- {'Fetched' if self.recompute else 'Installed'} {name} ({_how(proof)})")
+        lines.append(f"- {'Fetched' if self.recompute else 'Installed'} {name} ({_authentication_text(proof)})")
         problems: tuple[Diagnostic, ...] = ()
         if proof.expired:
             detail = (
@@ -215,7 +215,7 @@ class Installer:
         return proof.by_registry | proof.by_mirror
 
 
-def _how(proof: PackageProof) -> str:
+def _authentication_text(proof: PackageProof) -> str:
     return f"{proof.summary}, key ID {', '.join(proof.key_ids)}" if proof.key_ids else proof.summary
 
 

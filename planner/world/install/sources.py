@@ -89,14 +89,14 @@ class NetworkMirror:
         answer = self._get(address, "index.json")
         if answer.status == 404:
             raise InstallError(f"{self.url} does not have {address}", "not_found")
-        listed = object_in(self._accepted(answer).json(), "versions", self.url)
+        listed = object_in(self._accept(answer).json(), "versions", self.url)
         return readable(listed), []
 
     def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         answer = self._get(address, f"{version}.json")
         if answer.status == 404:
             raise InstallError(f"{self.url} lists version {version} of {address}, but returns no details of it")
-        archives = object_in(self._accepted(answer).json(), "archives", self.url)
+        archives = object_in(self._accept(answer).json(), "archives", self.url)
         one = archives.get(platform)
         if not isinstance(one, dict) or not isinstance(one.get("url"), str):
             raise no_platform(address, version, platform)
@@ -118,7 +118,7 @@ class NetworkMirror:
         url = resolve(self.url, f"{address}/{quote(name)}")
         return self.web.get(url, self.hosts.credentials_for(self.url))
 
-    def _accepted(self, answer: WebResponse) -> WebResponse:
+    def _accept(self, answer: WebResponse) -> WebResponse:
         if answer.status in (401, 403):
             raise InstallError(f"{self.url} requires credentials or does not accept those that were sent")
         if answer.status != 200:
@@ -150,7 +150,7 @@ class Registry:
             raise InstallError(
                 f"the registry {address.partition('/')[0]} has no provider {address}", "unknown_provider"
             )
-        body, where = self._accepted(address, answer).json(), _registry_of(address)
+        body, where = self._accept(address, answer).json(), _registry_of(address)
         protocols = {}
         for item in list_in(body, "versions", where):
             if isinstance(item, dict) and isinstance(item.get("version"), str):
@@ -163,7 +163,7 @@ class Registry:
         answer = self._get(address, f"{version}/download/{system}/{machine}")
         if answer.status == 404:
             raise no_platform(address, version, platform)
-        body = self._accepted(address, answer).json()
+        body = self._accept(address, answer).json()
         if not isinstance(body, dict):
             raise InstallError(f"the registry's response about {address} is not a JSON object")
         self._check_protocols(address, version, body)
@@ -203,7 +203,7 @@ class Registry:
             resolve(self.hosts.service(host, PROVIDERS), f"{rest}/{path}"), self.hosts.credentials(host)
         )
 
-    def _accepted(self, address: str, answer: WebResponse) -> WebResponse:
+    def _accept(self, address: str, answer: WebResponse) -> WebResponse:
         host = address.partition("/")[0]
         if answer.status in (401, 403):
             raise InstallError(

@@ -34,8 +34,6 @@ class ResourceSchema:
 
 @frozen(eq=False)
 class ProviderSchema:
-    """All schemas and functions of a provider."""
-
     provider: BlockSchema
     resources: Mapping[str, ResourceSchema]
     data_sources: Mapping[str, ResourceSchema]

@@ -65,7 +65,7 @@ class Locator:
             return Located(self._program(address, Path(override)))
         lock = self._locks().get(address)
         if lock is not None:
-            return self._selected(lock)
+            return self._selected_program(lock)
         seen: list[Version] = []
         for mirrors in self._places(config):
             packages = [p for m in mirrors if m.serves(address) for p in packages_in(Path(m.path), address)]
@@ -79,7 +79,7 @@ class Locator:
     def _locks(self) -> Mapping[str, Lock]:
         return read_locks(self.directory)[0]
 
-    def _selected(self, lock: Lock) -> Located:
+    def _selected_program(self, lock: Lock) -> Located:
         """The program of the package in the lock file. Raises Failure if the package is not installed or differs."""
         base = Path(self.directory, self.data_directory, "providers")
         folder = base.joinpath(*lock.address.split("/"), str(lock.version), own_platform())

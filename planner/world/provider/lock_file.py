@@ -54,7 +54,7 @@ def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
     except FileNotFoundError:
         return {}, []
     except (OSError, UnicodeDecodeError) as problem:
-        raise Failure(_damaged(path, getattr(problem, "strerror", None) or str(problem))) from None
+        raise Failure(_damaged_file(path, getattr(problem, "strerror", None) or str(problem))) from None
     locks: dict[str, Lock] = {}
     warnings = []
     try:
@@ -69,7 +69,7 @@ def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
             else:
                 locks[name[1]] = _lock(name[1], {key[0]: value for key, value in body})
     except SettingsError as problem:
-        raise Failure(_damaged(path, str(problem))) from None
+        raise Failure(_damaged_file(path, str(problem))) from None
     return locks, warnings
 
 
@@ -124,7 +124,7 @@ def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
             rows.append(("constraints", f'"{one.constraints}"'))
         if one.hashes:
             rows.append(("hashes", "[\n" + "".join(f'    "{h}",\n' for h in one.hashes) + "  ]"))
-        blocks.append(f'\nprovider "{address}" {{\n{_aligned(rows)}}}\n')
+        blocks.append(f'\nprovider "{address}" {{\n{_align(rows)}}}\n')
     if modules:
         blocks.append("\n# Checksums of modules, which planner compares:\n")
         blocks += [
@@ -133,7 +133,7 @@ def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
     return "".join(blocks)
 
 
-def _aligned(rows: list[tuple[str, str]]) -> str:
+def _align(rows: list[tuple[str, str]]) -> str:
     """Rows with aligned equals signs, except for values of several lines."""
     width = max(len(name) for name, value in rows if "\n" not in value)
     return "".join(f"  {name:<{0 if chr(10) in value else width}} = {value}\n" for name, value in rows)
@@ -190,6 +190,6 @@ def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
     return upgraded_locks, [warning("lock.upgraded", "Dependency lock file entries updated", detail)]
 
 
-def _damaged(path: Path, reason: str) -> Diagnostic:
+def _damaged_file(path: Path, reason: str) -> Diagnostic:
     detail = f"{path} cannot be used: {reason}. Correct it, or remove it and run init."
     return error("lock.damaged", "Invalid dependency lock file", detail)

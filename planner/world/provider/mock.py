@@ -229,7 +229,7 @@ class _Composer:
             return convert(given[name], schema.type)
         except ConversionError as bad:
             kind = type_of(given[name])
-            reason = _placed(bad) if conversion_possible(kind, schema.type) else _reason(kind, schema.type)
+            reason = _place_text(bad) if conversion_possible(kind, schema.type) else _reason(kind, schema.type)
             self.wrong(title, f"Values provided for override / mock must match resource fields types: {reason}.")
             return Null(schema.type)
 
@@ -295,7 +295,7 @@ class _Composer:
         return Null()
 
 
-def _placed(problem: ConversionError) -> str:
+def _place_text(problem: ConversionError) -> str:
     place = "".join(f".{key}" if kind == "attr" else path_text(((kind, key),)) for kind, key in problem.path)
     return f"{place}: {problem.reason}" if place else problem.reason
 
@@ -305,7 +305,9 @@ def _reason(given: Type, wanted: Type) -> str:
     if isinstance(given, ObjectType) and isinstance(wanted, ObjectType):
         missing = [f'"{name}"' for name in sorted(wanted.attributes.keys() - given.attributes.keys())]
         if missing:
-            names = f"{'s' if len(missing) > 1 else ''} {_enumerated(missing)} {'are' if len(missing) > 1 else 'is'}"
+            names = (
+                f"{'s' if len(missing) > 1 else ''} {_enumerate_words(missing)} {'are' if len(missing) > 1 else 'is'}"
+            )
             return f"attribute{names} required"
         for name in sorted(wanted.attributes.keys() & given.attributes.keys()):
             if not conversion_possible(given.attributes[name], wanted.attributes[name]):
@@ -323,7 +325,7 @@ def _reason(given: Type, wanted: Type) -> str:
     return f"{friendly_name(wanted)} required"
 
 
-def _enumerated(words: list[str]) -> str:
+def _enumerate_words(words: list[str]) -> str:
     if len(words) < 3:
         return " and ".join(words)
     return f"{', '.join(words[:-1])}, and {words[-1]}"

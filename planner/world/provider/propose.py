@@ -38,15 +38,15 @@ def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
         if config.__class__ is Null:
             return prior
         prior = empty_value(schema)
-    return _proposed(schema, prior, config)
+    return _propose_block(schema, prior, config)
 
 
 def planned_unknown_object(schema: BlockSchema, config: Value) -> Value:
     """The configuration with unknown computed values: the object of a data source that is not read yet."""
-    return _proposed(schema, Unknown(implied_type(schema)), config)
+    return _propose_block(schema, Unknown(implied_type(schema)), config)
 
 
-def _proposed(schema: BlockSchema, prior: Value, config: Value) -> Value:
+def _propose_block(schema: BlockSchema, prior: Value, config: Value) -> Value:
     if config.__class__ is Null or config.__class__ is Unknown:
         return prior
     out = _attributes(schema.attributes, prior, config)

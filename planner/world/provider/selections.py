@@ -69,15 +69,15 @@ class VersionSet:
 
     def allows(self, version: Version) -> bool:
         if not version.prerelease:
-            return str(version) != "0.0.0" and all(_within(c, version) for c in self.items)
+            return str(version) != "0.0.0" and all(_is_within(c, version) for c in self.items)
         named = any(c.operator == "=" and _same(c.version, version) for c in self.items)
-        return named and all(_within(c, version) for c in self.items)
+        return named and all(_is_within(c, version) for c in self.items)
 
     def newest(self, versions: Iterable[Version]) -> Version | None:
         return max(filter(self.allows, versions), default=None)
 
 
-def _within(constraint: Constraint, version: Version) -> bool:
+def _is_within(constraint: Constraint, version: Version) -> bool:
     """Whether a version satisfies a constraint by order alone, in which a prerelease precedes its release."""
     limit, operator = constraint.version, constraint.operator
     if operator == "~>":

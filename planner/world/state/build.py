@@ -107,7 +107,7 @@ class StateBuilder:
                 after = evolve(before, current=object, provider_key=provider_key)
             built.instances[key] = after
             built.frozen = None
-            self._tell(built, key, after)
+            self._report_change(built, key, after)
 
     def declare(self, module: str, mode: str, type: str, name: str, provider: str) -> None:
         """Record a resource that `provider` manages, even if it has no instances."""
@@ -216,9 +216,9 @@ class StateBuilder:
                 del self._resources[resource]
         else:
             built.instances[key] = instance
-        self._tell(built, key, instance)
+        self._report_change(built, key, instance)
 
-    def _tell(self, resource: _Resource, key: InstanceKey, instance: InstanceState | None) -> None:
+    def _report_change(self, resource: _Resource, key: InstanceKey, instance: InstanceState | None) -> None:
         if self._on_change is not None:
             r = resource
             self._on_change(ResourceState(r.module, r.mode, r.type, r.name, r.provider, {}), key, instance)

@@ -89,9 +89,9 @@ class SealedState(_Sealed):
             raise Failure(error("state.encryption", "Failed to save state", str(bad))) from None
 
     def unseal(self, data: bytes) -> Unsealed:
-        return self._failing(lambda: self._unsealed(data))
+        return self._failing(lambda: self._unseal(data))
 
-    def _unsealed(self, data: bytes) -> Unsealed:
+    def _unseal(self, data: bytes) -> Unsealed:
         result = self._target.decrypt(data)
         if result.was_encrypted:
             _check_head(result)

@@ -32,7 +32,7 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
         try:
             root = loads(data)
         except JsonError as e:
-            return None, [_unsupported(f"{where} is not valid JSON: {e.reason}, at byte offset {e.offset}.")]
+            return None, [_unsupported_version(f"{where} is not valid JSON: {e.reason}, at byte offset {e.offset}.")]
         return _from(root, where)
 
 
@@ -52,7 +52,7 @@ def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None,
 def _from(root: Any, where: str) -> tuple[State | None, list[Diagnostic]]:
     problem = _version_problem(root, where)
     if problem:
-        return None, [_unsupported(problem)]
+        return None, [_unsupported_version(problem)]
     reader = StateReader(where)
     try:
         state = reader.state(_current(root))
@@ -70,7 +70,7 @@ def _current(root: dict[str, Any]) -> dict[str, Any]:
     return upgraded(root)
 
 
-def _unsupported(detail: str) -> Diagnostic:
+def _unsupported_version(detail: str) -> Diagnostic:
     return error("state.unsupported_format", "Unsupported state file format", detail)
 
 

@@ -186,7 +186,6 @@ def fitted(record: InputRecord, most: int) -> InputRecord:
 
 
 def record_bytes(record: InputRecord) -> bytes:
-    """The document."""
     texts = zlib.compress(orjson.dumps(dict(record.sources), option=orjson.OPT_SORT_KEYS), 9)
     document = {
         "format_version": VERSION,

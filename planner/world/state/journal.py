@@ -452,11 +452,11 @@ def _journal_content(lines: JournalLines, path: str) -> JournalContent:
     saved = None
     for entry in entries[1:]:
         if "start" in entry:
-            begun[_whole(entry, "start")] = OperationStart(
+            begun[_whole_number(entry, "start")] = OperationStart(
                 *(_text(entry, n) for n in ("address", "deposed", "action", "time"))
             )
         elif "end" in entry:
-            begun.pop(_whole(entry, "end"), None)
+            begun.pop(_whole_number(entry, "end"), None)
         elif "instance" in entry:
             changes.append(_change(entry, path))
         elif "snapshot" in entry:
@@ -467,20 +467,20 @@ def _journal_content(lines: JournalLines, path: str) -> JournalContent:
         elif "saving" in entry:
             saved = _written_entry(entry["saving"])
     order = [begun[number] for number in sorted(begun)]
-    head = _text(begin, "lineage"), _whole(begin, "serial"), _text(begin, "operation"), _text(begin, "time")
+    head = _text(begin, "lineage"), _whole_number(begin, "serial"), _text(begin, "operation"), _text(begin, "time")
     return JournalContent(*head, changes, order, saved, lines.damage, lines.is_torn, tuple(snapshots))
 
 
 def _written_entry(entry: dict[str, Any]) -> Written:
     checksum = _text(entry, "checksum") if "checksum" in entry else ""
-    changes = _whole(entry, "changes") if "changes" in entry else 0
-    return Written(_text(entry, "lineage"), _whole(entry, "serial"), checksum, changes)
+    changes = _whole_number(entry, "changes") if "changes" in entry else 0
+    return Written(_text(entry, "lineage"), _whole_number(entry, "serial"), checksum, changes)
 
 
 def _change(entry: dict[str, Any], path: str) -> InstanceChange:
     address, key, resource = _text(entry, "instance"), entry["key"], None
     if key is not None and key.__class__ is not str:
-        key = _whole(entry, "key")
+        key = _whole_number(entry, "key")
     if "resources" in entry:
         reader = StateReader(f"The journal {path}")
         state = reader.state({"version": 4, "terraform_version": "", "serial": 0, "resources": entry["resources"]})
@@ -500,7 +500,7 @@ def _text(entry: dict[str, Any], name: str) -> str:
     return str(value)
 
 
-def _whole(entry: dict[str, Any], name: str) -> int:
+def _whole_number(entry: dict[str, Any], name: str) -> int:
     value = entry[name]
     if value.__class__ is not int or not 0 <= value < LARGEST:
         raise MalformedError(f'"{name}" is not a whole number')
@@ -528,7 +528,7 @@ _DOUBTS = {
 }
 
 
-def story(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
+def recovery_warnings(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
     """Warnings about an unfinished journal, which adds `count` changes to the state."""
     how = "ended unexpectedly before it could save the state"
     if recorded.saved is not None:

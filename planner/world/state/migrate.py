@@ -59,7 +59,7 @@ def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str
         detail = f"{problem.filename or source.type}: {problem.strerror or problem}."
         raise Failure(error("backend.workspaces", "Cannot list the workspaces to copy", detail)) from None
     if names == [DEFAULT_WORKSPACE]:
-        return _migrated(source, target, names, how)
+        return _migrate_all(source, target, names, how)
     if not target.has_workspaces:
         return _only_the_current(source, target, how)
     remark = (
@@ -69,7 +69,7 @@ def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str
     )
     if not how.confirmed(f'Do you want to migrate all workspaces to "{how.target_type}"?', remark):
         raise Failure(error("backend.migration_refused", "Migration aborted by user.", "Nothing was changed."))
-    return _migrated(source, target, names, evolve(how, ask=None, force=True))
+    return _migrate_all(source, target, names, evolve(how, ask=None, force=True))
 
 
 def _only_the_current(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
@@ -90,7 +90,7 @@ def _only_the_current(source: Backend, target: Backend, how: MigrationOptions) -
     return [how.workspace] if came else []
 
 
-def _migrated(source: Backend, target: Backend, names: list[str], how: MigrationOptions) -> list[str]:
+def _migrate_all(source: Backend, target: Backend, names: list[str], how: MigrationOptions) -> list[str]:
     return [name for name in names if _migrate_one(source.store(name), target.store(name), how)]
 
 
@@ -103,11 +103,11 @@ def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
         return False
     if _same(here, there):
         return True
-    with _locked(old, "migration source state", how), _locked(new, "migration destination state", how):
+    with _lock_context(old, "migration source state", how), _lock_context(new, "migration destination state", how):
         here, there = _read(old, how), _read(new)
         if here is None or here.is_empty:
             return False
-        with _compared(here, there, how, old.seal.is_plain and new.seal.is_plain) as files:
+        with _comparison_files(here, there, how, old.seal.is_plain and new.seal.is_plain) as files:
             question = "Do you want to copy existing state to the new backend?"
             if not how.confirmed(question, _remark(old, new, there, how, files)):
                 return False
@@ -124,7 +124,7 @@ def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
 
 
 @contextmanager
-def _compared(
+def _comparison_files(
     here: State, there: State | None, how: MigrationOptions, may_show: bool
 ) -> Iterator[tuple[str, str] | None]:
     """Paths of two files that contain the states, so that the user can compare them before choosing. None if the states
@@ -177,7 +177,7 @@ def _read(store: Store, how: MigrationOptions | None = None) -> State | None:
 
 
 @contextmanager
-def _locked(store: Store, operation: str, how: MigrationOptions) -> Iterator[None]:
+def _lock_context(store: Store, operation: str, how: MigrationOptions) -> Iterator[None]:
     problems: list[Diagnostic] = store.lock(operation, how.lock_timeout) if how.lock else []
     if has_errors(problems):
         raise Failure(problems)

@@ -17,7 +17,7 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.build import StateBuilder
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import read_state, same_content
-from planner.world.state.journal import JournalContent, replayed, story, unfinished
+from planner.world.state.journal import JournalContent, recovery_warnings, replayed, unfinished
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
 
 _MOST_LISTED = 20
@@ -81,15 +81,17 @@ def recovered(
     is_its_own = recorded.serial == base.serial and base.lineage in ("", recorded.lineage)
     if is_its_own or any(snapshot.is_it(base, checksum) for snapshot in recorded.snapshots):
         count = len(recorded.changes_after(base, checksum))
-        problems = () if is_at_work else tuple(story(journal, recorded, count))
+        problems = () if is_at_work else tuple(recovery_warnings(journal, recorded, count))
         return StateRecovery(replayed(base, recorded, checksum), problems, True)
     strays = strays_of(base, recorded)
     if is_at_work:
         return StateRecovery(state)
     if not adopts:
-        return StateRecovery(state, _diverged(strays, base, recorded, journal, place), missing=tuple(strays.addresses))
-    problems = _diverged(evolve(strays, missing=[]), base, recorded, journal, place)
-    return StateRecovery(_adopted(base, strays), problems, True)
+        return StateRecovery(
+            state, _divergence_warnings(strays, base, recorded, journal, place), missing=tuple(strays.addresses)
+        )
+    problems = _divergence_warnings(evolve(strays, missing=[]), base, recorded, journal, place)
+    return StateRecovery(_adopt(base, strays), problems, True)
 
 
 def _has_all(state: State, recorded: JournalContent) -> bool:
@@ -189,7 +191,7 @@ def _object_text(object: ObjectState) -> str:
     return id if isinstance(id, str) and (("attr", "id"),) not in object.sensitive_paths else "an object without an id"
 
 
-def _adopted(state: State, strays: Strays) -> State:
+def _adopt(state: State, strays: Strays) -> State:
     builder = StateBuilder(state)
     for address, key, resource in strays.missing:
         here = builder.instance(address, key) or InstanceState(key, None)
@@ -199,7 +201,7 @@ def _adopted(state: State, strays: Strays) -> State:
     return evolve(builder.snapshot(), lineage=state.lineage, serial=state.serial + 1)
 
 
-def _diverged(
+def _divergence_warnings(
     strays: Strays, state: State, recorded: JournalContent, journal: str, place: str
 ) -> tuple[Diagnostic, ...]:
     began = (

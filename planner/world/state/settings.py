@@ -69,7 +69,7 @@ def check_settings(
             result[name] = [] if name in schema.blocks and schema.blocks[name].nesting in ("list", "set") else None
             continue
         try:
-            result[name] = plain(_typed(given, wanted))
+            result[name] = plain(_convert_setting(given, wanted))
             if wanted == NUMBER and (result[name].__class__ is not int or abs(result[name]) >= 1 << 63):
                 raise ConversionError("a whole number is required")
         except (ConversionError, CodecError) as bad:
@@ -77,23 +77,23 @@ def check_settings(
     return result, problems
 
 
-def _typed(given: Any, wanted: Type) -> Value:
+def _convert_setting(given: Any, wanted: Type) -> Value:
     if isinstance(given, bool | int | float | str) and wanted in (STRING, NUMBER, BOOL):
         return _scalar(given, wanted)
-    return from_json(_whole(given, wanted), wanted)
+    return from_json(_convert_nested(given, wanted), wanted)
 
 
-def _whole(given: Any, wanted: Type) -> Any:
+def _convert_nested(given: Any, wanted: Type) -> Any:
     """The data, with values converted to strings where the type requires strings."""
     if isinstance(wanted, ObjectType) and isinstance(given, Mapping):
         for name in given:
             if name not in wanted.attributes:
                 raise ConversionError(f'it cannot contain "{name}"')
-        return {name: _whole(given.get(name), kind) for name, kind in wanted.attributes.items()}
+        return {name: _convert_nested(given.get(name), kind) for name, kind in wanted.attributes.items()}
     if isinstance(wanted, ListType | SetType) and isinstance(given, list | tuple):
-        return [_whole(item, wanted.element) for item in given]
+        return [_convert_nested(item, wanted.element) for item in given]
     if isinstance(wanted, MapType) and isinstance(given, Mapping):
-        return {str(name): _whole(item, wanted.element) for name, item in given.items()}
+        return {str(name): _convert_nested(item, wanted.element) for name, item in given.items()}
     if wanted in (STRING, NUMBER, BOOL) and isinstance(given, bool | int | float | str):
         return plain(_scalar(given, wanted))
     return given
@@ -120,11 +120,11 @@ def settings_hash(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -
 
     OpenTofu 1.12 computes the same hash (cty's hash of a tuple of the type and an object), so both programs can use one
     initialized directory."""
-    body = _hashed(dict(settings), decode_type(schema))
-    return zlib.crc32(f"<{_quoted(kind)};{body};>".encode("utf-8", "surrogateescape"))
+    body = _hash_text(dict(settings), decode_type(schema))
+    return zlib.crc32(f"<{_quote(kind)};{body};>".encode("utf-8", "surrogateescape"))
 
 
-def _hashed(value: Any, kind: Type) -> str:
+def _hash_text(value: Any, kind: Type) -> str:
     if value is None:
         return "~"
     if isinstance(value, bool):
@@ -132,15 +132,15 @@ def _hashed(value: Any, kind: Type) -> str:
     if isinstance(value, int | float):
         return f"{value:.10g}"
     if isinstance(value, str):
-        return _quoted(value)
+        return _quote(value)
     if isinstance(kind, ListType | SetType):
-        items = [_hashed(item, kind.element) for item in value]
+        items = [_hash_text(item, kind.element) for item in value]
         items = sorted(items) if isinstance(kind, SetType) else items
         return f"[{''.join(f'{item};' for item in items)}]"
     if isinstance(kind, MapType):
-        return f"{{{''.join(f'{_quoted(k)}:{_hashed(v, kind.element)};' for k, v in sorted(value.items()))}}}"
+        return f"{{{''.join(f'{_quote(k)}:{_hash_text(v, kind.element)};' for k, v in sorted(value.items()))}}}"
     assert isinstance(kind, ObjectType)
-    members = (_hashed(value.get(name), kind.attributes[name]) for name in sorted(kind.attributes))
+    members = (_hash_text(value.get(name), kind.attributes[name]) for name in sorted(kind.attributes))
     return f"<{''.join(f'{member};' for member in members)}>"
 
 
@@ -150,7 +150,7 @@ _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 }
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """As a Go literal."""
     out = []
     for letter in text:
@@ -215,7 +215,7 @@ class SettingsReading:
             return default
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
-        self.wrong(f'error setting default for "{name}": a bool is required', self._said(word, variables))
+        self.wrong(f'error setting default for "{name}": a bool is required', self._value_source(word, variables))
         return default
 
     def number(self, name: str, *variables: str, default: int = 0) -> int:
@@ -228,11 +228,10 @@ class SettingsReading:
         try:
             return int(word)
         except ValueError:
-            self.wrong(f'error setting default for "{name}": a number is required', self._said(word, variables))
+            self.wrong(f'error setting default for "{name}": a number is required', self._value_source(word, variables))
             return default
 
-    def _said(self, word: str, variables: tuple[str, ...]) -> str:
-        """Names the source of an invalid value."""
+    def _value_source(self, word: str, variables: tuple[str, ...]) -> str:
         name = next((v for v in variables if self.environment.get(v)), "")
         return f'The environment variable {name} is set to "{word}".'
 

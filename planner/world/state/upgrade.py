@@ -134,7 +134,7 @@ def _instance(old: dict[str, Any], key: int | None, deposed: str, place: str, ve
     meta = _texts(old, "meta", place) if version == 1 else {**_map(old, "meta", place)}
     upgraded: dict[str, Any] = {"schema_version": _schema_version(meta)}
     if meta:
-        upgraded["private"] = base64.b64encode(dumps(_rounded(meta))).decode()
+        upgraded["private"] = base64.b64encode(dumps(_round_numbers(meta))).decode()
     if version > 1 and old.get("tainted") is True:
         upgraded["status"] = "tainted"
     if key is not None:
@@ -179,23 +179,23 @@ def _outputs(module: dict[str, Any], place: str, version: int) -> dict[str, Any]
     outputs = {}
     for name, raw in _map(module, "outputs", place).items():
         output = as_object(raw, f'{place}.outputs["{name}"]')
-        value = _rounded(output.get("value"))
-        type_ = type_to_json(_simplified(_implied(value)))
+        value = _round_numbers(output.get("value"))
+        type_ = type_to_json(_simplify(_implied_type(value)))
         outputs[name] = {"value": value, "type": type_, "sensitive": output.get("sensitive") is True}
     return outputs
 
 
-def _implied(value: Any) -> Type:
+def _implied_type(value: Any) -> Type:
     if value is None:
         return DYNAMIC
     if value.__class__ is dict:
-        return ObjectType({name: _implied(part) for name, part in value.items()})
+        return ObjectType({name: _implied_type(part) for name, part in value.items()})
     if value.__class__ is list:
-        return TupleType(tuple(map(_implied, value)))
+        return TupleType(tuple(map(_implied_type, value)))
     return BOOL if value.__class__ is bool else STRING if value.__class__ is str else NUMBER
 
 
-def _simplified(type_: Type) -> Type:
+def _simplify(type_: Type) -> Type:
     """A list or map type if all elements have one type: these versions had no tuple and object types."""
     parts: list[Type] = []
     if isinstance(type_, ObjectType):
@@ -204,16 +204,16 @@ def _simplified(type_: Type) -> Type:
         parts = list(type_.elements)
     if not parts or any(part != parts[0] for part in parts):
         return type_
-    part = _simplified(parts[0])
+    part = _simplify(parts[0])
     return MapType(part) if isinstance(type_, ObjectType) else ListType(part)
 
 
-def _rounded(value: Any) -> Any:
+def _round_numbers(value: Any) -> Any:
     """Numbers become floats, and members of objects are sorted."""
     if value.__class__ is dict:
-        return {name: _rounded(part) for name, part in sorted(value.items())}
+        return {name: _round_numbers(part) for name, part in sorted(value.items())}
     if value.__class__ is list:
-        return [_rounded(part) for part in value]
+        return [_round_numbers(part) for part in value]
     if value.__class__ in (float, Decimal) or (value.__class__ is int and abs(value) > 1 << 53):
         return Decimal(repr(float(value)))
     return value

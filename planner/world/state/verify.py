@@ -49,7 +49,7 @@ def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         problems += _relation(store, state, backup)
     if _journal(store.journal_path, store.seal, checked, problems) and not has_errors(problems):
         problems += store.read()[1]
-    _rescued(store.seal, checked, problems)
+    _check_rescued(store.seal, checked, problems)
     return checked, list(dict.fromkeys(problems))
 
 
@@ -59,7 +59,7 @@ def verify_kept(
     """For a state that is not in a file. `problems`: those of reading it."""
     checked = [] if state is None else [VerifiedFile("state", place, _content(state))]
     _journal(journal_path, seal, checked, problems)
-    _rescued(seal, checked, problems)
+    _check_rescued(seal, checked, problems)
     return checked, list(dict.fromkeys(problems))
 
 
@@ -75,7 +75,7 @@ def _journal(path: str, seal: Seal, checked: list[VerifiedFile], problems: list[
     return True
 
 
-def _rescued(seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]) -> None:
+def _check_rescued(seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]) -> None:
     if not os.path.exists(ERRORED):
         return
     _file("rescued", ERRORED, seal, checked, problems)

@@ -92,7 +92,7 @@ def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagn
     except (FileNotFoundError, NotADirectoryError):
         return None, []
     except OSError as problem:
-        return None, [_damaged(path, problem.strerror or str(problem))]
+        return None, [_damaged_file(path, problem.strerror or str(problem))]
     return _pointer(data, path) if data.strip() else (None, [])
 
 
@@ -106,7 +106,7 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
             raise TypeError("it has no settings, or no hash of them")
         pointer = BackendPointer(str(backend.get("type") or ""), settings, hash)
     except (ValueError, TypeError, AttributeError, RecursionError) as problem:
-        return None, [_damaged(path, f"it does not describe a backend ({problem})")]
+        return None, [_damaged_file(path, f"it does not describe a backend ({problem})")]
     return (pointer if pointer.type else None), []
 
 
@@ -129,6 +129,6 @@ def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[D
     return []
 
 
-def _damaged(path: str, why: str) -> Diagnostic:
+def _damaged_file(path: str, why: str) -> Diagnostic:
     detail = f"{path}: {why}. Remove it and run init."
     return error("backend.unreadable_pointer", "Cannot read the configured backend", detail)

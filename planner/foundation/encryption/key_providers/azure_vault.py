@@ -90,9 +90,9 @@ class AzureVault:
             made = self._call("encrypt", "", {"alg": self.algorithm, "value": base64url(encryption)})
             kept = {
                 "ciphertext": encode(_bytes(made, "value") or b""),
-                "iv": _encoded(_bytes(made, "iv")),
-                "authentication_tag": _encoded(_bytes(made, "tag")),
-                "additional_authenticated_data": _encoded(_bytes(made, "aad")),
+                "iv": _encode(_bytes(made, "iv")),
+                "authentication_tag": _encode(_bytes(made, "tag")),
+                "additional_authenticated_data": _encode(_bytes(made, "aad")),
                 "key_version": str(made.get("kid", "")).rstrip("/").rpartition("/")[2],
                 "algo": self.algorithm,
             }
@@ -101,12 +101,12 @@ class AzureVault:
         decryption = b""
         if metadata is not None and bytes_of(metadata, "ciphertext"):
             try:
-                decryption = self._decrypted(metadata)
+                decryption = self._decrypt(metadata)
             except ServiceError as problem:
                 raise ProviderError(f"failed to decrypt key: {problem.text}") from None
         return Keys(Key.of(encryption), Key.of(decryption)), kept
 
-    def _decrypted(self, metadata: Metadata) -> bytes:
+    def _decrypt(self, metadata: Metadata) -> bytes:
         """The stored key, decrypted with the key version and algorithm named in the metadata."""
         algorithm, version = text_of(metadata, "algo") or self.algorithm, text_of(metadata, "key_version")
         if _ALGORITHM.fullmatch(algorithm) is None or (version and _KEY.fullmatch(version) is None):
@@ -145,7 +145,7 @@ def _bytes(answer: dict[str, Any], name: str) -> bytes | None:
         raise ServiceError(f"the response has no valid {name}") from None
 
 
-def _encoded(data: bytes | None) -> str | None:
+def _encode(data: bytes | None) -> str | None:
     return encode(data) if data is not None else None
 
 

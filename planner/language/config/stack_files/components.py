@@ -139,7 +139,7 @@ def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource
     written = native(interpolated(expr), problems)
     if written is None:
         return None
-    names, key = _keyed(written)
+    names, key = _split_key(written)
     if len(names) == 3 and names[0] == "provider":
         return ProviderSource(names[1], names[2], key, written.span)
     detail = "Write a provider configuration of a stack as provider.TYPE.ALIAS, with a key if it has for_each."
@@ -147,7 +147,7 @@ def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource
     return None
 
 
-def _keyed(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
+def _split_key(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
     """The names in `a.b.c[key]`, and the key; no names for other expressions."""
     node, key = written.node, None
     if isinstance(node, nodes.Index):
@@ -255,7 +255,7 @@ def _removed_from(expr: ExpressionPiece, problems: Problems) -> tuple[Kind, str,
     written = native(interpolated(expr), problems)
     if written is None:
         return None
-    names, key = _keyed(written)
+    names, key = _split_key(written)
     if len(names) == 2 and names[0] in ("component", "stack"):
         return "component" if names[0] == "component" else "stack", names[1], key, written.span
     detail = "from names the removed component.NAME or stack.NAME, with a key in brackets for one instance."

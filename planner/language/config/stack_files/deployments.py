@@ -218,7 +218,7 @@ def _store(block: Block, problems: Problems) -> ValueStore | None:
     return ValueStore(type_, name, settings, block.header_span)
 
 
-def _published(block: Block, problems: Problems) -> PublishedOutput | None:
+def _published_output(block: Block, problems: Problems) -> PublishedOutput | None:
     attributes = read(block.body, _PUBLISHED, problems).attributes
     description = ""
     if "description" in attributes:
@@ -247,6 +247,6 @@ _BLOCKS: dict[str, tuple[str, Callable[[Block, Problems], Any], str]] = {
     "deployment_auto_approve": ("rule", _rule, "auto-approval rule"),
     "identity_token": ("token", _token, "identity token"),
     "store": ("store", _store, "store"),
-    "publish_output": ("published", _published, "published output"),
+    "publish_output": ("published", _published_output, "published output"),
     "upstream_input": ("upstream", _upstream, "upstream input"),
 }

@@ -226,7 +226,7 @@ class _StackLoader:
         components: dict[str, ComponentDecl] = {}
         children: dict[str, StackModule] = {}
         for key, component in sorted(content.components.items()):
-            where = self._where(path, component.kind, component.name, component.call, directory, problems)
+            where = self._source_directory(path, component.kind, component.name, component.call, directory, problems)
             components[key] = component
             if where is None:
                 continue
@@ -249,7 +249,7 @@ class _StackLoader:
             children,
         )
 
-    def _where(
+    def _source_directory(
         self, path: ModulePath, kind: str, name: str, call: ModuleCall, parent: str, problems: Problems
     ) -> str | None:
         where = self.places.locate((*path, kind, name), call, parent, problems)
@@ -294,7 +294,7 @@ class _StackLoader:
         """Load the module of a removed component, whose declarations determine how objects are destroyed."""
         place: ModulePath = (*path, "removed", removed.kind, f"{removed.name}-{number}")
         *base, _, name = self.places.alike(place, removed.call) or place
-        where = self._where(tuple(base), removed.kind, name, removed.call, parent, problems)
+        where = self._source_directory(tuple(base), removed.kind, name, removed.call, parent, problems)
         if where is None or removed.kind == "stack":
             return removed
         return evolve(removed, config=self._module(tuple(base), evolve(removed.call, name=name), where, problems))

@@ -143,7 +143,7 @@ def _with_module(
     if run.module is None:
         return run
     below = run_key(file.name, run.name)
-    where = _installed(root_dir, run.module, manifest, module_key(below), problems)
+    where = _installed_directory(root_dir, run.module, manifest, module_key(below), problems)
     if where is None:
         return run
     # modules in directories of the root module have one path for all runs
@@ -156,7 +156,9 @@ def _with_module(
     return evolve(run, config=known[key])
 
 
-def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, problems: Problems) -> str | None:
+def _installed_directory(
+    root_dir: str, module: RunModule, manifest: Manifest, key: str, problems: Problems
+) -> str | None:
     record = manifest.get(key)
     title, hint = "Module not installed", 'Run "planner init" to install all modules required by this configuration.'
     is_local = module.source_kind == "local"

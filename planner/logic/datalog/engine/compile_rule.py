@@ -314,7 +314,7 @@ class BodyCompiler:
             self.literal(ordered, inner)
         value = "1" if literal.expression is None else self.term(literal.expression, inner)
         self.names = saved
-        values = f"[{value} {_comprehended(inner)}]"
+        values = f"[{value} {_comprehension(inner)}]"
         base = self.base(literal.expression) if literal.expression is not None else "number"
         is_partial = literal.function in ("min", "max") or (literal.function == "sum" and base != "number")
         if literal.function == "count":
@@ -411,10 +411,10 @@ class BodyCompiler:
 
 
 def _new_rows(row: str, clauses: list[Clause]) -> str:
-    return f"{{{row}: None {_comprehended(clauses)}}}"
+    return f"{{{row}: None {_comprehension(clauses)}}}"
 
 
-def _comprehended(clauses: list[Clause]) -> str:
+def _comprehension(clauses: list[Clause]) -> str:
     """The clauses of a comprehension; the first one must be a loop."""
     first = [] if clauses and not isinstance(clauses[0], Check) else ["for _ in ONE"]
     return " ".join([*first, *map(str, clauses)])

@@ -285,7 +285,7 @@ def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> 
     """The tasks for the requested predicates only. Given relations are never dropped."""
     given = [facts.rows(name) for name in program.predicates]
     alive = living(program, facts)
-    needed = _needed(alive, wanted)
+    needed = _needed_predicates(alive, wanted)
     steps = [step for step in alive if not needed.isdisjoint(step.predicates)]
     relations: dict[int, int] = {}
     indexes: dict[int, int] = {}
@@ -310,7 +310,7 @@ def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
     possible: list[Columns | None] = [
         [None] * arity if rows else None for rows, arity in zip(given, arities, strict=True)
     ]
-    for number, column in _compared(program):
+    for number, column in _compared_columns(program):
         columns = possible[number]
         if columns is not None:
             columns[column] = set(map(itemgetter(column), given[number]))
@@ -340,7 +340,7 @@ def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
     return results
 
 
-def _compared(program: RuleProgram) -> set[tuple[int, int]]:
+def _compared_columns(program: RuleProgram) -> set[tuple[int, int]]:
     """Pairs (predicate, column) that rules compare with constants."""
     return {
         (number, column)
@@ -361,7 +361,7 @@ def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> C
     ]
 
 
-def _needed(steps: list[CompiledStratum], wanted: Collection[int]) -> set[int]:
+def _needed_predicates(steps: list[CompiledStratum], wanted: Collection[int]) -> set[int]:
     """The requested predicates, and all on which they depend."""
     reads: dict[int, set[int]] = {}
     for step in steps:

@@ -266,7 +266,7 @@ class _Reasons:
         result = []
         for row, values in enumerate(zip(*named, strict=True)):
             if None in values:
-                solved = self._solved({name: column[row] for name, column in columns.items()})
+                solved = self._solve({name: column[row] for name, column in columns.items()})
                 result.append(tuple([self.plain[solved[x]] if x in solved else f"{{{x}}}" for x in self.names]))
             else:
                 result.append(tuple(map(self.plain.__getitem__, values)))
@@ -284,7 +284,7 @@ class _Reasons:
             columns = {**columns, **near[best].values(columns, count)}
         return columns
 
-    def _solved(self, start: Assignment) -> Assignment:
+    def _solve(self, start: Assignment) -> Assignment:
         """The values in the reason, found by a search."""
         if self.ordered is None:
             self.ordered = join_order(self.rule.body, start, self.outer)

@@ -106,7 +106,6 @@ def _below(
 
 
 def obstacle_json(obstacle: Obstacle) -> dict[str, Any]:
-    """One obstacle as plain JSON values."""
     bound = {name: decode(value) for name, value in sorted(obstacle.assignment.items())}
     written: dict[str, Any] = {
         "rule": obstacle.rule.name,

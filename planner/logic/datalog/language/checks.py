@@ -251,20 +251,20 @@ def assigned(literal: syntax.Literal, bound: set[str], outer: set[str]) -> str |
 
 
 def _wildcards(rule: Rule, literal: syntax.Literal, is_head: bool) -> Iterator[Diagnostic]:
-    for wildcard in _misplaced(literal, is_head):
+    for wildcard in _misplaced_wildcards(literal, is_head):
         where = "The head of a rule" if is_head else "A test or a computation"
         detail = f"{where} needs a value, but the wildcard _ has none. Use a variable."
         yield error("rules.unsafe_variable", "Wildcard without a value", detail, at(rule, wildcard))
 
 
-def _misplaced(node: syntax.RulePart, is_head: bool = False) -> Iterator[syntax.Wildcard]:
+def _misplaced_wildcards(node: syntax.RulePart, is_head: bool = False) -> Iterator[syntax.Wildcard]:
     """Wildcards where a value is needed: anywhere except in arguments of body atoms and outputs of relations."""
     free: tuple[syntax.Term, ...] = node.arguments if isinstance(node, syntax.Atom) and not is_head else ()
     if isinstance(node, syntax.Builtin) and node.relation != syntax.MEMBER:
         free = node.outputs
     for child in node.children():
         if not isinstance(child, syntax.Wildcard):
-            yield from _misplaced(child)
+            yield from _misplaced_wildcards(child)
         elif child not in free:
             yield child
 
@@ -434,7 +434,7 @@ def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Co
             elif isinstance(term, syntax.RuleVariable) and how == "positive" and listed_words(predicate, column.name):
                 sources.setdefault(term.name, (predicate, column.name))
     for literal in rule.body if sources else ():
-        compared = _compared(literal)
+        compared = _compared_terms(literal)
         source = next(
             (sources[t.name] for t in compared if isinstance(t, syntax.RuleVariable) and t.name in sources), None
         )
@@ -443,8 +443,7 @@ def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Co
             yield from ((term, *source) for term in written)
 
 
-def _compared(literal: syntax.Literal) -> list[syntax.Term]:
-    """The terms that `=`, `!=` or `in` compares."""
+def _compared_terms(literal: syntax.Literal) -> list[syntax.Term]:
     if isinstance(literal, syntax.Comparison):
         return literal.children() if literal.operator in ("=", "!=") else []
     return literal.children() if isinstance(literal, syntax.Builtin) and literal.relation == syntax.MEMBER else []
@@ -456,7 +455,7 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     for rule in rules:
         terms: list[syntax.Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
         terms += rule.head.arguments
-        terms += (term for literal in rule.body for term in _compared(literal))
+        terms += (term for literal in rule.body for term in _compared_terms(literal))
         for term in terms:
             if (
                 not isinstance(term, syntax.Constant)

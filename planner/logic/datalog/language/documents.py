@@ -71,12 +71,12 @@ def _places(text: Value, kind: str) -> _Places | None:
 
 def _read_places(text: str, kind: str) -> _Places | None:
     try:
-        return _collected(read_json(text) if kind == "json" else read_yaml(text))
+        return _collect(read_json(text) if kind == "json" else read_yaml(text))
     except Unreadable:
         return None
 
 
-def _collected(document: Any) -> _Places:
+def _collect(document: Any) -> _Places:
     """Values and elements of a document. Raises Unreadable."""
     kind = type(document)
     if kind not in _CONTAINERS:
@@ -112,13 +112,13 @@ _of_large = lru_cache(maxsize=2)(_read_places)
 
 def places(document: Any) -> Iterator[tuple[str, Any]]:
     """All values in a document with their paths: dicts, lists, None, and values of the engine. Raises Unreadable."""
-    return ((path, value) for path, value, _ in _visited(document))
+    return ((path, value) for path, value, _ in _visit(document))
 
 
 _Elements = list[tuple[Any, str, Any]]
 
 
-def _visited(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
+def _visit(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
     """The values of a document with their paths and, for objects and arrays, their elements."""
     waiting: list[tuple[str, Any, int]] = [("", document, 0)]
     count = length = 0
@@ -185,9 +185,9 @@ def read_json(text: str) -> Any:
     except (ValueError, RecursionError):
         raise Unreadable from None
     if "\\u" in text or not text.isascii():
-        return _whole(result)
+        return _replace_surrogates(result)
     has_words = "true" in text or "false" in text
-    return _encoded(result) if has_words or text.count("{") + text.count("[") > DEEPEST else result
+    return _encode(result) if has_words or text.count("{") + text.count("[") > DEEPEST else result
 
 
 def _number(text: str) -> Number:
@@ -201,24 +201,24 @@ def _no_number(text: str) -> Any:
     raise Unreadable
 
 
-def _encoded(value: Any, depth: int = 0) -> Any:
+def _encode(value: Any, depth: int = 0) -> Any:
     """Convert bools to the engine's representation."""
     if depth > DEEPEST:
         raise Unreadable
     kind = type(value)
     if kind is dict:
-        return {key: _encoded(inner, depth + 1) for key, inner in value.items()}
+        return {key: _encode(inner, depth + 1) for key, inner in value.items()}
     if kind is list:
-        return [_encoded(inner, depth + 1) for inner in value]
+        return [_encode(inner, depth + 1) for inner in value]
     if kind is RepeatedNames:
-        return RepeatedNames([(key, _encoded(inner, depth + 1)) for key, inner in value.pairs])
+        return RepeatedNames([(key, _encode(inner, depth + 1)) for key, inner in value.pairs])
     return value if value is None or kind is str else encode(value)
 
 
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def _whole(value: Any, depth: int = 0) -> Any:
+def _replace_surrogates(value: Any, depth: int = 0) -> Any:
     """Replace lone surrogates, which cannot be encoded for output."""
     if depth > DEEPEST:
         raise Unreadable
@@ -226,11 +226,13 @@ def _whole(value: Any, depth: int = 0) -> Any:
     if kind is str:
         return _HALF.sub("\ufffd", value)
     if kind is dict:
-        return {_HALF.sub("\ufffd", key): _whole(inner, depth + 1) for key, inner in value.items()}
+        return {_HALF.sub("\ufffd", key): _replace_surrogates(inner, depth + 1) for key, inner in value.items()}
     if kind is list:
-        return [_whole(inner, depth + 1) for inner in value]
+        return [_replace_surrogates(inner, depth + 1) for inner in value]
     if kind is RepeatedNames:
-        return RepeatedNames([(_HALF.sub("\ufffd", key), _whole(inner, depth + 1)) for key, inner in value.pairs])
+        return RepeatedNames(
+            [(_HALF.sub("\ufffd", key), _replace_surrogates(inner, depth + 1)) for key, inner in value.pairs]
+        )
     return None if value is None else encode(value)
 
 

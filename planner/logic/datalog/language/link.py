@@ -247,14 +247,14 @@ def linked_body(head: syntax.Atom | None, body: Iterable[syntax.Literal]) -> tup
     for literal in literals:
         if isinstance(literal, syntax.Aggregate):
             local = dict.fromkeys(v.name for v in inner_variables(literal) if v.name not in outer_names(head, literals))
-            fresh = {name: _unused(name, taken) for name in local if name in taken}
+            fresh = {name: _unused_name(name, taken) for name in local if name in taken}
             taken |= {fresh.get(name, name) for name in local}
             literal = renamed(literal, fresh) if fresh else literal
         separated.append(literal)
     return tuple(separated)
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused_name(name: str, taken: set[str]) -> str:
     return next(n for n in (f"{name}_{i}" for i in count(2)) if n not in taken)
 
 

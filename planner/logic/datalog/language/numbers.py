@@ -24,19 +24,19 @@ def absolute(value: Value) -> Number | None:
 
 
 def floor(value: Value) -> Number | None:
-    return _rounded(value, 0, "ROUND_FLOOR")
+    return _round(value, 0, "ROUND_FLOOR")
 
 
 def ceil(value: Value) -> Number | None:
-    return _rounded(value, 0, "ROUND_CEILING")
+    return _round(value, 0, "ROUND_CEILING")
 
 
 def rounded(value: Value, digits: Value) -> Number | None:
     """The nearest number with this number of decimal places; of two, the one further from 0."""
-    return _rounded(value, digits, "ROUND_HALF_UP")
+    return _round(value, digits, "ROUND_HALF_UP")
 
 
-def _rounded(value: Value, digits: Value, mode: str) -> Number | None:
+def _round(value: Value, digits: Value, mode: str) -> Number | None:
     decimal = _at_digits(value, digits, mode)
     return None if decimal is None else number(decimal)
 

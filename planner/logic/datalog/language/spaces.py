@@ -38,7 +38,6 @@ def bare(name: str) -> str:
 def resolve(
     files: Sequence[syntax.RuleFile], spaces: Spaces, core: Collection[str] | None
 ) -> tuple[list[syntax.RuleFile], list[Diagnostic]]:
-    """The files with full names."""
     if not spaces and not any(
         isinstance(s, syntax.ImportSyntax) or _exports(s) for file in files for s in file.statements
     ):
@@ -116,17 +115,19 @@ class _Resolver:
             self._import(s)
             return None
         if isinstance(s, syntax.TypeDeclaration):
-            return syntax.TypeDeclaration(self._here(s.name), self._type(s.base), s.doc, s.source, s.start, s.end)
+            return syntax.TypeDeclaration(self._local_name(s.name), self._type(s.base), s.doc, s.source, s.start, s.end)
         if isinstance(s, syntax.Declaration):
             columns = tuple(syntax.ColumnSyntax(c.name, self._type(c.type), c.start, c.end) for c in s.columns)
             inputs = tuple(syntax.Name(self.name(n.text, s.within(n), n), n.start, n.end) for n in s.inputs)
-            return syntax.Declaration(self._here(s.name), columns, s.operator, inputs, s.doc, s.source, s.start, s.end)
+            return syntax.Declaration(
+                self._local_name(s.name), columns, s.operator, inputs, s.doc, s.source, s.start, s.end
+            )
         if isinstance(s, syntax.Directive):
             if s.kind == "export" and not self.own:
                 detail = "Only files of a pack can export names. The names of other files are visible everywhere."
                 self._error("rules.export", "Export without a pack", detail, s.span)
                 return None
-            names = tuple(map(self._here, s.names))
+            names = tuple(map(self._local_name, s.names))
             return syntax.Directive(s.kind, names, s.source, s.start, s.end)
         if isinstance(s, syntax.RuleSyntax):
             head = self._atom(s, s.head)
@@ -135,7 +136,7 @@ class _Resolver:
             return syntax.RuleSyntax(s.annotations, head, body, s.source, s.start, s.end)
         return s
 
-    def _here(self, name: syntax.Name) -> syntax.Name:
+    def _local_name(self, name: syntax.Name) -> syntax.Name:
         return syntax.Name(qualified(self.own, name.text), name.start, name.end)
 
     def _type(self, name: syntax.Name) -> syntax.Name:
@@ -175,7 +176,7 @@ class _Resolver:
         """The full name; an unknown name is returned unchanged."""
         world = self.world
         if "." in text:
-            return self._imported(text, span)
+            return self._imported_file(text, span)
         own = qualified(self.own, text)
         if own in world.declared:
             return own
@@ -202,7 +203,7 @@ class _Resolver:
             self._error("rules.unknown_predicate", "Unknown predicate", detail, span)
         return text
 
-    def _imported(self, text: str, span: Span) -> str:
+    def _imported_file(self, text: str, span: Span) -> str:
         alias, _, last = text.rpartition(".")
         statement = self.imports.get(alias)
         if statement is None:

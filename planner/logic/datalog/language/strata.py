@@ -106,7 +106,7 @@ def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Strat
         recursive = len(component) > 1 or component[0] in graph[component[0]]
         broken = [(p, q) for p in component for q in graph[p] if q in members and graph[p][q].how != "positive"]
         if broken:
-            diagnostics.append(_unstratified(graph, members, *broken[0]))
+            diagnostics.append(_unstratified_cycle(graph, members, *broken[0]))
         numbers = sorted(rule.number for p in component for rule in by_head.get(p, ()))
         strata.append(Stratum(tuple(component), tuple(numbers), recursive))
     return strata, diagnostics
@@ -115,7 +115,9 @@ def stratify(predicates: list[Predicate], rules: list[Rule]) -> tuple[list[Strat
 _WORDS = {"positive": "reads", "negation": "negates", "aggregate": "aggregates", "native": "is computed from all of"}
 
 
-def _unstratified(graph: dict[str, dict[str, PredicateDependency]], members: set[str], p: str, q: str) -> Diagnostic:
+def _unstratified_cycle(
+    graph: dict[str, dict[str, PredicateDependency]], members: set[str], p: str, q: str
+) -> Diagnostic:
     """The diagnostic for the cycle of p, q, and the shortest path from q to p."""
     came_from = {q: q}
     queue = deque([q])

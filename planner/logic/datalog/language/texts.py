@@ -80,7 +80,7 @@ def is_base64(value: Value) -> bool:
 
 def base64_decode(text: Value) -> str | None:
     """Both alphabets are accepted, with or without padding."""
-    data = _decoded(text)
+    data = _decode(text)
     return _text(data) if data is not None else None
 
 
@@ -92,7 +92,7 @@ def is_gzip(value: Value) -> bool:
 @lru_cache(4)
 def base64_gunzip(text: Value) -> str | None:
     """Decode Base64 and decompress; None if the result is very long."""
-    data = _decoded(text)
+    data = _decode(text)
     if data is None or data[:2] != b"\x1f\x8b":
         return None
     reader = decompressobj(16 + MAX_WBITS)
@@ -103,7 +103,7 @@ def base64_gunzip(text: Value) -> str | None:
     return _text(plain) if reader.eof else None
 
 
-def _decoded(text: Value) -> bytes | None:
+def _decode(text: Value) -> bytes | None:
     if type(text) is not str or len(text) > LONGEST:
         return None
     plain = "".join(text.split()).rstrip("=").replace("-", "+").replace("_", "/")

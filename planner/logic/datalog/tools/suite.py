@@ -104,13 +104,15 @@ def _outcome(program: RuleProgram, case: Case, seconds: float, derive: Derive) -
         return error(f"rules.{what}", f"The case needs too much {what}", detail, case.span)
 
     try:
-        differences, fired = bounded(partial(_evaluated, program, case, derive), seconds, problem)
+        differences, fired = bounded(partial(_evaluate_case, program, case, derive), seconds, problem)
     except Failure as failure:
         return CaseResult(case, problem=tuple(failure.diagnostics))
     return CaseResult(case, differences, fired)
 
 
-def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[CaseDifference, ...], frozenset[str]]:
+def _evaluate_case(
+    program: RuleProgram, case: Case, derive: Derive
+) -> tuple[tuple[CaseDifference, ...], frozenset[str]]:
     try:
         database = derive(program, case)
     except ValueError as problem:  # the case has facts with values that a column cannot contain
@@ -125,10 +127,10 @@ def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[CaseResult]]) -> list[Diagnostic]:
     """The verdict rules that lack one of the two required cases. `files`: the results of each file."""
-    return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested(rule, files)]
+    return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested_parts(rule, files)]
 
 
-def _untested(rule: Rule, files: Sequence[Sequence[CaseResult]]) -> Iterable[Diagnostic]:
+def _untested_parts(rule: Rule, files: Sequence[Sequence[CaseResult]]) -> Iterable[Diagnostic]:
     verdict = rule.head.predicate
     denying = [
         outcomes

@@ -105,7 +105,7 @@ class PluginBase:
             with self._starting:
                 if self._late is not None:
                     request = client.messages.Configuration(**self._late)
-                    answer = self._logged(client, "ConfigureProvider", request.SerializeToString(), False)
+                    answer = self._send_logged(client, "ConfigureProvider", request.SerializeToString(), False)
                     problems = [d for d in diagnostics(answer.diagnostics) if d.severity == "error"]
                     if problems:
                         raise PluginError("\n\n".join(f"{d.summary}: {d.detail}" for d in problems))
@@ -166,9 +166,9 @@ class PluginBase:
     def _send(self, name: str, message: Any, quick: bool) -> Any:
         while True:
             with suppress(ClientClosedError):
-                return self._logged(self._serving(), name, message.SerializeToString(), quick)
+                return self._send_logged(self._serving(), name, message.SerializeToString(), quick)
 
-    def _logged(self, client: PluginClient, name: str, request: bytes, quick: bool) -> Any:
+    def _send_logged(self, client: PluginClient, name: str, request: bytes, quick: bool) -> Any:
         """Send a request, and log it if the calls of this command are logged. Raises PluginError, and ClientClosedError
         after `close`."""
         log = self.kept.log if self.kept is not None else None

@@ -90,7 +90,7 @@ class Connection:
         self._socket = _connect(target, seconds)
         if certificate:
             try:
-                self._socket = _secured(self._socket, certificate)
+                self._socket = _with_tls(self._socket, certificate)
             except BaseException:
                 self._socket.close()
                 raise
@@ -219,13 +219,13 @@ class Connection:
                 self._control(kind, flags, stream, payload)
             elif kind == _DATA:
                 self._refill(len(payload))
-                return kind, flags, _unpadded(flags, payload)
+                return kind, flags, _without_padding(flags, payload)
             elif kind == _HEADERS:
                 return kind, flags, payload
             elif kind == _RESET:
                 raise ConnectionError(f"the plugin reset the call (HTTP/2 error {_word(payload)})")
             elif kind == _WINDOW:
-                self._stream_window = _widened(self._stream_window, payload)
+                self._stream_window = _widen(self._stream_window, payload)
 
     def _send_some(self) -> None:
         """Send as much of the request as the peer accepts now."""
@@ -242,17 +242,17 @@ class Connection:
 
     def _read_frame(self) -> tuple[int, int, int, bytes]:
         """Kind, flags, stream and payload of the next frame."""
-        self._need(_FRAME)
+        self._read_at_least(_FRAME)
         word, flags, stream = unpack_from(">IBI", self._buffer, self._at)
         size = word >> 8
         if size > _LONGEST_FRAME:
             raise ValueError("a frame that is longer than allowed")
-        self._need(_FRAME + size)
+        self._read_at_least(_FRAME + size)
         start = self._at + _FRAME
         self._at = start + size
         return word & 255, flags, stream & _MOST, self._buffer[start : self._at]
 
-    def _need(self, size: int) -> None:
+    def _read_at_least(self, size: int) -> None:
         """Read until there are this many unread bytes in the buffer."""
         while len(self._buffer) - self._at < size:
             more = self._socket.recv(_RECEIVE)
@@ -276,7 +276,7 @@ class Connection:
         elif kind == _PING and not flags & _ACK:
             self._socket.sendall(_frame(_PING, _ACK, 0, payload))
         elif kind == _WINDOW and not stream:
-            self._window = _widened(self._window, payload)
+            self._window = _widen(self._window, payload)
         elif kind == _DATA:
             self._refill(len(payload))
 
@@ -293,7 +293,7 @@ class Connection:
             raise ValueError("more headers than any response has")
 
     def _headers(self, flags: int, payload: bytes) -> dict[str, str]:
-        payload = _unpadded(flags, payload)
+        payload = _without_padding(flags, payload)
         if flags & _PRIORITY:
             if len(payload) < 5:
                 raise ValueError("headers that end too early")
@@ -306,10 +306,10 @@ class Connection:
             if kind != _CONTINUATION or stream != self._stream or size > _LONGEST_HEADERS or len(parts) > _MOST_FIELDS:
                 raise ValueError("headers with an invalid continuation")
         payload = payload if len(parts) == 1 else b"".join(parts)
-        return _decoded(payload) if len(payload) < 64 else decode_headers(payload)
+        return _decode_headers(payload) if len(payload) < 64 else decode_headers(payload)
 
 
-def _unpadded(flags: int, payload: bytes) -> bytes:
+def _without_padding(flags: int, payload: bytes) -> bytes:
     if not flags & _PADDED:
         return payload
     if not payload or payload[0] >= len(payload):
@@ -324,7 +324,7 @@ def _word(payload: bytes) -> int:
     return int.from_bytes(payload[:4], "big")
 
 
-def _widened(window: int, payload: bytes) -> int:
+def _widen(window: int, payload: bytes) -> int:
     window += _word(payload) & _MOST
     if window > _MOST:
         raise ValueError("a window that is wider than allowed")
@@ -332,7 +332,7 @@ def _widened(window: int, payload: bytes) -> int:
 
 
 @lru_cache(100)
-def _decoded(payload: bytes) -> dict[str, str]:
+def _decode_headers(payload: bytes) -> dict[str, str]:
     """Cached for short headers, which are equal in nearly all responses."""
     return decode_headers(payload)
 
@@ -399,7 +399,7 @@ def _limit(connected: socket.socket, seconds: float | None) -> None:
         connected.setsockopt(socket.SOL_SOCKET, which, pack("@ll", whole, part))
 
 
-def _secured(plain: socket.socket, certificate: str) -> socket.socket:
+def _with_tls(plain: socket.socket, certificate: str) -> socket.socket:
     """The connection with TLS. The peer must present exactly this certificate in the handshake, so issuer, validity and
     key length (some use 1024 bits) do not matter. There is no client certificate, see PluginProcess. Raises OSError."""
     import ssl

@@ -56,7 +56,7 @@ class SchemaParts:
         self.version, self.head, self.places = version, head, places
         self._read = read
         self._messages = messages(version)
-        self.general = _decoded(self._messages.SchemaAnswer, head)
+        self.general = _decode(self._messages.SchemaAnswer, head)
         """the message without its tables"""
 
     def part(self, table: str, name: str) -> Any:
@@ -69,7 +69,7 @@ class SchemaParts:
             data = b""
         if len(data) != size or check_sum(data) != check:
             raise DamagedSchema
-        return _decoded(getattr(self._messages, TABLES[table]), data)
+        return _decode(getattr(self._messages, TABLES[table]), data)
 
 
 class MessageTable(Mapping[str, Any]):
@@ -109,7 +109,7 @@ def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[Sc
 
 def general_part(version: int, answer: bytes) -> Any:
     """The response to GetProviderSchema without its tables, as a message. Raises ValueError."""
-    return _decoded(messages(version).SchemaAnswer, _search(answer, _ANSWER_TABLES, {table: {} for table in TABLES}, 0))
+    return _decode(messages(version).SchemaAnswer, _search(answer, _ANSWER_TABLES, {table: {} for table in TABLES}, 0))
 
 
 def _search(data: bytes, tables: dict[int, str], spans: dict[str, dict[str, tuple[int, int]]], base: int) -> bytes:
@@ -165,7 +165,7 @@ def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     raise ValueError("an incomplete number")
 
 
-def _decoded(kind: Any, data: bytes) -> Any:
+def _decode(kind: Any, data: bytes) -> Any:
     from google.protobuf.message import DecodeError
 
     try:

@@ -223,13 +223,13 @@ class AzureClient(StateClient):
         self._lease = answer.headers.get("x-ms-lease-id", info.id)
         mine = evolve(info, id=self._lease)
         try:
-            self._say(mine)
+            self._record_holder(mine)
         except ServiceError:
             self._release(self._lease)
             raise
         return mine
 
-    def _say(self, info: LockInfo | None, lease: str | None = None) -> None:
+    def _record_holder(self, info: LockInfo | None, lease: str | None = None) -> None:
         """Record the holder of the lock in the blob's metadata."""
         known = _metadata(self._properties())
         known.pop(f"x-ms-meta-{_META}", None)
@@ -267,7 +267,7 @@ class AzureClient(StateClient):
         if holder.id != lock_id:
             raise Held(f'lock id "{lock_id}" does not match existing lock', holder)
         try:
-            self._say(None, lease=lock_id)
+            self._record_holder(None, lease=lock_id)
         except ServiceError as problem:
             raise Held(f"failed to delete lock info from metadata: {problem.text}", holder) from None
         try:
@@ -485,7 +485,6 @@ def _bootstrap(account: AzureAccount, read: SettingsReading, name: str, cloud: C
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The blob."""
     where = "/".join(str(settings.get(name) or "") for name in ("storage_account_name", "container_name"))
     cloud = settings.get("metadata_host") or settings.get("environment") or ""
     return f"azurerm:{cloud}:{where}/{_blob(str(settings.get('key') or ''), workspace)}"

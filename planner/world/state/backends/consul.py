@@ -213,7 +213,6 @@ class ConsulClient(StateClient):
             raise Held("", holder)
 
     def _holder(self) -> LockInfo | None:
-        """The lock info of the last holder."""
         kept = self._cluster.key(self._info_key)
         return lock_info_of(value_of(kept)) if kept is not None else None
 

@@ -334,7 +334,6 @@ def _role(role: Mapping[str, Any], read: SettingsReading) -> tuple[str, str, int
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The object."""
     parts = [workspace] if workspace != DEFAULT_WORKSPACE else []
     key = str(settings.get("key") or "terraform.tfstate")
     path = posixpath.normpath(posixpath.join(str(settings.get("prefix") or ""), *parts, key))

@@ -102,7 +102,7 @@ class HttpClient(NothingBeside):
                 )
             if answer.status not in (301, 302, 303, 307, 308) or not answer.headers.get("location"):
                 return answer
-            to = _redirected(method, at, answer)
+            to = _redirect_url(method, at, answer)
             if _host(to) != _host(at):  # credentials are sent only to the original host
                 headers = {name: value for name, value in headers.items() if name.startswith("Content-")}
             at = to
@@ -185,7 +185,7 @@ class HttpClient(NothingBeside):
         return None
 
 
-def _redirected(method: str, url: str, answer: HttpResponse) -> str:
+def _redirect_url(method: str, url: str, answer: HttpResponse) -> str:
     """The URL to which a response redirects. Raises ServiceError if sent data would be lost, or for a redirect from
     https to http."""
     try:

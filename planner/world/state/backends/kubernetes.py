@@ -172,7 +172,7 @@ class KubernetesClient(StateClient):
         kept = _data(secret).get("tfstate") if secret is not None else None
         if not kept:
             return None
-        return Payload(unpacked(_decoded(kept, self.place), self.place), _digest(kept))
+        return Payload(unpacked(_decode(kept, self.place), self.place), _digest(kept))
 
     def put(self, data: bytes, before: str | None) -> str:
         kept = b64encode(compress(data)).decode("ascii")
@@ -286,7 +286,7 @@ class KubernetesClient(StateClient):
 
     def get_beside(self, name: str) -> bytes | None:
         whole, item = self._document(name)
-        return _decoded(_data(item).get("document") or "", whole) if item is not None else None
+        return _decode(_data(item).get("document") or "", whole) if item is not None else None
 
     def put_beside(self, name: str, data: bytes) -> None:
         kept = {"document": b64encode(data).decode("ascii")}
@@ -316,7 +316,7 @@ def _data(secret: Mapping[str, Any] | None) -> dict[str, str]:
     return {str(k): str(v) for k, v in entry.items()} if isinstance(entry, dict) else {}
 
 
-def _decoded(kept: str, place: str) -> bytes:
+def _decode(kept: str, place: str) -> bytes:
     try:
         return b64decode(kept, validate=True)
     except ValueError:

@@ -112,7 +112,7 @@ class StateStore:
 
     def beside(self, name: str) -> bytes | None:
         try:
-            return self.seal.unseal_document(name, read_whole(self._beside(name))).data
+            return self.seal.unseal_document(name, read_whole(self._document_path(name))).data
         except (OSError, ValueError, Failure):
             return None
 
@@ -120,12 +120,12 @@ class StateStore:
         if os.path.exists(self.path) and not os.path.isfile(self.path):  # for example, a device
             return []
         try:
-            replace_file(self._beside(name), self.seal.seal_document(name, data), 0o600, durable=False)
+            replace_file(self._document_path(name), self.seal.seal_document(name, data), 0o600, durable=False)
         except (OSError, Failure) as problem:
-            return document_not_saved(name, self._beside(name), problem)
+            return document_not_saved(name, self._document_path(name), problem)
         return []
 
-    def _beside(self, name: str) -> str:
+    def _document_path(self, name: str) -> str:
         """The file name of a document. Other programs do not consider it a state, but it matches the usual patterns
         that exclude states and backups from version control (`*.tfstate.*`)."""
         folder, file = os.path.split(os.path.realpath(self.path))
@@ -156,11 +156,11 @@ class StateStore:
         if not self._read:
             return None, diagnostics
         if not data:
-            diagnostics = diagnostics + self._emptied()
+            diagnostics = diagnostics + self._empty_file_warning()
         state, more = self._with_journal(state, content.data)
         return state, diagnostics + more
 
-    def _emptied(self) -> list[Diagnostic]:
+    def _empty_file_warning(self) -> list[Diagnostic]:
         """A warning about an empty state file with a non-empty backup. planner never leaves a state like this, and a
         plan would create all objects again."""
         try:
@@ -311,7 +311,7 @@ class StateStore:
                 self._replace(b"")
             for name in DOCUMENTS:
                 with suppress(FileNotFoundError):
-                    os.remove(self._beside(name))
+                    os.remove(self._document_path(name))
         except OSError as e:
             return [file_problem("erase", e.filename or self.path, e)]
         self.current, self._read = None, False

@@ -22,7 +22,7 @@ from planner.world.state.remote.s3 import S3Bucket, S3Client, no_bucket
 from planner.world.state.settings import SettingsReading, flag, number, text, texts
 
 
-def _nested(attributes: dict[str, AttributeSchema]) -> AttributeSchema:
+def _nested_attribute(attributes: dict[str, AttributeSchema]) -> AttributeSchema:
     return AttributeSchema(nested=NestedAttributes(attributes), optional=True)
 
 
@@ -50,7 +50,9 @@ SCHEMA = BlockSchema(
         "bucket": text("The name of the S3 bucket", required=True),
         "key": text("The path to the state file inside the bucket", required=True),
         "region": text("AWS region of the S3 Bucket and DynamoDB Table (if used)."),
-        "endpoints": _nested({name: text(f"The endpoint of {name}.") for name in ("s3", "iam", "sts", "dynamodb")}),
+        "endpoints": _nested_attribute(
+            {name: text(f"The endpoint of {name}.") for name in ("s3", "iam", "sts", "dynamodb")}
+        ),
         "dynamodb_endpoint": text("A custom endpoint for the DynamoDB API", deprecated="Use `endpoints.dynamodb`."),
         "endpoint": text("A custom endpoint for the S3 API", deprecated="Use `endpoints.s3`."),
         "iam_endpoint": text("A custom endpoint for the IAM API", deprecated="Use `endpoints.iam`."),
@@ -101,8 +103,8 @@ SCHEMA = BlockSchema(
         "allowed_account_ids": texts("Account IDs that may be used.", "set"),
         "forbidden_account_ids": texts("Account IDs that may not be used.", "set"),
         "skip_s3_checksum": flag("Do not include checksum when uploading S3 Objects."),
-        "assume_role": _nested(_ROLE),
-        "assume_role_with_web_identity": _nested(_WEB_ROLE),
+        "assume_role": _nested_attribute(_ROLE),
+        "assume_role_with_web_identity": _nested_attribute(_WEB_ROLE),
         "use_lockfile": flag("Manage locking in the same configured S3 bucket"),
     }
 )

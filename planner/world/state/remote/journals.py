@@ -59,7 +59,7 @@ class Leftovers:
                 return None, item
             data = read_whole(path)
             ids.add(id_of(data))
-            came = self._recovered(state, checksum, recorded, path)
+            came = self._recover(state, checksum, recorded, path)
             if came.problems and not came.adds and is_taken_in(self._client, data):
                 came = StateRecovery(state)
             if came.missing:
@@ -81,12 +81,12 @@ class Leftovers:
         recorded, item = journal_in(copy.data, self._beside, self._seal)
         if recorded is None:
             return (None if has_errors(item) else state), [*problems, *item]
-        came = self._recovered(state, checksum, recorded, self._beside)
+        came = self._recover(state, checksum, recorded, self._beside)
         if came.missing:
             self.missing, self._copy = self.missing + came.missing, None
         return came.state, [*problems, *(item if came.adds else ()), *came.problems]
 
-    def _recovered(
+    def _recover(
         self, state: State | None, checksum: str, recorded: JournalContent | None, journal: str
     ) -> StateRecovery:
         if recorded is None:
@@ -157,22 +157,22 @@ class GuardedJournal(Journal):
         if self._fence is not None:
             self._fence.check()
         number = super().start(address, deposed, action, durable)
-        self._tell()
+        self._report_growth()
         return number
 
     def end(self, number: int, durable: bool) -> None:
         super().end(number, durable)
-        self._tell()
+        self._report_growth()
 
     def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
         super().instance(resource, key, instance)
-        self._tell()
+        self._report_growth()
 
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
         super().snapshot(state, checksum, changes)
         if self._copier is not None:
             self._copier.copy_now()  # so that other machines can see which process is changing the state
 
-    def _tell(self) -> None:
+    def _report_growth(self) -> None:
         if self._copier is not None:
             self._copier.grown()

@@ -199,8 +199,8 @@ def _data(answer: Any) -> dict[str, Any]:
     return data
 
 
-# The archive of a configuration for runs on a server: all files of a directory except the files that `.terraformignore`
-# excludes.
+# The archive of a configuration for runs on a server: all files of a directory that `.terraformignore` does not
+# exclude.
 
 IGNORE_FILE = ".terraformignore"
 _USUAL = (".git/", ".terraform/", "!.terraform/modules/", "terraform.rc", ".terraformrc")

@@ -189,9 +189,9 @@ class RemoteStore:
 
     @property
     def journal_path(self) -> str:
-        return self._beside("journal")
+        return self._document_path("journal")
 
-    def _beside(self, name: str) -> str:
+    def _document_path(self, name: str) -> str:
         """The path of a file in the working directory that belongs to this state."""
         digest = hashlib.sha256(self.client.place.encode()).hexdigest()[:20]
         return os.path.join(absolute_path(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
@@ -329,7 +329,7 @@ class RemoteStore:
         return []
 
     def _not_saved(self, problem: ServiceError) -> Diagnostic:
-        detail = f"Error saving state: {_where(problem, self.place)}"
+        detail = f"Error saving state: {_at_place(problem, self.place)}"
         return error("state.remote_write", "Failed to save state", detail)
 
     def _settle(self, longest: float = 0.0) -> list[Diagnostic]:
@@ -382,9 +382,7 @@ class RemoteStore:
             if finished and os.path.exists(finished):
                 os.remove(finished)
         except ServiceError as problem:
-            detail = (
-                f"{_where(problem, self.place)} The state contains all changes of the journal, so the file is harmless."
-            )
+            detail = f"{_at_place(problem, self.place)} The state has all changes of the journal: the file is harmless."
             return [warning("state.journal_left", "Cannot remove the copy of the journal", detail)]
         except OSError as problem:
             detail = (
@@ -407,14 +405,14 @@ class RemoteStore:
             if self.shares_documents:
                 data = read_document(self.client, name)
             else:
-                data = read_whole(self._beside(f"{name}.json"))
+                data = read_whole(self._document_path(f"{name}.json"))
             return self.seal.unseal_document(name, data).data if data is not None else None
         except (OSError, ValueError, Failure):
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
         """If the service can store only states, the working directory receives the document."""
-        path = self._beside(f"{name}.json")
+        path = self._document_path(f"{name}.json")
         try:
             sealed = self.seal.seal_document(name, data)
             if self.shares_documents:
@@ -436,7 +434,7 @@ class RemoteStore:
             self.client.delete()
             delete_documents(self.client)
         except ServiceError as problem:
-            return [error("state.remote_write", "Cannot erase the state", _where(problem, self.place))]
+            return [error("state.remote_write", "Cannot erase the state", _at_place(problem, self.place))]
         self.current, self._version, self._read = None, "", False
         return []
 
@@ -457,7 +455,7 @@ class RemoteStore:
         return problems
 
 
-def _where(problem: ServiceError, place: str) -> str:
+def _at_place(problem: ServiceError, place: str) -> str:
     text = problem.text if problem.text.endswith((".", "\n")) else f"{problem.text}."
     return text if place in text else f"{place}: {text}"
 

@@ -79,8 +79,6 @@ class Organization:
 
 @frozen
 class WorkspaceSettings:
-    """The tags and the project for new workspaces."""
-
     tags: tuple[str, ...] = ()
     project: str = ""
 
@@ -278,7 +276,7 @@ class TfeClient(NothingBeside):
     def _create(self, workspace: str, body: dict[str, Any]) -> Any:
         try:
             path = path_of("workspaces", workspace, "state-versions")
-            return self.organization.api.ask("POST", path, {"data": body}, self._read_headers) or _gone(
+            return self.organization.api.ask("POST", path, {"data": body}, self._read_headers) or _workspace_missing(
                 "resource not found"
             )
         except ServiceError as problem:
@@ -316,7 +314,7 @@ class TfeClient(NothingBeside):
 
     def _act(self, workspace: str, action: str, body: Any = None) -> Any:
         result = self.organization.api.ask("POST", path_of("workspaces", workspace, "actions", action), body)
-        return result if result is not None else _gone("resource not found")
+        return result if result is not None else _workspace_missing("resource not found")
 
     def _unknown_holder(self) -> LockInfo:
         return LockInfo(self._lock_id, "", "", "", "", "", "")
@@ -373,7 +371,7 @@ class TfeClient(NothingBeside):
         return evolve(holder, id=self._lock_id) if holder is not None else self._unknown_holder()
 
 
-def _gone(text: str) -> Any:
+def _workspace_missing(text: str) -> Any:
     raise ServiceError(text, code="404")
 
 
