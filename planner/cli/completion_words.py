@@ -57,7 +57,7 @@ _OPERATOR = re.compile(r"(?:.*[\s(,&+])?", re.S)
 
 
 def _of_why(given: Sequence[str]) -> _Source:
-    """Words that follow those of `why`."""
+    """The words that can follow `given` in a command `why`."""
     if not given:
         return lambda typed: (*WORDS_OF_WHY, *_things(typed))
     if given[0] in _VERDICTS:

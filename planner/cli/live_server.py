@@ -1,7 +1,8 @@
 """The server of live pages for `explore -serve`, `batch explore -serve` and `stacks plan -serve`.
 
 It serves only this machine's browsers. The main thread plans, and answers one question at a time; threads of requests
-wait for it, and share no state of planner. Nothing is ever applied, and requests cannot name files or programs."""
+wait for the main thread, and share no state of planner. Nothing is ever applied, and requests cannot name files or
+programs."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ class LiveDocument:
 
     def plan(self, make: Callable[[list[Diagnostic]], None]) -> None:
         """Call `make`, which appends diagnostics. Meanwhile the page shows that planning is in progress, afterwards the
-        diagnostics. On failure, it keeps its document."""
+        diagnostics. On failure, the page keeps its document."""
         began, version = time.monotonic(), self.state["version"]
         self.publish(planning=True)
         problems: list[Diagnostic] = []

@@ -275,7 +275,7 @@ def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 
 def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """The configuration's policies and those of -policy; () if the command checks none."""
+    """The configuration's policies and the policies of -policy; () if the command checks no policies."""
     if arguments.get("policy") is None:
         return ()
     from planner.answers.policy.standing_policies import own
@@ -284,7 +284,7 @@ def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 
 def _standing(arguments: Arguments) -> tuple[str, ...]:
-    """The organisation's policies; () if the command checks none."""
+    """The organisation's policies; () if the command checks no policies."""
     if arguments.get("policy") is None:
         return ()
     from planner.answers.policy.standing_policies import organisation

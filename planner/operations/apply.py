@@ -185,9 +185,9 @@ def _nothing_to_refresh(state: State) -> list[Diagnostic]:
     return [warning("state.nothing_to_refresh", "Empty or non-existent state", detail)]
 
 
-# A state that could not be saved after an apply: where it is, and what to do. The journal contains it, if complete;
-# `errored.tfstate` in the working directory, where users of OpenTofu look for it, does, too; if no file can be written,
-# it is printed.
+# For a state that could not be saved after an apply: where the state is, and what to do. A complete journal contains
+# the state, and so does `errored.tfstate` in the working directory, where users of OpenTofu look for it. If no file can
+# be written, the state is printed.
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BackendRequest:
-    """The backend block with its options; `written` are the settings in the block itself, without those of
-    -backend-config."""
+    """The backend block with its options. `written`: settings in the block itself, without -backend-config."""
 
     type: str
     settings: dict[str, Any]

@@ -67,7 +67,7 @@ DEPENDENCY = "recorded_dependency"
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
-    """The fact behind a word about a vertex or an instance, in the rule language. Raises Failure for an unknown
+    """The fact that a word about a vertex or an instance means, in the rule language. Raises Failure for an unknown
     vertex."""
     from planner.logic.graph.why import find_node
 
@@ -89,7 +89,7 @@ def is_single_instance(graph: Graph, what: str) -> bool:
 
 
 def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
-    """The facts with those about instances, which are known once a plan is made."""
+    """The facts, with facts about instances, which are known once a plan is made."""
     from planner.answers.explain.instances import with_instances
 
     return with_instances(facts, explainer_of(made).places.context, made.plan.prior_state)
@@ -165,8 +165,8 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
 def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
-    """The derivations behind the decision about an address, as a graph without vertices (None without a plan); and the
-    action of a change made outside planner, or "". Raises Failure."""
+    """(derivations of the decision about an address, as a graph without vertices, None without a plan; action of a
+    change made outside planner, or ""; diagnostics). Raises Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -268,7 +268,7 @@ MOST_ANSWERS = 4
 
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
-    """The proofs of a resource's instances. Those with equal actions and causes share a proof, which names them in
+    """The proofs of a resource's instances. Instances with equal actions and causes share a proof, which lists these in
     `instances`; `also` has the other groups' proofs. Raises Failure."""
     causes = result.causes()
     groups: dict[tuple[Any, ...], list[str]] = {}

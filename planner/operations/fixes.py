@@ -288,7 +288,7 @@ def _is_recorded(tree: Tree, file: str) -> bool:
 
 
 class _FormerFiles:
-    """The files on disk, some replaced by those of a former tree."""
+    """The files on disk, except some that come from a former tree."""
 
     root = "/"
 

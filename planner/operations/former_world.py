@@ -329,8 +329,8 @@ class RecordedTree:
         return text.encode()
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """See Tree. The recorded names or, without a record, the current ones; of a module's configuration files always
-        the recorded."""
+        """See Tree. The recorded names or, without a record, the current names; for a module's configuration files
+        always the recorded names."""
         relative = os.path.relpath(f"/{directory}", self._directory)
         folder = "" if relative == "." else relative
         names = self._run.listed.get(relative)

@@ -1,4 +1,4 @@
-"""`get`: installs the modules that the configuration calls. `init` also installs those of test runs."""
+"""`get`: installs the modules that the configuration calls. `init` also installs the modules of test runs."""
 
 from __future__ import annotations
 

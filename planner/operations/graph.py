@@ -40,10 +40,9 @@ def graph(
     as_planned: bool = False,
     queried_address: str | None = None,
 ) -> Graph:
-    """`kind`: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: as the operation builds the graph, after
-    moves and with import blocks; otherwise as drawn, from the unchanged configuration and state, with only the
-    relations of a walk. `queried_address`: the vertex whose dependents are needed. Problems are in the graph's
-    diagnostics."""
+    """`kind`: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: the graph of the operation, after moves and
+    with import blocks. Otherwise the drawn graph, from the unchanged configuration and state, with only the relations
+    of a walk. `queried_address`: the vertex whose dependents are needed. Problems are in the graph's diagnostics."""
     if plan_file is not None or options.made is not None:
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
     diagnostics = Diagnostics()
@@ -138,7 +137,7 @@ class Explored:
     plan: Plan
     kinds: tuple[str, ...]
     graph: Callable[[str], Graph]
-    """returns the graph of a kind; beyond MOST_EDGES edges, only those of the reduced graph have sources"""
+    """returns the graph of a kind; above MOST_EDGES edges, only edges of the reduced graph have sources"""
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]

@@ -68,7 +68,7 @@ def import_object(
 
 
 def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics) -> RawVariables:
-    """A server workspace's variables, for an import that runs locally. Sensitive ones cannot be read, so they are
+    """A server workspace's variables, for an import that runs locally. Sensitive values cannot be read, so they are
     unknown. Raises Failure."""
     if not isinstance(opened.store, TfeStore):
         return {}

@@ -192,8 +192,8 @@ class StateEntries:
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
-    """The instances that an apply did not reach. All others match its inputs: their changes were applied, or there were
-    none."""
+    """The instances that an apply did not reach. All other instances match their inputs: changes were applied, or there
+    were none."""
     earlier, now = _objects(before), _objects(after)
     left = set(now)
     for change in plan.changes:
@@ -232,8 +232,8 @@ def _is_kept(before: State, after: State, name: str) -> bool:
 
 
 def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The root variables that differ from recorded defaults. Of long values and of those that must not be recorded,
-    only the existence is."""
+    """The root variables that differ from recorded defaults. Only the existence is recorded of long values, and of
+    values that must not be recorded."""
     return {
         name: _variable_entry(variable.value) if name in shown else {}
         for name, variable in variables.items()

@@ -147,8 +147,8 @@ def _seen_from(address: Address, depth: int) -> Address:
 def _repeated_anew(
     config: Config, from_: Address, to: Address
 ) -> Iterator[tuple[tuple[str, ...], ResourceDecl | ModuleCall]]:
-    """The module calls around `to`, and its resource, if their keys differ from those of `from_`; each with its
-    module's path."""
+    """The module calls in `to`, and its resource, whose keys differ from those in `from_`; each with its module's
+    path."""
     path, steps, before = to.path, to.module.steps, from_.module.steps
     for depth, step in enumerate(steps):
         module = config.root.descendant(path[:depth])

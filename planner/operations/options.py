@@ -87,7 +87,7 @@ class OperationOptions(StateOptions):
     policies: tuple[str, ...] = ()
     """directories and files of policies, and builtin:NAME"""
     standing_policies: tuple[str, ...] = ()
-    """the organisation's permanent policies; other policies must not extend the relations declared in these"""
+    """the organisation's permanent policies; other policies must not extend relations that these declare"""
     more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
     """computes further rule files of policies for a plan (MadePlan), from policies in Python"""
     policy_overrides: tuple[str, ...] = ()

@@ -217,7 +217,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
 
 
 def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
-    """The last plan, with what the earlier ones found out about objects that it defers."""
+    """The last plan, with the earlier plans' results about objects that the last plan defers."""
     from planner.logic.graph.build import build_graph
 
     plan = attempts[-1]

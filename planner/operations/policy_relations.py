@@ -1,8 +1,8 @@
 """The relations that policies read and derive, for `query` and `why`, together with the relations of graphs.
 
 A query names a policy relation as in policies, `planned(A, P, V)`, or with the prefix `policy.`, `policy.deny(C, A,
-M)`; with the prefix, users' rules for graphs cannot hide it. Rows hold whatever unknown values become; sensitive values
-are hidden."""
+M)`; a relation of the same name in users' rules for graphs cannot hide the prefixed name. Rows hold whatever unknown
+values become; sensitive values are hidden."""
 
 from __future__ import annotations
 

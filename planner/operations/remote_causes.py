@@ -68,8 +68,8 @@ def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
 
 
 def _facts(change: ResourceChange) -> tuple[tuple[str, ...], ...]:
-    """The facts that decide the action, for updates and for replacements because of arguments that cannot be changed in
-    place; () for other actions, or if a value is sensitive and so not in the document."""
+    """The facts that decide an update, or a replacement because of arguments that cannot be changed in place. () for
+    other actions, and if a value is sensitive and therefore not in the document."""
     address, before, after = change.address, change.before, change.after
     reasons = {"update": "", "delete-then-create": _REPLACED, "create-then-delete": _REPLACED}
     if change.deposed or change.mode != "managed" or reasons.get(change.action) != change.reason:

@@ -27,7 +27,7 @@ class Noticed:
 
 @frozen
 class Quality:
-    """`mutants`: without mutants that are not valid rules."""
+    """`mutants`: only mutants that are valid rules."""
 
     coverage: tuple[RuleCoverage, ...] = ()
     mutants: tuple[Noticed, ...] = ()
@@ -123,7 +123,7 @@ def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
             database = derive(program, case) if derive is not None else {}
             if any(database[name] != wanted for name, wanted in case.wanted.items()):
                 return True, case.name
-    except (Failure, ValueError):  # the mutant does not terminate, or the facts no longer fit: it is detected
+    except (Failure, ValueError):  # the mutant does not terminate, or the facts no longer fit, so it counts as detected
         return True, file.path
     return True, None
 

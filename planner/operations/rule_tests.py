@@ -115,8 +115,8 @@ class RuleGroup:
 
 def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[Diagnostic]]:
     """The cases in files and directories, with the rules next to them. All `.dl` files of a directory form a group; a
-    case file tests the rule file of the same name and the rules that it reads. With single files, only rules in these
-    and in rule files of the same name need a test."""
+    case file tests the rule file of the same name, and the rules which that file reads. With single files, only rules
+    in these and in rule files of the same name need a test."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     items: list[RuleGroup] = []
@@ -128,7 +128,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
         beside, more = _beside(folder, files) if root is None else pack_files(root)
         problems = [*problems, *more]
         here = [file for file in cases if os.path.dirname(file[0]) == folder]
-        # case files without rules next to them test the product's rules, each perhaps another program
+        # a case file without rules next to it tests the product's rules; each case file may test another program
         for group in [here] if beside else [[file] for file in here]:
             named_files = None if is_whole else {path for path, _text in files}
             if root is not None and is_whole:
@@ -205,8 +205,8 @@ def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Rul
 
 
 def _loaded(rules: Files, name: str) -> RuleProgram:
-    """Load rules that `check` found valid in this process, so that this is fast. Raises Failure if they are valid only
-    with others."""
+    """Load rules that `check` found valid in this process before, which makes this fast. Raises Failure if the rules
+    are valid only with others."""
     program, diagnostics = load(rules, name)
     if program is None:
         raise Failure(diagnostics)

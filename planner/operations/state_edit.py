@@ -135,7 +135,7 @@ def unknown(address: str, state: State) -> Diagnostic:
     return error("state.unknown_address", "Not in the state", f"The state does not contain {address}.{hint}")
 
 
-# `state rm`: forget objects, without changing the real ones.
+# `state rm`: forget objects, without changing real objects.
 
 
 def state_rm(

@@ -64,8 +64,8 @@ class Adopted:
 
 
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
-    """Save the state with the changes in journals. If a state changed since its journal, the journal's objects are read
-    first, and only existing ones are added."""
+    """Save the state with the changes in journals. If a state changed since its journal was written, the journal's
+    objects are read first, and only existing objects are added."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

@@ -24,7 +24,7 @@ Moved: TypeAlias = tuple[str, str]
 
 
 def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Returns the (old, new) addresses of moved objects, resources or modules. With `state_out`, they move to that
+    """Returns the (old, new) addresses of moved objects, resources or modules. With `state_out`, objects move to that
     state file."""
     source, target = parse(old), parse(new)
     if options.state_out:
@@ -145,7 +145,7 @@ def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
 
 
 def _new_address(address: ResourceAddress, source: Address, target: Address, whole: bool) -> ResourceAddress:
-    """An instance's new address. If its resource is named without a key, it keeps its key."""
+    """An instance's new address. If `source` has no key, the instance keeps its key."""
     if isinstance(source, ModuleAddress):
         assert isinstance(target, ModuleAddress)
         inner = ModuleAddress(address.module.steps[len(source.steps) :])
@@ -170,7 +170,7 @@ class StateMove:
     is_new: bool
     """the target had no state before"""
     producer: str = ""
-    """root module that gets outputs, which the other one reads"""
+    """root module that gets outputs, which the other root module reads"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
     """{output: value}; None if read from a record"""
     timestamp: int = 0

@@ -34,8 +34,8 @@ class Difference:
     without: str
     within: str
     because: Because | None = None
-    """the cause of the action with the options; if it is no-op, of the action without them; if both are equal, of the
-    differing values"""
+    """the cause of the action with the options; of the action without the options, if the former is no-op; of the
+    differing values, if both actions are equal"""
     values: tuple[ValueDifference, ...] = ()
     """parts that differ, if the object exists after both plans"""
     was_planned: bool = True

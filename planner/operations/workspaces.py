@@ -69,7 +69,7 @@ def workspace_select(options: StateOptions, name: str, create: bool = False) -> 
 
 
 def workspace_delete(options: StateOptions, name: str, force: bool = False) -> list[Diagnostic]:
-    """Delete a workspace and its state. If it still manages objects: an error that names them, or with `force` a
+    """Delete a workspace and its state. If it still manages objects: an error that names the objects, or with `force` a
     warning."""
     names, current, problems = _changeable(options, name, selects=False)
     backend, _ = _backend(options)

@@ -61,7 +61,7 @@ _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """All steps, from the change back to its root, then the other roots; empty if the change's headline contains the
+    """All steps, from the change back to its root, then the other roots; [] if the change's headline contains the
     cause. `actions`: {name: action} of all changes."""
     if because.is_itself(address):
         return own_lines(because.roots[0])

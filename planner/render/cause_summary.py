@@ -101,7 +101,7 @@ class Causes:
         self.twins: Callable[[], Mapping[str, str]] = dict
         """{object: remark} on objects that look like others"""
         self.separate = grouped(chains, planned, risks())
-        """root causes; a removed and an added module stay apart even if they look like a rename"""
+        """root causes; a removed and an added module are separate even if they look like a rename"""
         self.groups = _with_renames(self.separate, moves_meant)
         self.numbers: dict[tuple[str, str], int] = {}
         """{(name, kind) of a root: its number}"""
@@ -429,7 +429,7 @@ _MOST_RENAMED = 5
 def _with_renames(
     groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups, with those of a module or a resource merged that look renamed."""
+    """The groups; groups of a module or a resource that look renamed are merged."""
     ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
     is_searched = (gone and come) or all(ends)
@@ -464,7 +464,7 @@ def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMea
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
-    """The hops nearest to a cause: all down to some depth, or the first ones if these are too many."""
+    """The hops nearest to a cause: all hops down to the greatest possible depth, or only the first hops."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
     fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
     return (

@@ -208,7 +208,7 @@ def diff_nested(change: ValueChange, nesting: str, attributes: Mapping[str, Attr
 
 
 def _block_group(change: ValueChange, nesting: str, schema: BlockSchema) -> tuple[BlockGroup | None, str]:
-    """The blocks of a type with their changes, and their combined action; None if neither side has any."""
+    """The blocks of a type with their changes, and their combined action; None if neither side has blocks."""
 
     def differ(inner: ValueChange) -> Diff:
         return diff_block(inner, schema)

@@ -256,7 +256,7 @@ class PlanText:
         return parts
 
     def _relevant(self, change: ResourceChange) -> Paths:
-        """The drifted paths to show: those on which the plan depends; all in a refresh-only plan."""
+        """The drifted paths to show: paths on which the plan depends; in a refresh-only plan all paths."""
         if self.plan.mode == "refresh-only":
             return EVERYWHERE
         paths = [tuple(path) for address, path in self.plan.relevant_attributes if address == change.address]

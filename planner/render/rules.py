@@ -158,7 +158,8 @@ def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
-    """Format 1.0: each program's predicates with levels, and which reads which, and how."""
+    """Format 1.0: each program's predicates with levels, and the predicates that each of these reads, with the kind of
+    read."""
     return document(
         programs=[
             {

@@ -73,7 +73,7 @@ def difference_head(difference: Difference, actions: Mapping[str, str]) -> str:
 
 
 def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
-    """A difference's roots as a sentence, with those combined that differ only in keys and values."""
+    """A difference's roots as a sentence; roots that differ only in keys and values are combined."""
 
     def combined(step: CauseStep) -> CauseStep:
         return step if step.kind == "variable" else evolve(step, what=every_key(step.what), before="", value="")
@@ -83,8 +83,8 @@ def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
 
 
 def cause_lines(difference: Difference, actions: Mapping[str, str]) -> list[str]:
-    """A difference's roots, then the chain's hops; empty if unknown. For a change that only the plan without the
-    options has, the cause is called no longer one, unless it is a variable, whose values show this."""
+    """A difference's roots, then the chain's hops; empty if unknown. If only the plan without the options has the
+    change, the first line begins with `no longer`; not for a variable, whose values show this."""
     because = difference.because
     if because is None:
         return []

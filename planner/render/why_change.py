@@ -272,7 +272,7 @@ def _also(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _hops(document: dict[str, Any]) -> Iterator[str]:
-    """The printed hops from a change to its cause; those of the object itself are indented."""
+    """The printed hops from a change to its cause; hops of the object itself are indented."""
     _, name, action = document["goal"]
     rows = [step["tuple"] for step in document["proofs"].values()]
     known = {row[1]: row[2] for row in rows if row[0] == "explained"} | document.get("actions", {})
@@ -325,7 +325,7 @@ def _is_in(what: str, name: str) -> bool:
 
 
 def _further_ways(document: dict[str, Any]) -> Iterator[str]:
-    """Other parts of a change that lead to its causes through an object in none of the chains."""
+    """Other parts of a change: those that depend on its causes through an object that is in no chain."""
     name = document["goal"][1]
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     passed = {step["what"] for chain in chains for step in chain}
@@ -348,7 +348,7 @@ def _further_ways(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
-    """The hops; if a value changes because its object is replaced, the replacement explains it."""
+    """The hops; a value that changes because its object is replaced is explained by the replacement."""
     skips = False
     for hop, after in zip(hops, [*hops[1:], None], strict=True):
         owner, _, value = hop.what.rpartition(".")

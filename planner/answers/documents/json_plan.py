@@ -202,7 +202,7 @@ class _PlanWriter:
         for block, reason in left:
             address = parse_address(block)
             if not isinstance(address, ResourceAddress):
-                continue  # a module call; its resources wait for it
+                continue  # a module call, for which its resources wait
             objects = [change for resource in recorded.get(block, ()) for change in self._objects(resource, shown)]
             if not objects:
                 module = {"module_address": str(address.module)} if address.path else {}
@@ -310,7 +310,7 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
 _ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | dict.fromkeys(
     ("import.id", "import.identity", "import.for_each"), "resource_config_unknown"
 )
-"""reasons of deferrals, by the argument of the block that causes them"""
+"""{argument of a block: reason of the deferral that it causes}"""
 
 
 def _shown_actions(waiting: Iterable[str], recorded: Mapping[str, list[ResourceState]]) -> dict[str, str]:

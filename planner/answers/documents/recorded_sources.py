@@ -1,9 +1,9 @@
 """Reduces a configuration to the expressions that determine objects, without secrets, for the record of an apply. A
-value stays if the state shows it: in a non-sensitive argument of a resource or data source, in a repetition, or in a
+value is kept if the state shows it: in a non-sensitive argument of a resource or data source, in a repetition, or in a
 root output. Comments are removed, and values that only configurations of providers, backends and encryption,
 provisioners, connections or ephemeral resources read. Sensitive expressions (sensitive arguments, defaults and
-arguments of sensitive variables, arguments of `sensitive(...)`) stay only without strings and numbers, so that they
-show only where a value comes from. Everything else becomes `unrecorded.value`. An encrypted record (`secrets`) also has
+arguments of sensitive variables, arguments of `sensitive(...)`) are kept without strings and numbers, so that only the
+sources of a value are visible. Everything else becomes `unrecorded.value`. An encrypted record (`secrets`) also has
 sensitive values, but no ephemeral ones."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The causes of all changes of a plan: for each change, the chain of steps to its cause, and all root causes.
-`chains_of` reads relations of rules/plan/because.dl. Of several chains, those without guesses come first, then the
+`chains_of` reads relations of rules/plan/because.dl. Of several chains, chains without guesses come first, then the
 shortest, then the first by name."""
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ class Checks(Protocol):
         """The attribute by which people recognise a former object, with its value; "" if unknown."""
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
-        """The list or set around a value (or the value itself) if it gained or lost elements: (name, lost elements,
-        gained elements, place of the first of these)."""
+        """The list or set that contains a value, or the value itself, if elements were added or removed: (name, lost
+        elements, gained elements, place of the first of these)."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
@@ -280,7 +280,7 @@ class _Chains:
             key = tuple(frozenset((step.what, *step.also)) for step in steps)
             if is_forced:
                 forcing |= roots
-            else:  # differences that do not force a replacement count only for roots that do not, either
+            else:  # if a root forces a replacement, only differences that force it count
                 roots -= forcing
             if key not in seen and roots:
                 seen.add(key)
@@ -401,7 +401,7 @@ class _Chains:
 
 
 def _whole_of_both(one: str, other: str) -> str:
-    """The innermost value around both values; "" if there is none."""
+    """The innermost value that contains both values; "" without one."""
     pairs = zip(_STEPS_OF_NAME.findall(one), _STEPS_OF_NAME.findall(other), strict=False)
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -411,7 +411,7 @@ _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]'
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
-    """The chain with its last step replaced by a root that is a part of it; [] if there is no such root."""
+    """The chain, with a root that is a part of its last step instead of that step; [] without such a root."""
     part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
     return [*chain[:-1], part] if part else []
 
@@ -514,8 +514,8 @@ class RootCause:
 def grouped(
     chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
 ) -> tuple[RootCause, ...]:
-    """The changes by root cause; those without another cause by kind. A change with several causes is listed for each.
-    `risks`: {action: rank}."""
+    """The changes by root cause; changes without another cause by kind. A change with several causes is listed for
+    each. `risks`: {action: rank}."""
     members: dict[Key, list[str]] = {}
     roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
     behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
@@ -602,7 +602,7 @@ def _in_common(one: str, other: str) -> str:
 
 
 def _path_in_common(one: str, other: str) -> str:
-    """The smallest value around two parts of a variable."""
+    """The smallest value that contains two parts of a variable."""
     pairs = zip(*([step[0] for step in _STEP.finditer(name)] for name in (one, other)), strict=False)
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -673,8 +673,8 @@ class _Ways:
         return name in self._guesses
 
     def chain(self, name: str) -> list[str]:
-        """The steps from a change to its nearest root. For a replacement, and for a value that a replacement renews,
-        they follow the causes that force it."""
+        """The steps from a change to its nearest root. For a replacement, and for a value that it renews, the steps
+        lead to a cause that forces the replacement."""
         steps = [name]
         while (at := steps[-1]) in self._next:
             after = self._next[at]
@@ -688,7 +688,7 @@ class _Ways:
         return steps[1:]
 
     def roots(self, name: str) -> list[str]:
-        """All leaves that lead to a name, that of its chain first. A leaf leads only to itself."""
+        """All leaves that lead to a name; the leaf of its chain first. A leaf leads only to itself."""
         nearest = self.chain(name)
         if not nearest and name not in self.leaves:
             return []
@@ -792,7 +792,8 @@ class FactLocations:
                         self._sources[row[column]] = source
 
     def of_leaf(self, what: str, kind: str, reader: str) -> Any:
-        """The place of a root cause: of a file where `reader` reads it, of an action the option that requests it."""
+        """The place of a root cause. For a file: where `reader` reads it. For an action: the option that requests
+        it."""
         if reader:
             return self._facts.source("refers_value", (reader, what))
         for predicate in self._ASKING.get(kind, ()):

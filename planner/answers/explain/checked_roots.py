@@ -67,8 +67,8 @@ class CheckedRoots:
         return (self._behind_value(value, units) if units else None) or ()
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
-        """The confirmed roots of a change. `only_replaced`: only those that force its replacement. `for_others`: those
-        of values that others read from it."""
+        """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: those
+        of the object's values that other objects read."""
         key = name, only_replaced, for_others
         if key not in self._known:
             self._known[key] = frozenset()  # for a cycle
@@ -204,8 +204,8 @@ class CheckedRoots:
         return known[0] if len(known) == 1 else self._name_of(unit, value)
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
-        """The nearest leaves of a value; the nearest instances, each with whether only its replacement counts; the
-        known values of these instances; and all steps on the way. The search goes no further."""
+        """(nearest leaves of a value, {nearest instance: whether only its replacement counts}, known values of these
+        instances, all steps between). The search ends there."""
         leaves, values, seen = set(), set(), {value}
         objects: dict[str, bool] = {}
         waiting = deque([value])
@@ -232,13 +232,13 @@ class CheckedRoots:
         return _is_met(self._owner(instance), units)
 
     def _object_of(self, value: str) -> ChangedInput | None:
-        """The change of the instance around a value, as an input of other values."""
+        """The input for the change of the instance that contains a value; None without one."""
         owners = (self._owner(whole) for whole in wholes(value) if whole != value)
         return next((owner for owner in owners if owner is not None), None)
 
     def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
-        """The paths into a change through tested values. A path begins at a part of the change (`is_forced`: one that
-        forces the replacement), and leads to each changed object or root that matters to that part."""
+        """The paths into a change through tested values. A path begins at a part of the change, with `is_forced` at a
+        part that forces the replacement, and ends at a changed object or root that matters to the part."""
         inside = (f"{name}.", f"{name}[")
         forced = self._steps.forces.get(name, ())
         others = [part for part in self._further.get(name, ()) if part not in forced]

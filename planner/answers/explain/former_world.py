@@ -139,7 +139,7 @@ class FormerWorld:
         return parts[0][1], is_wholly_known(parts[0][1])
 
     def lacks(self, module: ModuleInstance) -> bool:
-        """Whether the module, or one around it, has no former version."""
+        """Whether the module, or an enclosing one, has no former version."""
         path = self.names.module(module.text).path
         return any(path[: len(lost)] == lost for lost in self.lost)
 
@@ -257,7 +257,7 @@ class FormerWorld:
         return now is was or (bool(keys) and keys[id(now)] == before.get(id(was)))
 
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
-        """The outermost module around a place that was not called in the former world; None if all were."""
+        """The outermost module that contains a place and was not called in the former world; None without one."""
         outer = self.new_call(module.parent) if module.parent is not None else None
         # of a moved module with a new key, only the path has a former name
         paths = (self.names.module(module.text).path, self.names.path(module.config.path))
@@ -313,8 +313,8 @@ class FormerWorld:
                 return None
 
     def files(self, evaluate: Callable[[], object]) -> dict[str, Status]:
-        """The files that an evaluation reads in either world, and those that match its patterns, each with whether it
-        is unchanged."""
+        """{file: whether it is unchanged} of files that an evaluation reads in either world, or that match its
+        patterns."""
         with files_used() as now:
             evaluate()
         was = self.files_used(evaluate)

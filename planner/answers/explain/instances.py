@@ -20,7 +20,7 @@ def is_about_instances(predicate: Predicate) -> bool:
 
 
 def with_instances(facts: FactBase, context: EvaluationContext, state: State) -> FactBase:
-    """The facts with those about all instances, in the configuration (as far as planned values determine them) and in
+    """The facts, with facts about all instances: in the configuration, as far as planned values determine these, and in
     the state."""
     builder = FactBuilder(facts)
     declared: set[str] = set()

@@ -1,6 +1,6 @@
 """Interventions: evaluates the value that would result if only some of the changed inputs had changed. An input matters
-if, with some combination of other inputs, the value depends on it; for an unknown value, if it makes any difference;
-for a new value, if the value does not exist without it. The engine itself evaluates the value with subsets of the
+if the value depends on it, with some combination of other inputs. For an unknown value, any difference counts; for a
+new value, whether the value exists without the input. The engine itself evaluates the value with subsets of the
 changes. So `length(var.names)` does not depend on a name that was replaced by another, `c ? a : b` depends on `b` only
 if c selects it, and a cause is found even if another one hides it."""
 
@@ -39,7 +39,8 @@ from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
-"""number of inputs up to which all subsets are tried; beyond, only the smallest and largest subsets and pairs"""
+"""maximum number of inputs with which all subsets are tried; above it, only the smallest and largest subsets and
+pairs"""
 MOST_UNITS = 24
 _REPETITION = ("count", "for_each", "enabled")
 
@@ -443,7 +444,7 @@ class Interventions:
         return whole if unmark(whole)[0].__class__ is Set else _part(value, place.path)
 
     def _context(self, new: ChangedInputs, units: ChangedInputs) -> tuple[LazyContext, MixedTree]:
-        """The values and files of a mixture: inputs in `new` have new values, other `units` old ones, and everything
+        """The values and files of a mixture. Inputs in `new` have new values, others in `units` old values; everything
         else is current."""
         new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
         key = new, old, frozenset(self._unread)
@@ -580,7 +581,7 @@ def _is_open(outcome: Any) -> bool:
 
 
 def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:
-    """The sets of other inputs with which an input is tried: all subsets, or of many inputs the smallest and
+    """Sets of other inputs with which an input is tried: all subsets; with many inputs only the smallest and the
     largest."""
     rest = sorted(units - {without}, key=str)
     if len(units) <= MOST_ENUMERATED:

@@ -90,7 +90,7 @@ class MentionTrace:
         self._by_name: dict[str, ValueLocation] = {}
         self.checks_causes = True
         self.checks: dict[str, ChangedInputs | None] = {}
-        """{place in a change: inputs that affect its value}; None if they are undecidable"""
+        """{place in a change: inputs that affect its value}; None if undecidable"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
         """former values at places that only copy another place"""
@@ -278,7 +278,7 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The changed source of the outermost module around a place that has another source."""
+        """The changed source of the outermost module that contains a place and has another source."""
         if self.former is None:
             return None
         was = self.former.place(place)

@@ -321,8 +321,8 @@ def path_step(step: Any) -> tuple[str, Any]:
 
 def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
     """The first MOST_PARTS innermost parts in which two values differ, as (path, whether only one has it), without
-    sensitive parts and parts of sets. Of a list that grew, the part is the list; of one that shrank, its first lost
-    element."""
+    sensitive parts and parts of sets. For a list that grew, the part is the list; for a list that shrank, its first
+    lost element."""
     parts: list[tuple[Path, bool]] = []
     for part in _differing(before, after, ()):
         parts.append(part)
@@ -448,8 +448,8 @@ def within_json(given: GivenExpression, before: Value, after: Value) -> list[Giv
 
 
 def shows_text(node: Expression, before: Value) -> bool:
-    """Whether a template can have the former value for some values of its mentions, so that nothing shows a change of
-    the text around these."""
+    """Whether a template can have the former value for some values of its mentions: then its literal text may be
+    unchanged."""
     text = unmark(before)[0]
     if text.__class__ is not str or not isinstance(node, Template):
         return False

@@ -162,7 +162,7 @@ class LocationLookup:
         return place._replace(path=tuple(path))
 
     def is_sensitive(self, place: ValueLocation) -> bool:
-        """Whether something at the place or around it must not be shown."""
+        """Whether the place, or an enclosing value, must not be shown."""
         if place not in self._secrets:
             self._secrets[place] = self._has_secret(place)
         return self._secrets[place]
@@ -258,7 +258,7 @@ class LocationLookup:
         return None
 
     def in_blocks(self, place: ValueLocation) -> list[tuple[Traversal | Variable, Source]]:
-        """The mentions in the nested blocks around a place."""
+        """The mentions in the nested blocks that contain a place."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         wanted = ".".join(str(key) for kind, key in place.path if kind == "attr")
         if decl is None or not wanted:
@@ -273,7 +273,7 @@ class LocationLookup:
         return mentions
 
     def file_calls_in_blocks(self, place: ValueLocation) -> list[tuple[Call, Source]]:
-        """The calls that read files in the nested blocks around a place."""
+        """The calls that read files, in the nested blocks that contain a place."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         if decl is None or not place.path:
             return []
@@ -281,7 +281,7 @@ class LocationLookup:
         return [call for block in named for call in _file_calls(block.body)]
 
     def is_in_blocks(self, place: ValueLocation) -> bool:
-        """Whether the nested blocks around a place mention something."""
+        """Whether the nested blocks that contain a place mention something."""
         return bool(self.in_blocks(place) or self.file_calls_in_blocks(place))
 
     def instance_scope(self, place: ValueLocation) -> ModuleScope:
@@ -344,7 +344,7 @@ class LocationLookup:
     def of_reference(
         self, ref: Ref, module: ModuleInstance, inside: ValueLocation | None, after: Path = ()
     ) -> ValueLocation | None:
-        """The place that a reference means. `inside`: the place around it, for count and each."""
+        """The place that a reference means. `inside`: the enclosing place, for count and each."""
         path = (*map(path_step, ref.rest), *after)
         config = module.config
         if ref.kind == "var" and ref.name in config.variables:

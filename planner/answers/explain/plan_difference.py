@@ -1,4 +1,4 @@
-"""Values of an object that differ between two plans, and the differing root variables behind them."""
+"""Values of an object that differ between two plans, and the root variables that cause the differences."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class RenamedObject:
     """{attribute: JSON} of known values that are not empty"""
     unknown: frozenset[str]
     is_scaled: bool = False
-    """whether its key is a number and other instances of its block stay"""
+    """its key is a number, and other instances of its block remain"""
 
     @property
     def name(self) -> str:
@@ -186,7 +186,7 @@ def _add_looks(
     refused: Iterable[tuple[str, str]],
     values_only: bool,
 ) -> None:
-    """Add the descriptions by which objects are compared; if `values_only`, only those with values."""
+    """Add the descriptions by which objects are compared; `values_only`: only descriptions with values."""
     masks: dict[str, Counter[frozenset[str]]] = {}
     for item in new:
         masks.setdefault(_kind(item), Counter())[item.unknown] += 1
@@ -355,7 +355,7 @@ def _add_wholes(facts: FactBuilder, objects: list[RenamedObject], old: set[str],
 
 
 def _declarations(config: Config, address: ResourceAddress) -> dict[int, object]:
-    """{height: declaration} of the resource and the module calls around it."""
+    """{height: declaration} of the resource and the enclosing module calls."""
     declarations: dict[int, object] = {}
     path = address.module.path
     module = config.root.descendant(path)

@@ -1,5 +1,5 @@
-"""Finds the count, for_each or enabled that decides whether an instance exists: of its resource or of a module around
-it."""
+"""Finds the count, for_each or enabled that decides whether an instance exists: of its resource, or of an enclosing
+module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class RepetitionLocation:
-    """A repetition. `key`: of the instance, or of the module instance around it. `before`: keys in the state, empty if
+    """A repetition. `key`: of the instance, or of the enclosing module instance. `before`: keys in the state, empty if
     the block is not in it."""
 
     place: ValueLocation

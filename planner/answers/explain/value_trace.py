@@ -52,7 +52,7 @@ class ValueTrace(MentionTrace):
     # ---------------------------------------------------------------- values
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """Add a place as a subject. Returns the places that it means, with their values."""
+        """Add a place as a subject. Returns the places that the name means, with their values."""
         results: list[tuple[ValueLocation, Value]] = []
         there = self.places.found(place)
         nothing = place.fresh or self._goes(place)
@@ -296,8 +296,8 @@ class ValueTrace(MentionTrace):
         return ""
 
     def differing_lines(self, name: str, roots: Sequence[str]) -> list[dict[str, Any]]:
-        """The differing lines of a text, or parts of a JSON text: `what`, `before`, `value`, and the `roots` of each,
-        as far as undoing one root at a time shows them."""
+        """The differing lines of a text, or parts of a JSON text: `what`, `before`, `value`, and `roots`, as found by
+        undoing one root at a time."""
         place = self._places().get(name)
         change = self.changes.get(place.root_text) if place is not None else None
         if place is None or change is None or self.places.is_sensitive(place):

@@ -182,8 +182,8 @@ class Explainer:
             return self._check_assumptions() or self._causes()
 
     def _check_assumptions(self) -> dict[str, Because]:
-        """Check that values which count as unchanged explain the state; if not, they are unknown from now on. Returns
-        the causes if they were derived for this check and stay valid."""
+        """Check that the values counted as unchanged explain the state; if not, these values are unknown from now on.
+        Returns the causes if they were derived for this check and are still valid."""
         if self.worlds is None or not self.worlds.assumes:
             return {}
         self.worlds.assumes = False
@@ -215,7 +215,7 @@ class Explainer:
         return chains_of(derived)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
-        """The known former values around a change: `former_value` of inputs, `planned_change` of an object's values."""
+        """The known former values of a change: `former_value` of inputs, `planned_change` of an object's values."""
         return evaluate(product_program("causes"), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
@@ -362,7 +362,7 @@ class Explainer:
                 yield from self._in_modules(text, instance)
 
     def _values(self, trace: Trace, text: str) -> list[tuple[ValueLocation, Value]]:
-        """The places that a user names, with their values; the trace has them as subjects. Raises Failure."""
+        """The places that a user names, with their values; they become subjects of the trace. Raises Failure."""
         place = self.places.read(text)
         values = trace.value(place) if place is not None else []
         if not values:
@@ -499,7 +499,7 @@ def near_actions(
 
 
 def _failing(rules: Collection[dict[str, Any]]) -> Iterator[tuple[str, bool]]:
-    """(predicate, whether it is negated) of the failed conditions, without those that only repeat others."""
+    """(predicate, whether negated) of the failed conditions, without repetitions."""
     for obstacle in rules:
         fails = obstacle["fails"]
         is_negated = fails.startswith("not ")

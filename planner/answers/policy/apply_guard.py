@@ -76,8 +76,7 @@ class PolicyGuard:
 
     @staticmethod
     def _unknown(facts: PolicyFacts) -> set[str]:
-        """The objects with unknown values. A verdict may later depend on other values than those for which it waits
-        now."""
+        """The objects with unknown values. A verdict may later depend on other values than now."""
         return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
     def _new(self, address: str | None) -> list[Finding]:
@@ -97,7 +96,7 @@ class PolicyGuard:
         return new
 
     def _learn(self, address: str, value: Value) -> None:
-        """Replace an object's rows by those of its new value."""
+        """Replace an object's rows by the rows of its new value."""
         rows = ValueRows()
         change = self.owners.changes.get(address)
         whole = change is None or (change.mode == "data" and "data_value" in self.reads)
@@ -144,7 +143,7 @@ class Narrowed:
 
 
 def narrowed(policies: Policies, codes: set[str]) -> Narrowed:
-    """The policies with only the denials that may have one of these codes."""
+    """The policies, with only denials that may have one of these codes."""
     names = {rule.name for rule in policies.program.rules if rule.head.predicate == "deny" and _may_have(rule, codes)}
     modal, _ = rewrite(policies.program, names)
     assert modal is not None

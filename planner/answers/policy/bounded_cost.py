@@ -1,7 +1,7 @@
-"""Estimates whether the cost of policies is proportional to the plan, so that no trial run is needed. It is for tame
-rules: they are not recursive, are about one address, and never combine two of its values at arbitrary paths, so the
-path in a literal about a value is constant, computed, or that of a part that another literal finds. A tame rule may
-also read the user's own relations that share a variable, and one list of facts in rules."""
+"""Estimates whether the cost of policies is proportional to the plan, so that no trial run is needed. It is for simple
+rules: not recursive, about one address, and never about two of its values at arbitrary paths. So the path in a literal
+about a value is constant, computed, or found by another literal. A tame rule may also read the user's own relations
+that share a variable, and one list of facts in rules."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ result depends on a symbol, both cases are evaluated: a value exists or not, a t
 holds in all cases is certain; in none, excluded; otherwise undecided. Each possible combination of values belongs to a
 case in which the rules have an equal result, so the conclusion is correct even if some cases are impossible. Verdicts
 that need other features (recursion through unknown values, aggregates over an unknown number of elements) or too many
-steps stay undecided."""
+steps remain undecided."""
 
 from __future__ import annotations
 
@@ -170,7 +170,8 @@ class _CaseEvaluation(Interpreter):
         self.counting = 0
 
     def derives(self, verdict: str, code: Any, address: Any) -> bool:
-        """Whether some rule derives the verdict. Unknown values are decided only if no rule derives it without."""
+        """Whether some rule derives the verdict. Unknown values are decided only if no rule derives the row without
+        them."""
         needed: NeedsDecision | None = None
         for rule in self.cases.saying(verdict, code):
             try:
@@ -283,7 +284,7 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
 
     def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
-        """The row of an atom that only repeats where a variable's value comes from, so that other objects with an equal
+        """The row of an atom that only names the source of a variable's value, so that other objects with an equal
         value are irrelevant; None for other atoms."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
@@ -344,7 +345,7 @@ class _CaseEvaluation(Interpreter):
     # -------- unknown values
 
     def unknown_rows(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The possible rows of unknown values: the row itself if that is known, otherwise one for any of them."""
+        """The possible rows of unknown values: one row if it is known, otherwise a row that represents all of them."""
         address, path = (self.value(a, values) for a in atom.arguments[:2])
         if isinstance(address, Symbol):
             raise Inconclusive

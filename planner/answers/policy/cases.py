@@ -33,7 +33,7 @@ Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]
 
 
 def with_unknown(facts: FactBase) -> FactBase:
-    """The facts of a case, with those about its unknown values."""
+    """The facts of a case, with facts about its unknown values."""
     builder = FactBuilder(facts)
     for address, path in facts.sorted("unknown_after"):
         builder.add("maybe_exact", address, path)

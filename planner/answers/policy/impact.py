@@ -122,7 +122,7 @@ class Impact:
 
     @cached_property
     def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
-        """The rows of depends; for references to an unknown instance, those of maybe_through and maybe_reached. A
+        """The rows of depends; for references to an unknown instance, the rows of maybe_through and maybe_reached. A
         reference within a repeated module stays in its module instance."""
         changes = self._changes
         paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
@@ -166,7 +166,7 @@ class Impact:
     def _split_instances(
         self, change: ResourceChange, dependency: str, others: Instances
     ) -> tuple[list[str], list[str]]:
-        """The instances to which an object refers, and those to which it may refer."""
+        """(instances to which an object refers, instances to which it may refer)."""
         meant = self.meant(change)
         sure, unsure = (_among(targets, others) for targets in meant)
         if dependency in self.configuring or not any(resource in others for item in meant for resource, _ in item):
@@ -174,7 +174,7 @@ class Impact:
         return sorted(sure), sorted(unsure - sure)
 
     def meant(self, change: ResourceChange) -> Meant:
-        """The instances to which an object refers, and those to which it may refer; from its block, because the state
+        """(instances to which an object refers, instances to which it may refer), found in its block, because the state
         records only resources."""
         if change.address not in self._meant:
             decl = self.owners.declaration(change) if self.owners is not None else None

@@ -151,7 +151,7 @@ class _Walk:
     # -------- blocks
 
     def resource(self, decl: ResourceDecl, place: _ExpressionScope) -> None:
-        """Trace the references of a resource block, and of the module calls around it."""
+        """Trace the references of a resource block, and of the enclosing module calls."""
         self.body(decl.body, place)
         cycle = decl.lifecycle
         rules = (*cycle.preconditions, *cycle.postconditions)
@@ -172,8 +172,8 @@ class _Walk:
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
         """Trace the references that determine the instances of a block, as far as they matter for the instance's key,
-        and the references in depends_on. Of several instances, depends_on certainly refers only to those that it names
-        by their keys: an object that waits for all instances of a resource need not be about each of them."""
+        and the references in depends_on. Of several instances, depends_on certainly refers only to those whose keys it
+        names: an object that waits for all instances of a resource may have nothing to do with some of them."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)

@@ -299,7 +299,7 @@ class Judging:
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
         """The messages of a verdict that holds in all cases: its rules' message if there is only one, otherwise those
-        common to all cases. If there are none, or they may contain secrets, a general message."""
+        common to all cases. Without messages, or if they may contain secrets, a general message."""
         if only := self._only_message(name, code):
             return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()

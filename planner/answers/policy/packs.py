@@ -61,7 +61,7 @@ class Packs:
         return [_declarations(pack) for pack in self.packs.values()]
 
     def space_of(self, file: str) -> str:
-        """The pack around a file; "" if there is none."""
+        """The pack that contains a file; "" without one."""
         folders = {pack.folder: name for name, pack in self.packs.items()}
         result = _nearest(file, folders)
         return folders[result] if result is not None else ""
@@ -112,7 +112,7 @@ class Packs:
                     yield error("policy.parameter", "Parameter not set", detail, parameter.span)
 
     def with_defaults(self, facts: FactBase, program: RuleProgram) -> FactBase:
-        """The facts of a case, with those of parameters and data files that it does not set."""
+        """The facts of a case, with facts of parameters and data files that the case does not set."""
         given = self.facts({}, program)
         builder = FactBuilder(facts)
         for predicate in given.predicates:
@@ -214,7 +214,7 @@ def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:
 
 
 def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
-    """The innermost pack directory around a file."""
+    """The innermost pack directory that contains a file."""
     folder = _folder(name)
     while True:
         if folder in folders:
@@ -245,7 +245,7 @@ def _data(
 
 
 def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """The recorded files without those of packs that exist now, perhaps elsewhere or with other files."""
+    """The recorded files, without files of packs that now exist, perhaps elsewhere or with other files."""
     names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
     gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]
     return {name: text for name, text in recorded.items() if not any(_is_in(name, folder) for folder in gone)}

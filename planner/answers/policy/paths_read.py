@@ -19,7 +19,7 @@ Patterns: TypeAlias = frozenset[Pattern]
 Body: TypeAlias = tuple[syntax.Literal, ...]
 _STEP = re.compile(r"\.?([^\W\d][\w-]*)|\[(0|[1-9][0-9]{0,9})\]")
 _MOST = 200
-"""maximum number of patterns of a term; beyond, only their first steps are used"""
+"""maximum number of patterns of a term; above it, only their first steps are used"""
 
 
 class Looked:
@@ -45,18 +45,18 @@ class Looked:
                 self.parts[first] = below
 
     def names(self, held: Iterable[Any]) -> Iterable[Any]:
-        """A superset of the names with something that policies read."""
+        """A superset of the names where policies read something."""
         return held if self.all or self._each is not None else [name for name in held if name in self.parts]
 
     def within(self, held: Collection[str]) -> Iterable[tuple[Any, Looked]]:
-        """(name, what is read there) for names with something that policies read."""
+        """(name, what policies read there) of all names where policies read something."""
         each = self if self.all else self._each
         if each is not None:
             return [(name, self.parts.get(name, each)) for name in held]
         return [(name, below) for name, below in self.parts.items() if name in held]
 
     def within_list(self, length: int) -> Iterable[tuple[int, Looked]]:
-        """(index, what is read there) for a list."""
+        """(index, what policies read there) for a list."""
         each = self if self.all else self._each
         if each is not None:
             return [(i, self.parts.get(i, each)) for i in range(length)]

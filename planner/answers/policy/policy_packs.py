@@ -165,7 +165,7 @@ def _is_as_locked(place: Path, known: Locked) -> bool:
 
 
 def _check_pack(use: PackUse, folder: Path) -> Locked:
-    """The lock file entry for fetched files. Raises Failure if they are not the pack."""
+    """The lock file entry for fetched files. Raises Failure if the files are not the pack."""
     result = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():

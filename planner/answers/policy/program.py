@@ -263,7 +263,7 @@ MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
 
 
 class KeptFile(RuleFile):
-    """A file whose statements are read on first use, which is rare because the program is usually cached, too."""
+    """A file whose statements are read on first use. This is rare, because the program is usually cached, too."""
 
     __slots__ = ("_load", "_statements")
 

@@ -83,7 +83,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
 
 
 def _packs_among(words: Iterable[str]) -> list[str]:
-    """Directories of packs: those around named files and directories, and those below named directories."""
+    """Directories of packs that contain a named file or directory, or are below a named directory."""
     roots: dict[str, None] = {}
     for word in words:
         at = os.path.normpath(word)
@@ -157,8 +157,8 @@ def choose(files: Files) -> str:
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
-    """The rule files that a case file tests: the one of equal name, and those that declare the relations which it
-    reads, directly or through others. All files if there is none of equal name."""
+    """The rule files that a case file tests: the file of the same name, and files that declare relations which that
+    file reads, directly or indirectly. All files if there is none of equal name."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:
@@ -262,7 +262,7 @@ def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) 
 
 
 def pack_root(folder: str) -> str | None:
-    """The innermost pack directory around a directory."""
+    """The innermost pack directory that contains a directory."""
     at = os.path.abspath(folder)
     while not os.path.isfile(os.path.join(at, MANIFEST)):
         if os.path.dirname(at) == at:

@@ -94,8 +94,8 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 
 @frozen
 class PredicateEntry:
-    """A predicate with the rules that derive and read it. `programs`: those that contain it; in those of `given`, it is
-    an input. Its description is that of the first program."""
+    """A predicate with the rules that derive and read it. `programs`: the programs that contain the predicate. `given`:
+    the programs in which it is an input. Its description is that of the first program."""
 
     programs: tuple[str, ...]
     given: tuple[str, ...]
@@ -188,8 +188,8 @@ def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
 
 
 def not_of_graphs(problem: Diagnostic, known: Collection[str]) -> Diagnostic:
-    """A better error for a relation that graphs do not have: it names the program that has the relation, and its
-    command; if nothing in `known` is similar, the nearest relation of policies."""
+    """A better error for a relation that graphs lack: it names the program with the relation, and the program's
+    command; if no name in `known` is similar, the nearest relation of policies."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")

@@ -42,7 +42,7 @@ MOST_WAIVERS = 10_000
 
 @frozen(eq=False)
 class PackUse:
-    """A pack in a policy.toml. `policies`: those selected from a pack of planner. `settable`: parameters of an
+    """A pack in a policy.toml. `policies`: the policies selected from a pack of planner. `settable`: parameters of an
     organisation's pack that others may set."""
 
     name: str

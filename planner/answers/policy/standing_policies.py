@@ -1,9 +1,9 @@
-"""Standing policies: those of the organisation, and those in a configuration's own directory.
+"""Standing policies: policies of the organisation, and policies in a configuration's own directory.
 
 An organisation names its policies in `PLANNER_POLICIES` (paths and builtin:NAME, separated as in `PATH`) or in the CLI
 configuration (`policies { plans = ["/etc/planner/policies"] }`); for fleets in `PLANNER_BATCH_POLICIES` or `fleets`;
-for deployments in `PLANNER_STACK_POLICIES` or `stacks`. Authors of configurations can neither leave these out nor add
-to their declarations. A path that does not exist is an error."""
+for deployments in `PLANNER_STACK_POLICIES` or `stacks`. Authors of configurations can neither omit these policies nor
+add to their declarations. A path that does not exist is an error."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ A verdict is certain if deny holds, and undecided if could_deny holds and deny d
 holds in every outcome if it is derived, and could_p is derived whenever p would hold in some outcome. Proof, stratum by
 stratum: a literal of the certain rule implies the literal in every outcome; and a literal that holds in some outcome
 implies, with variables lost, the literal of a could rule. Relations about the plan itself have two values: actions,
-reasons, unknown_after, sensitive_at. Verdicts that hold in every outcome for different reasons (`x` and `not x`) stay
+reasons, unknown_after, sensitive_at. Verdicts that hold in every outcome for different reasons (`x` and `not x`) are
 undecided here; case_analysis.py decides them. One simplification: elements of a set with unknown parts keep the plan's
 numbers, although unknown elements may later come before them. This affects only rules that name a number.
 
@@ -389,8 +389,8 @@ class _Rewriter:
     # -------- aggregates
 
     def _doubt(self, rule: Rule, literal: syntax.Aggregate) -> tuple[syntax.Atom, set[str]]:
-        """An atom that holds if unknown values could change an aggregate, and its variables. Each rule for it has one
-        unknown literal, and of the others those that do not read values."""
+        """An atom that holds if unknown values could change an aggregate, and its variables. Each of its rules has one
+        unknown literal, and the other literals that do not read values."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
@@ -600,7 +600,7 @@ def _first_of(term: syntax.Term) -> syntax.Term:
 
 
 def _agree(one: syntax.Term, other: syntax.Term) -> syntax.Comparison:
-    """The condition that one of two strings begins with the other."""
+    """The condition that a string begins with another, or the other with it."""
     nothing = constant(0)
     least = call("substring", one, nothing, call("length", other))
     return compared(least, "=", call("substring", other, nothing, call("length", one)))

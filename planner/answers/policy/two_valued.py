@@ -1,8 +1,8 @@
 """Proofs of findings by the policies as written, and the values that cause them.
 
 A certain conclusion also follows from the rules as written, in which unknown values are absent, because rewriting only
-adds conditions (planner.answers.policy.three_valued). So each certain verdict has such a proof. For an undecided or
-broken verdict, the values for which it waits, or its causes, are reported instead."""
+adds conditions (planner.answers.policy.three_valued). So each certain verdict has such a proof. For an undecided
+verdict, the values that it waits for are reported instead; for a broken verdict, its causes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class PlainProofs:
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
         """The values behind a verdict: missing ones first, then others, then planned actions. A value that only has to
-        exist counts only if there are no others."""
+        exist counts only without other values."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]

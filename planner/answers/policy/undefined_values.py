@@ -62,8 +62,7 @@ _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"
 @frozen
 class Flaw:
     """`parts`: literals that hold together if a computation has no value. `needed`: variables that need values before.
-    `nothing_in`: an aggregate that is empty in this case, and to which unknown values must not be able to add
-    anything."""
+    `nothing_in`: the flaw is that this aggregate is empty, and unknown values cannot add a row."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]
@@ -274,7 +273,7 @@ class Flaws:
         return before, tuple(plain)
 
     def _of_aggregate(self, literal: Aggregate, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """The flaws of an aggregate: of a literal in its braces, of a value that cannot be added or compared, and of an
+        """The flaws of an aggregate: a flaw of a literal in its braces, a value that cannot be added or compared, an
         empty set."""
         needed = inner_names(literal) & self.outer
         inner = {n: f"{n}_{next(self.numbers)}" for n in sorted(names(literal) - self.outer)}

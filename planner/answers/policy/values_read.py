@@ -1,4 +1,4 @@
-"""The values that policies read: one that reads `tags.Owner` of created buckets needs no other value. The result is a
+"""The values that policies read: a policy about `tags.Owner` of created buckets needs no other value. The result is a
 superset. Each literal about values has the paths that it may read (None: any), and its rule's conditions on the same
 address, such as type and action; if the rule reads another predicate, also that predicate's conditions on its first
 column."""

@@ -199,7 +199,7 @@ The exit code is 0, or 1 when the fleet is denied or on errors, which include a 
     ),
 )
 def batch_policy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if something is denied."""
+    """Returns 1 on errors, and if something is denied."""
     from planner.render.verdicts import count_verdicts
     from planner.workflows.batch.questions import policy
 

@@ -162,7 +162,7 @@ interrupt.""",
     (APPROVE, REFRESH_ONLY, DEFER, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_apply(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if something was not approved."""
+    """Returns 1 on errors, and if something was not approved."""
     return converge(arguments, terminal, "apply")
 
 
@@ -241,7 +241,7 @@ def approval(command: str, terminal: Terminal) -> Any:
     (APPROVE, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if something was not approved."""
+    """Returns 1 on errors, and if something was not approved."""
     return converge(arguments, terminal, "destroy")
 
 

@@ -96,7 +96,7 @@ The plan graph is checked first. If it has no cycle, the command makes a plan an
     ),
 )
 def cycles(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if there are cycles."""
+    """Returns 1 on errors, and if there are cycles."""
     from planner.logic.graph.cycles import knot_lines
 
     arguments.no_words("cycles takes no arguments; to select a directory, use -chdir=DIR before the command.")

@@ -129,7 +129,7 @@ that no case detects.""",
     ),
 )
 def policy_test(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if a case fails, or a denying rule is not tested."""
+    """Returns 1 on errors, and if a case fails, or a denying rule is not tested."""
     from planner.api.rule_cases import named_cases
 
     # files and directories to test

@@ -260,6 +260,6 @@ def has_searches(directory: str) -> bool:
 
 
 def searched_directory(words: list[str]) -> str | None:
-    """The directory with query files, if the arguments name one; None if they are a query."""
+    """The directory with query files, if the arguments name a directory; None if they are a query."""
     directory = words[0] if words else "."
     return directory if len(words) < 2 and os.path.isdir(directory) and has_searches(directory) else None

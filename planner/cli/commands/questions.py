@@ -119,7 +119,7 @@ No state is read, and no provider is called.""",
     ),
 )
 def vars(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if a value is missing or has the wrong type."""
+    """Returns 1 on errors, and if a value is missing or has the wrong type."""
     reports, problems = state_calls(Validation, arguments).variables()
     wanted = [word.removeprefix("var.") for word in arguments.words]
     known = [report.name for report in reports]

@@ -35,7 +35,7 @@ The edits are written only if the plan is the same with them as without them. `p
     _FLAGS,
 )
 def refactor_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if the plan would change."""
+    """Returns 1 on errors, and if the plan would change."""
     from planner.workflows.editor.refactoring import move
 
     old, new = _two_words(arguments, "an address and a new name")
@@ -54,7 +54,7 @@ The edits are written only if the plan is the same with them as without them. `p
     _FLAGS,
 )
 def refactor_rename_key(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if the plan would change."""
+    """Returns 1 on errors, and if the plan would change."""
     from planner.workflows.editor.refactoring import rename_key
 
     old, new = _two_words(arguments, "an instance and a new key")
@@ -71,7 +71,7 @@ The edits are written only if the plan is the same with them as without them. `p
     _FLAGS,
 )
 def refactor_count_to_for_each(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if the plan would change."""
+    """Returns 1 on errors, and if the plan would change."""
     from planner.workflows.editor.refactoring import count_to_for_each
 
     if len(arguments.words) != 1:
@@ -92,7 +92,7 @@ The file is written only if a plan with it does not change the objects. `planner
     (Flag("to", "string", "The new file (default: adopted.tf).", "adopted.tf", value="FILE"), *_FLAGS),
 )
 def refactor_adopt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if an object would change."""
+    """Returns 1 on errors, and if an object would change."""
     from planner.workflows.editor.adoption import adopt
 
     outcome, flags = "The plan does not change these objects.", [f"-to={arguments['to']}"]
@@ -122,7 +122,7 @@ The edits are written only if the plan is the same with them as without them. `p
     ),
 )
 def refactor_extract_module(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if the plan would change."""
+    """Returns 1 on errors, and if the plan would change."""
     from planner.workflows.editor.extraction import extract_module
 
     if not arguments.words or not arguments["to"]:
@@ -148,7 +148,7 @@ The edits are written only if the plan is the same with them as without them. `p
     _FLAGS,
 )
 def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if the plan would change."""
+    """Returns 1 on errors, and if the plan would change."""
     from planner.workflows.editor.inlining import inline_module
 
     if len(arguments.words) != 1:
@@ -170,7 +170,7 @@ Both plans are made first. If neither plan changes, the other state is written f
     (Flag("to", "string", "The directory of the other root module, which may be new.", value="DIR"), *_FLAGS),
 )
 def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if a plan would change."""
+    """Returns 1 on errors, and if a plan would change."""
     from planner.workflows.editor.state_moves import split_state
 
     if not arguments.words or not arguments["to"]:
@@ -195,7 +195,7 @@ The plan is made first. If it does not change, this state is written first, then
     _FLAGS,
 )
 def refactor_merge_state(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if a plan would change."""
+    """Returns 1 on errors, and if a plan would change."""
     from planner.workflows.editor.state_moves import merge_state
 
     if len(arguments.words) != 1:

@@ -198,7 +198,7 @@ A rule for deny or warn needs two cases in one file: one that expects its verdic
     (JSON, PROGRAM),
 )
 def rules_test(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if a case fails, or a denying rule is not tested."""
+    """Returns 1 on errors, and if a case fails, or a denying rule is not tested."""
     from planner.answers.policy import rule_files
     from planner.api.rule_cases import run_cases
     from planner.render import rules as render_rules

@@ -136,7 +136,7 @@ def _only(words: str) -> frozenset[str]:
 
 
 def _part(shown: MadePlan[Any], only: frozenset[str]) -> MadePlan[Any]:
-    """The plan with only the changes with these actions; with all of them if `only` is empty."""
+    """The plan, limited to changes with these actions; unlimited if `only` is empty."""
     from planner.logic.programs.actions import verb_of
 
     if not only:

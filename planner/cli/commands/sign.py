@@ -31,7 +31,7 @@ With -require-signature=KEYS, nothing is signed: the signatures are checked as a
     ),
 )
 def sign(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if signatures are missing."""
+    """Returns 1 on errors, and if signatures are missing."""
     path = arguments.only_word("One plan is needed", "Name a saved plan, or the directory with a fleet's plans.")
     required = required_signatures(arguments)
     if bool(arguments["key"]) == bool(required):

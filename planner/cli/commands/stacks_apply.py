@@ -166,7 +166,7 @@ With -json, the output is that of `planner apply -json`, with the deployment and
     ),
 )
 def stacks_apply(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if the answer was no."""
+    """Returns 1 on errors, and if the answer was no."""
     return apply(arguments, terminal, bool(arguments["destroy"]))
 
 
@@ -263,7 +263,7 @@ dependents before their dependencies.""",
     ),
 )
 def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if the answer was no."""
+    """Returns 1 on errors, and if the answer was no."""
     return apply(arguments, terminal, True)
 
 

@@ -189,7 +189,7 @@ The exit code is 0, or 1 when a deployment is denied or on errors.""",
     ),
 )
 def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if something is denied."""
+    """Returns 1 on errors, and if something is denied."""
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import count_verdicts
 

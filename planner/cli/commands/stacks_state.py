@@ -93,7 +93,7 @@ components whose states are files, use `planner state mv -state=FILE -state-out=
     (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved without moving it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if nothing was moved."""
+    """Returns 1 on errors, and if nothing was moved."""
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if len(arguments.words) != 2:

@@ -58,7 +58,7 @@ CHANGING = (IGNORE_REMOTE_VERSION, *LOCK, *VARIABLES, *JSON_LINES)
     ),
 )
 def state_list(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also without a state."""
+    """Returns 1 on errors, and without a state."""
     view = open_plain_view(arguments, terminal)
     shown, problems = state_calls(States, arguments).stored_state()
     if shown.state is None:
@@ -166,7 +166,7 @@ changed.""",
     ),
 )
 def state_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if nothing was moved."""
+    """Returns 1 on errors, and if nothing was moved."""
     if len(arguments.words) != 2:
         raise UsageError("Expected two addresses", "Write the old address and the new one.")
     dry = arguments["dry-run"]
@@ -209,7 +209,7 @@ def state_rm(arguments: Arguments, terminal: Terminal) -> int:
     (Flag("auto-approve", "bool", "Replace without prompting for approval."), *EDITED, INPUT, *CHANGING),
 )
 def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if the answer was no."""
+    """Returns 1 on errors, and if the answer was no."""
     if len(arguments.words) != 2:
         raise UsageError("Expected two providers", "Write the old provider and the new one.")
     view = open_plain_view(arguments, terminal)
@@ -248,7 +248,7 @@ lineage or an older serial is rejected, unless -force is given.""",
     (Flag("force", "bool", "Write even an older state, or one of another lineage."), *CHANGING),
 )
 def state_push(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if the state was refused."""
+    """Returns 1 on errors, and if the state was refused."""
     path = arguments.only_word("One file is needed", 'Write the path of a state file, or "-".')
     view = open_plain_view(arguments, terminal)
     try:
@@ -269,7 +269,7 @@ whether they belong together. Nothing is changed. The exit code is 1 when someth
     (Flag("state", "string", "Check this state file.", value="FILE"), *VARIABLES, *JSON_LINES),
 )
 def state_verify(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if something is lost or damaged."""
+    """Returns 1 on errors, and if something is lost or damaged."""
     arguments.no_words("To check another file, use -state=FILE.")
     view = open_plain_view(arguments, terminal)
     return _report(view, *state_calls(States, arguments).verify_state())
@@ -324,7 +324,7 @@ def state_journal(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _adopt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 1 also if an object cannot be read; then the journal is kept."""
+    """Returns 1 on errors, and if an object cannot be read; then the journal is kept."""
     view = open_view(arguments, terminal)
     adopted, problems = plan_calls(States, arguments).adopt_journals(view.hooks)
     lines = [f"{address}: added to the state" for address in adopted.added]

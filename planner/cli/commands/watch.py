@@ -183,7 +183,7 @@ def _tell(
     former: Verdict | None,
 ) -> None:
     """Print how a plan and its verdict differ from the ones before, and the causes of a changed plan. `parts`:
-    {id(plan): Changed} of plans that are only a part; their causes are not the whole plan's."""
+    {id(plan): Changed} of plans that are only parts of a plan; these have other causes than the whole plan."""
     if made is None:
         return
     chains = chains_of(made) if id(made) not in parts else None

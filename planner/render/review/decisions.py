@@ -126,8 +126,8 @@ def invocation_notes(plan: Plan) -> list[str]:
 
 
 def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:
-    """Which policies were checked; with a remark if an object that may hold data is destroyed, and the policy that
-    protects data was not checked."""
+    """Which policies were checked, with a remark if an object that may hold data is destroyed without a check by the
+    policy that protects data."""
     if subject.checked is None:
         return [*subject.judged]
     codes = sorted(subject.checked)
@@ -163,7 +163,7 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A verdict with, for each value, the changed objects in its expression: they change before the verdict is
+    """A verdict; for each value with the changed objects in its expression, which change before the verdict is
     decided."""
     waits = [
         {**one, "settled_by": named}

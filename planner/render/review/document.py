@@ -362,14 +362,14 @@ def _numbers(name: str, causes: Causes) -> list[int]:
     return list(dict.fromkeys(number for number in numbers if number is not None))
 
 
-# Edits whose values another cause makes unknown: that cause names them, and does not repeat their changes.
+# Edits with values that another cause makes unknown: that cause lists the edits, and omits their changes.
 
 
 def with_unsettled(
     cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A cause with the numbers of the edits whose values it makes unknown: arguments edited to refer to another object,
-    in objects that the cause also changes."""
+    """A cause with the numbers of edits whose values it makes unknown: an argument was edited to refer to another
+    object, and the cause also changes the argument's object."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     numbers = [
         edits[what]
@@ -382,8 +382,8 @@ def with_unsettled(
 
 
 def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The causes, without changes that they affect only by making edited values unknown: if nothing else changes the
-    object, the change keeps only its edits as causes."""
+    """A cause may affect a change only by making edited values unknown. If nothing else changes the object, the change
+    is removed from that cause, and has only its edits as causes."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     for change in changes:
         items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}

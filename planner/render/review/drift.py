@@ -62,8 +62,8 @@ def _judge(
     text: PlanText,
     hide: Callable[[str], str],
 ) -> None:
-    """Add the outcome for the object and its attributes: how values after the next apply differ from those after the
-    last."""
+    """Add the outcome for the object and its attributes: how values after the next apply differ from values after the
+    last apply."""
     # decided in Python: the effect of an apply on drift -- a comparison of two plans that rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED

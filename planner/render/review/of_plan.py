@@ -110,7 +110,7 @@ def _block(address: str) -> str:
     return str(parsed.config) if isinstance(parsed, ResourceAddress) else ""
 
 
-# The review in a plan file: the run that made the plan found its causes, because it knew former values.
+# The review in a plan file, with causes found by the run that made the plan, which knew former values.
 
 
 def recordable(document: Mapping[str, Any]) -> dict[str, Any]:

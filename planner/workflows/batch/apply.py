@@ -2,7 +2,7 @@
 
 At once: each unit is planned and applied when all units before it are done, so no unit is planned with unknown inputs.
 By waves: all units are planned first, even with unknown inputs. Then, in each wave, incomplete units are planned again
-with the values known by then, the plans are shown, and the approved plans are applied exactly as shown."""
+with the values that are known then, the plans are shown, and the approved plans are applied exactly as shown."""
 
 from __future__ import annotations
 

@@ -290,8 +290,8 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
 
 
 def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve | None) -> None:
-    """Apply the deferred changes of these deployments. The approved plan does not contain these changes: without
-    `approve` they fail."""
+    """Apply the deferred changes of these deployments. The approved plan does not contain these changes, so without
+    `approve` the deployments fail."""
     if approve is not None:
         deferred(run, command, units, title, approve)
         return

@@ -177,7 +177,7 @@ def _plan(
 
 
 def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnostic]:
-    """Diagnostics about removed deployments. Only the first deployment of a stack reports them."""
+    """Diagnostics about removed deployments. Only the first deployment of a stack reports these states."""
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
 
 

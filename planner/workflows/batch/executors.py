@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.bundles.shipping import Carrier
 
 FEW = 3
-"""up to this number of units with plugins, planning stays in this process"""
+"""maximum number of units with plugins that are planned in this process"""
 FORKING = 0.1
 """this process is forked if the remaining work is estimated to take this many CPU seconds"""
 LOADING = 0.4
@@ -105,8 +105,8 @@ class Inline(Workplace):
 
 class Nearby(Workplace):
     """Runs the first jobs in this process, and the rest in other processes if that is worth their start. Small fleets
-    need no other process. In large fleets the others are forks of this process or, if it cannot be forked, new
-    processes, which load while this one works."""
+    need no other process. In large fleets the other processes are forks of this process or, if it cannot be forked, new
+    processes, which load while this process works."""
 
     def __init__(self, workers: int, jobs: int) -> None:
         self.workers, self.jobs, self.left = workers, jobs, jobs

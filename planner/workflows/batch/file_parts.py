@@ -120,7 +120,8 @@ def _included(pattern: str, file: str, root: str, span: Span, problems: Problems
     return allowed
 
 
-# Files that a fleet's file generates in units. They have a mark, and are removed when they are no longer generated.
+# Files that a fleet's file generates in units. Generated files have a mark, and are removed when they are no longer
+# generated.
 
 
 MARK = "Written by planner from planner.batch.hcl, and written again with every run."

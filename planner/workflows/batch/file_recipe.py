@@ -1,5 +1,5 @@
 """Reads the parts of a fleet's file that form the recipe of a unit: hooks, retries, limits, credentials and generated
-files. Settings of the unit take precedence over its template, and those over its groups."""
+files. Settings of the unit override its template, and settings of the template override its groups."""
 
 from __future__ import annotations
 

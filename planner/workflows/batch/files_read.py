@@ -6,9 +6,9 @@ in every run); names (all names; `own names`: in the directory of the run); outp
 writes: only its outputs are compared); missing; until (`time` is the end of the result's validity). The size is
 combined with the inode, because a symbolic link may point to another file of equal time and size. The time is ctime in
 nanoseconds, which programs cannot set. A file with equal time and size counts as unchanged, unless it had changed less
-than RACY before it was recorded; then, and after any other change of time or size, the digest decides. An entry for a
-missing file has the time of the nearest existing directory above it, and that directory's path instead of a size: while
-this directory is unchanged, the file is still missing."""
+than RACY before it was recorded. Otherwise the digest decides. An entry for a missing file has the time of the nearest
+existing parent directory, and its path instead of a size: while this directory is unchanged, the file is still
+missing."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class FileRecorder:
         path = self._full(path)
         key = path
         if kind == "names":
-            key = os.path.join(path, ".")  # a key of its own, separate from other entries about the directory
+            key = os.path.join(path, ".")  # a separate key, apart from other entries about the directory
             kind = "own names" if path == self._home else kind
         if key not in paths and self._counts(path):
             self._own.looks = True  # this listing is not recorded; other threads still record

@@ -177,8 +177,8 @@ class Published:
 @frozen
 class Linked:
     """The links between a deployment and others. `folder`: real path of its stack. `reads`: outputs of other
-    deployments that it and its stack read. `published`: outputs of its stack that depend on it. The names of its
-    components' states are `before` + instance + `after`."""
+    deployments that the deployment and its stack read. `published`: outputs of its stack that depend on the deployment.
+    The names of its components' states are `before` + instance + `after`."""
 
     folder: str
     before: str
@@ -229,7 +229,7 @@ class Upstream:
 
 @frozen
 class Request:
-    """The work on one unit. `upstream`: the units whose outputs it uses, from their states or as planned. `facts`: the
+    """The work on one unit. `upstream`: units whose outputs are used, from their states or as planned. `facts`: the
     relations of its plan to return.
 
     The fields that are compared (here and in `options`, `upstream` and `recipe`) form the key of a cached result. A
@@ -248,7 +248,7 @@ class Request:
     """states of other units of which the unit reads only the outputs"""
     environment: tuple[tuple[str, str], ...] = ()
     options: OperationOptions = NO_OPTIONS
-    """options of the command line; the worker adds those of the unit itself"""
+    """options of the command line; the worker adds the unit's own options"""
     plan_file: str = field(default="", eq=False)
     """where to write the plan; for the command `apply_plan`, the plan to apply"""
     facts: tuple[str, ...] = field(default=(), eq=False)
@@ -382,8 +382,8 @@ def units_text(names: Sequence[str]) -> str:
 
 @frozen(eq=False)
 class Share:
-    """The work of a job: shard `number` (from 1) of `count`. `units`: its own units. `beside`: units that it plans only
-    for their values."""
+    """The work of a job: shard `number` (from 1) of `count`. `units`: its own units. `beside`: other units, planned
+    only for their values."""
 
     number: int
     count: int

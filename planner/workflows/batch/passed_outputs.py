@@ -1,6 +1,6 @@
-"""Passes the outputs of planned and applied units to the units that read them. The encoded values stay in the memory of
-the batch process and, unless they are secret, in the record of the run. Digests with the user's key identify former
-values."""
+"""Passes the outputs of planned and applied units to the units that read them. The encoded values are kept in the
+memory of the batch process and, unless they are secret, in the record of the run. Digests with the user's key identify
+former values."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] |
 
 
 # A unit's planned outputs as plain data, and the unknown parts on which another unit's plan depends. Values have the
-# encoding of planner.answers.documents.encoding and stay in memory unless record.py permits a file. Each unknown part
-# has a mark with its place; like `sensitive`, the mark passes to every value computed from it.
+# encoding of planner.answers.documents.encoding, and are kept in memory unless record.py permits a file. Each unknown
+# part has a mark with its place; like `sensitive`, the mark passes to every value computed from it.
 
 
 NEW = ""
@@ -204,7 +204,7 @@ def with_outputs(
 
 
 def _only_read(plan: Plan) -> frozenset[str]:
-    """Data sources that are read later for one reason only: the state that they read has to be written first."""
+    """Data sources that are read later only because the state that they read has to be written first."""
     return frozenset(
         c.address for c in plan.changes if c.mode == "data" and any(fact[0] == "state_changes" for fact in c.facts)
     )
@@ -231,7 +231,7 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Without the other entries of a deployment, whose names contain a ".", which names of outputs cannot."""
+    """Without the other entries of a deployment, whose names contain a "." (names of outputs cannot)."""
     return {name: value for name, value in values.items() if "." not in name}
 
 

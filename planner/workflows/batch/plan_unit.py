@@ -237,7 +237,8 @@ def is_denial(problems: Iterable[Diagnostic]) -> bool:
 
 
 def denial_result(request: Request, made: MadePlan[Start], problems: Iterable[Diagnostic]) -> UnitResult:
-    """The result of a denied plan. It contains the changes but no outputs, so dependents are not planned with it."""
+    """The result of a denied plan: its changes but no outputs, so that dependents are not planned with denied
+    values."""
     return evolve(of_plan(request, made, problems), result="denied", planned={}, is_planned_secret=False)
 
 

@@ -19,7 +19,7 @@ from planner.operations import apply, graphs, load, plan, policies, state_access
 
 for program in (graph_program(), product_program("decisions"), product_program("moves")):
     _ = program.functions
-gc.freeze()  # frozen objects are excluded from garbage collection, so their pages stay shared
+gc.freeze()  # frozen objects are excluded from garbage collection, so their pages remain shared
 
 
 def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:

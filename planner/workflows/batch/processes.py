@@ -47,7 +47,7 @@ class Died(BrokenExecutor):
 
 
 class Processes(Workplace):
-    """A pool of workers. Two more pipes carry commands to all of them: start nothing new, and exit."""
+    """A pool of workers. Two further pipes send commands to all processes: start nothing new, and exit."""
 
     def __init__(self, workers: int, are_forked: bool = False) -> None:
         if not are_forked:
@@ -219,7 +219,7 @@ def _is_large() -> bool:
 
 
 def _begin(stop: Any, end: Any) -> None:
-    """Prepare a worker: loaded modules stay shared, signals request it to stop, and it ends with its parent."""
+    """Prepare a worker: loaded modules remain shared, signals request it to stop, and it ends with its parent."""
     gc.disable()
     gc.freeze()
     reading, writing = os.pipe()

@@ -210,7 +210,7 @@ def plans_needed(program: RuleProgram, want: tuple[str, ...]) -> bool:
 def over_plans(
     options: BatchOptions, program: RuleProgram, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
-    """Derive the relations `want`, planning the fleet first if they read plans."""
+    """Derive the relations `want`; if these read plans, plan the fleet first."""
     contents = contents_needed(program, want)
     if not contents and not plans_needed(program, want):
         analysis = analysed(options, want)
@@ -227,7 +227,7 @@ def over_plans(
 def query(
     options: BatchOptions, question: str, listener: BatchListener, seconds: float
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a Datalog query about the fleet and, if the query reads them, its plans. Raises Failure."""
+    """The answer to a Datalog query about the fleet, and about its plans if the query reads plans. Raises Failure."""
     fleet_root = Batch(options, "plan").fleet
     own = own_rules(options, fleet_root)
     program = batch_program(own)
@@ -259,7 +259,7 @@ def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Dia
     return [make("batch.missing_plans", "Units without a plan", detail)]
 
 
-# Sources of edges: their kinds, the rules that derive them, and the lines of files that cause them.
+# Sources of edges: kind, deriving rule, and line of a file.
 
 
 Edge = tuple[str, str]

@@ -71,8 +71,8 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
 
 
 def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
-    """The result of `run` with the recipe around it. `given_up` is called before a failure is reported, and may raise.
-    Raises Failure if the work cannot begin."""
+    """Run the recipe's hooks and retries around `run`; returns the result. `given_up` is called before a failure is
+    reported, and may raise. Raises Failure if the work cannot begin."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
@@ -291,7 +291,7 @@ def _keep_lock_file(recipe: Recipe) -> None:
             file.write(data)
         os.replace(beside, recipe.lock_file)
     except OSError:
-        # there is no lock file, or the unit's directory is read-only and the file stays in the working directory
+        # there is no lock file, or the file remains in the working directory, because the unit's directory is read-only
         return
 
 

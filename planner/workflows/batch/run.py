@@ -236,8 +236,8 @@ class Run:
         return self.done
 
     def _jobs_here(self, units: list[str]) -> int:
-        """The number of units to plan if this process should plan the first of them itself: it would not only wait for
-        other programs. Otherwise 0."""
+        """The number of units to plan if this process should plan some of them itself, because they do not only wait
+        for other programs; otherwise 0."""
         unknown = [unit for unit in units if unit not in self.done and not self.batch.cache.may_hold(unit)]
         is_here = len(unknown) <= FEW < len(units) or not any(map(self.batch.waits, unknown))
         return len(unknown) if is_here else 0

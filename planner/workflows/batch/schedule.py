@@ -31,7 +31,7 @@ class BatchListener:
         """The share of this batch in the `selected` units; other jobs run the rest."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        """Units that earlier runs of a saved plan applied, and units that they began and did not complete."""
+        """(units that earlier runs of a saved plan applied, units that these began and did not complete)."""
 
     def expects(self, units: list[str]) -> None:
         """A pass over these units begins."""

@@ -109,7 +109,7 @@ class Batch:
         self.known_bundles: dict[str, Bundle] = {}
 
     def standing_policies(self) -> FleetPolicies | None:
-        """The policies about all plans together; None if there are none or if this command makes no plans. Raises
+        """The policies about all plans together; None without policies, or if this command makes no plans. Raises
         Failure."""
         is_there = self.fleet_judges or os.path.lexists(os.path.join(self.fleet.root, FLEET))
         if not is_there or self.command == "validate" or self.options.operation.mode == "refresh-only":
@@ -277,7 +277,7 @@ class Batch:
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
     def _of_deployment(self, name: str, options: UnitOptions) -> UnitOptions:
-        """The options without those that only root modules have. Raises Failure if these name the deployment."""
+        """The options, without options that only root modules have. Raises Failure if these name the deployment."""
         if self.fleet.units[name].deployment is None or not (options.variables or options.limits != UNLIMITED):
             return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)

@@ -36,7 +36,7 @@ from planner.workflows.editor.texts import TextDocument, uri_of
 _ROUNDS = 6
 """maximum number of plans to find the arguments that blocks need"""
 _REPEATED = 3
-"""number of blocks with an equal argument from which on the value becomes a variable"""
+"""minimum number of blocks with an equal argument for which the value becomes a variable"""
 _LONG = 8
 """minimum length in characters at which equal values are unlikely to be a coincidence"""
 _WIDE = 80
@@ -449,7 +449,7 @@ def _preference(name: str) -> tuple[int, str]:
 
 
 def _identifies(hit: tuple[str, str, str, bool]) -> bool:
-    """Whether the provider creates this value for one object, as it does an ID."""
+    """Whether the provider creates this value for a single object, for example an ID."""
     return hit[3] and _IDENTITY.match(hit[2]) is not None
 
 

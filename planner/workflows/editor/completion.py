@@ -175,7 +175,7 @@ def _source(text: str, offset: int) -> str:
 
 
 def _plain(one: Json) -> Json:
-    """The completion without a snippet, for clients that do not support them."""
+    """The completion without a snippet, for clients that do not support snippets."""
     if "insertTextFormat" not in one:
         return one
     rest = {key: value for key, value in one.items() if key != "insertTextFormat"}

@@ -1,5 +1,5 @@
-"""Finds the context of an offset in a file that is being edited: the blocks around it, and what can be inserted there.
-Only the tokens before the offset are read, so the rest of the file may be invalid."""
+"""Finds the context of an offset in a file that is being edited: the enclosing blocks, and what can be inserted. Only
+the tokens before the offset are read, so the rest of the file may be invalid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BlockHeader:
 class Place:
     """The context of an offset. `kind`: body (a statement begins), label, value, text (in a string) or comment.
     `attribute`: the argument whose value contains it, with the `keys` of objects in that value. `call`, `argument`: the
-    function call around it and the index of the argument. `given`: earlier arguments in the body. `path`: steps before
+    enclosing function call, and the index of the argument. `given`: earlier arguments in the body. `path`: steps before
     the cursor; `typed`: the beginning of a name."""
 
     kind: str

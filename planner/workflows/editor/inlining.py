@@ -203,7 +203,7 @@ class _Inlining:
         return self._local(decl.name, new, self.comments.pop(f"var.{decl.name}", ()))
 
     def _variable(self, decl: VariableDecl) -> str:
-        """Add a variable that is null, so that an expression that uses a part of it fails only if that part is
+        """Add a variable that is null: an expression with a part of the variable then fails only if the part is
         evaluated."""
         content, _ = self._block("variable", decl.name)
         type = content.get("type")
@@ -479,8 +479,8 @@ class _Inlining:
             edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
 
     def _redirect(self, edits: Edits) -> None:
-        """A moved block that leads to an object's new address must lead to its former address, from which the object
-        moves on."""
+        """A moved block to an object's new address must now end at the former address, where the new moved block
+        begins."""
         former = {new: old for old, new in self.moves}
         for path, use in module_uses(self.workspace, self.directory, former):
             to = attributes_of(use.block.body).get("to")
@@ -527,7 +527,7 @@ class _Inlining:
         return (move for move in self.moves if not move[1].startswith(("data.", "ephemeral.", "action.", "check.")))
 
     def removed_files(self) -> dict[str, None]:
-        """The files of the module, which nothing uses any more; none if another call or tests need them."""
+        """The files of the module, if nothing uses these any more; none if another call or tests need the module."""
         module = os.path.relpath(self.below)
         others = [call for call in self.workspace.callers(self.below) if call != (self.directory, self.name)]
         if others:

@@ -38,7 +38,7 @@ class Piece:
     path: str
     node: Block | Attribute
     holder: Block
-    """the block, or the `locals` block around a local value"""
+    """the block; for a local value its `locals` block"""
     start: int
     end: int
 
@@ -79,7 +79,7 @@ def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
 
 
 def holder_of(pieces: Iterable[Piece], path: str, offset: int) -> Piece | None:
-    """The piece around an offset."""
+    """The piece that contains an offset."""
     return next((p for p in pieces if p.path == path and p.node.start <= offset < p.node.end), None)
 
 
@@ -123,8 +123,7 @@ def comments_of(block: Block) -> dict[str, list[str]]:
 
 
 def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[str]) -> tuple[int, int, str]:
-    """The edit that inserts comments above the argument around an offset, or above the first block around it that
-    begins a line."""
+    """Inserts comments above the argument at an offset, or above the innermost enclosing block that begins a line."""
     at = text.rfind("\n", 0, offset) + 1
     inner: Attribute | Block | None = None
     while True:

@@ -57,7 +57,7 @@ class Plans:
         return directory in self._reviews or directory in self._running
 
     async def follow(self, path: str, is_first: bool, model_of: Callable[[str], Model]) -> bool:
-        """Plan the root modules to which a saved file belongs. `is_first`: only those without a plan. Returns whether
+        """Plan the root modules to which a saved file belongs. `is_first`: only modules without a plan. Returns whether
         there is a new plan."""
         directory = self.workspace.directory_of(path)
         is_new = False

@@ -20,7 +20,7 @@ from planner.world.state.workspace import data_directory
 
 _RECORD = "refactorings.json"
 _BY_INIT = ("modules.json", ".terraform.lock.hcl")
-"""files of `init`, which undo leaves unchanged if they have changed since"""
+"""files of `init`, which `undo` restores only if they have not changed since"""
 _MOST_KEPT = 20
 """number of refactorings that can be undone"""
 

@@ -384,9 +384,9 @@ class _Transfer:
     # ---------------------------------------------------------------- the check
 
     def result(self) -> Refactoring:
-        """The edits and the move of objects, if both root modules' plans stay equal. Raises Failure."""
+        """The edits and the move of objects, if the plans of both root modules do not change. Raises Failure."""
         made = not os.path.isdir(self.target)
-        os.makedirs(self.target, exist_ok=True)  # providers need it as their working directory
+        os.makedirs(self.target, exist_ok=True)  # providers need the directory as their working directory
         try:
             return self._outcome()
         finally:

@@ -32,7 +32,7 @@ QUERIES = (".tfquery.hcl",)
 FLEET = "planner.batch.hcl"
 RULES = (".dl", ".case")
 MOST_FILES = 50_000
-"""maximum number of files in the folders"""
+"""maximum number of files in the workspace's folders"""
 _FRESH = 2.0
 """minimum seconds for which a list of the folders' files is used"""
 _SHARE = 50

@@ -60,7 +60,7 @@ class Printed:
     errors: str
     before: int
     told: Sequence[tuple[ResourceChange, int]]
-    """each change with the number of pieces once it was printed"""
+    """(change, number of pieces after it was printed)"""
     text: PlanText
     code: int
     asks_services: bool
@@ -321,7 +321,7 @@ def _parts(
     ends = list(accumulate(map(len, printed.pieces)))
     places: dict[str, tuple[int, int]] = {}
     for change, written in printed.told:
-        # an object is printed in two pieces, a line break and its text, and starts where the piece before them ends
+        # an object is printed in two pieces, a line break and its text; it starts at the end of the piece before
         places[change.address] = (ends[written - 3] if written >= 3 else 0, ends[written - 1])
     changes = [
         (c.address, block_of(c.resource_address), c.mode, c.action, *places.get(c.address, (-1, -1)))

@@ -3,7 +3,7 @@ references, and the output for each object.
 
     index (marshal) | standard output, in UTF-8 | objects of resources, separately
 
-It is stored in the user's cache (planner.foundation.support.store) and trusted only if this user wrote it."""
+The data is stored in the user's cache (planner.foundation.support.store), and trusted only if this user wrote it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class KeptPlan:
 
 
 def shelf() -> Shelf:
-    """The store of plans. A change of the program's code invalidates them."""
+    """The store of plans. A change of the program's code invalidates all entries."""
     return Shelf("plans", 48, 1 << 28, made_by=_folders())
 
 

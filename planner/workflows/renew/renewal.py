@@ -1,4 +1,4 @@
-"""Renews a stored plan after edits: affected blocks are planned again, all others keep their plan."""
+"""Renews a stored plan after edits: affected blocks are planned again, all other blocks keep their plan."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from planner.operations.explanations import Chains
 
 MOST = 1000
-"""maximum number of blocks to plan again; beyond, a complete plan is as fast"""
+"""maximum number of blocks to plan again; above it, a complete plan is as fast"""
 
 
 @frozen(eq=False)
@@ -255,7 +255,7 @@ def _is_expression(name: str) -> bool:
 
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
-    """The causes of the part's changes; None if they lead outside of the part."""
+    """The causes of the part's changes; None if a cause is outside of the part."""
     from planner.operations.explanations import causes
 
     facts = FactBuilder()
@@ -303,11 +303,11 @@ _PREFIXES = {
 """{type: prefix in expressions} of blocks and single local values whose edits can be followed"""
 _LABELS = {"resource": 2, "data": 2, "module": 1, "output": 1, "variable": 1}
 _PLACED = ("resource", "data", "module")
-"""blocks with known positions, which are left out of parts that do not need them"""
+"""blocks with known positions, which parts omit unless they need the block"""
 
 
 MOST_TEXT = 1 << 16
-"""maximum number of characters to parse again; beyond, a complete plan is as fast"""
+"""maximum number of characters to parse again; above it, a complete plan is as fast"""
 
 Spans = dict[str, tuple[int, int]]
 """{name in expressions: (start, end) of the block}"""
@@ -335,8 +335,8 @@ class Edit:
 
 
 def edit(old: str, new: str, spans: Spans) -> Edit | None:
-    """The edits of a file, whose resource blocks had the positions `spans`. None if they are unknown: other text was
-    edited, too, or the file is invalid."""
+    """The edits of a file, whose resource blocks had the positions `spans`. None if unknown: other text was edited,
+    too, or the file is invalid."""
     edited: set[str] = set()
     gone: set[str] = set()
     item: Spans = {}
@@ -442,7 +442,8 @@ def blocks_of(text: str) -> list[EditedBlock] | None:
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """The text without these ranges, which must be in order. Line breaks stay, so that line numbers do not change."""
+    """The text without these ranges, which must be in order. Line breaks are kept, so that line numbers do not
+    change."""
     pieces: list[str] = []
     at = 0
     for start, end in places:

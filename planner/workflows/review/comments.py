@@ -81,7 +81,7 @@ def _log(address: str) -> str:
 
 
 def _existing(review: CodeReview, name: str) -> list[Comment]:
-    """The comments of this name, oldest first, without those that others can edit."""
+    """The comments of this name that this user wrote, oldest first."""
     start = _marker(review, name)
     return [one for one in review.comments() if one.is_ours and one.body.startswith(start)]
 

@@ -141,8 +141,8 @@ MOST_NAMED = 10
 
 def select_names(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
     """The names that the words select. A word names an instance, a component with all its instances, or a child stack
-    with everything in it. A name for all instances (`[*]`) is also selected by a word for one of these.
-    Raises Failure for an unknown word."""
+    with everything in it. A name for all instances (`[*]`) is also selected by a word for a single instance. Raises
+    Failure for an unknown word."""
     items: set[PromiseName] = set()
     for word in words:
         hits = {name for name in names if _means(word, name)}

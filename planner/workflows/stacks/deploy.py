@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """Works on one deployment. `inputs`: some may be unknown. `options`: those of `plan`."""
+    """Works on one deployment. `inputs`: some may be unknown. `options`: as for `plan`."""
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class Runner:
     # ------------------------------------------------------------ planning
 
     def plan(self, to_apply: bool = False, only: Collection[str] = ()) -> DeploymentPlan:
-        """Plan all instances, or those named and their dependencies. `to_apply`: keep the states locked until
-        `release`."""
+        """Plan all instances, or only the named instances and their dependencies. `to_apply`: keep the states locked
+        until `release`."""
         self.to_apply = to_apply
         left_out: list[str] = []
         self.steps, self.asked = {}, {}
@@ -159,7 +159,7 @@ class Runner:
 
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
         """Apply a plan and return the outputs. Instances planned with unknown values are planned again with the values
-        known by then; they are applied if all changes were approved."""
+        that are known then, and applied if all changes were approved."""
         problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]

@@ -1,7 +1,7 @@
 """The data flow of one deployment: values, providers and component instances, evaluated on demand.
 
-There is no fixed order: the first use of a component instance evaluates it, and with it the sources of its inputs, its
-providers and its dependencies."""
+There is no fixed order: the first use of a component instance evaluates it, the sources of its inputs, its providers
+and its dependencies."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ComponentInstance:
     """component instances on which it depends"""
     span: Span
     follows: tuple[PromiseName, ...] = ()
-    """instances that depends_on names, in the component or in a child stack around it"""
+    """instances named in depends_on of the component, or of an enclosing child stack"""
 
     @property
     def unknown(self) -> list[str]:
@@ -414,7 +414,7 @@ ROOTS = frozenset(("var", "local", "component", "stack", "each"))
 
 class FilledBody:
     """A body whose arguments are replaced by their values in a scope. References to other names (in dynamic blocks)
-    stay expressions."""
+    remain expressions."""
 
     __slots__ = ("body", "scope")
 
@@ -448,7 +448,7 @@ class FilledBody:
 
 
 def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
-    """The argument with its value as a literal. If it cannot be evaluated, it is unchanged, and decoding the body
+    """The argument with its value as a literal. An attribute that cannot be evaluated is unchanged; decoding the body
     reports why."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:

@@ -185,8 +185,8 @@ class _StackWriter:
     # ------------------------------------------------------------ providers
 
     def given(self, call: ModuleCall, child: ModuleConfig | None) -> list[str]:
-        """A component's provider configurations: those that the call passes, otherwise the default ones of the same
-        names."""
+        """A component's provider configurations: those passed by the call, otherwise the default configurations of the
+        same names."""
         if child is None:
             return []
         needed = needed_configurations(Config(evolve(child, path=(), call=None)))
@@ -271,7 +271,7 @@ def _native(body: Body) -> NativeBody:
 
 
 def deployment_text(name: str, given: Mapping[str, RootVariable], hidden: Container[str] = ()) -> str:
-    """A deployment block with the given values; those of `hidden` variables are masked."""
+    """A deployment block with the given values; values of `hidden` variables are masked."""
     lines = []
     for variable, item in sorted(given.items()):
         value = unmark_deep(item.value)[0]

@@ -1,5 +1,5 @@
 """`stacks from-modules` converts a root module to a stack, `stacks to-modules` a deployment to a root module. Files and
-states are written only after a plan in another directory has proved that no object changes."""
+states are written only after a plan in another directory has shown that no object changes."""
 
 from __future__ import annotations
 

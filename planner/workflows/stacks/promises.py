@@ -81,7 +81,7 @@ class Promises(Generic[K]):
             try:
                 self._create(key, making)
             except Failure:
-                pass  # it is stored as the outcome
+                pass  # the failure is stored as the outcome
             except BaseException as problem:
                 trouble.append(problem)
 
@@ -170,7 +170,7 @@ class Promises(Generic[K]):
             return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
-        """The nearest dependencies that are `wanted`, found through others."""
+        """The nearest dependencies that are `wanted`, direct or indirect."""
         result: set[K] = set()
         seen = {key}
         waiting = [key]

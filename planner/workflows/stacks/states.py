@@ -126,7 +126,7 @@ class States:
         return problems
 
     def notes(self) -> Notes:
-        """Empty if there are none or they are damaged."""
+        """Empty if the notes are missing or damaged."""
         data = self.store().beside(STACK)
         if not data:
             return Notes({})

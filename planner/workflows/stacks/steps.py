@@ -62,7 +62,7 @@ class DeploymentPlan:
     decided: Decided | None
     diagnostics: tuple[Diagnostic, ...]
     left_out: tuple[str, ...] = ()
-    """components that were not planned because only others were named"""
+    """components that were not planned, because only other components were named"""
 
     @property
     def can_apply(self) -> bool:
@@ -75,7 +75,7 @@ class DeploymentPlan:
 
 
 class InstancesOfStates:
-    """Component instances whose outputs are those in their states."""
+    """Component instances with the outputs in their states."""
 
     def __init__(self, states: States) -> None:
         self.states = states

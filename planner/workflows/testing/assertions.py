@@ -112,8 +112,8 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
 
 
 def _unheard(rule: CheckRule) -> Iterator[Diagnostic]:
-    """More errors for invalid references: if one is invalid whatever its value, OpenTofu also reports every other name
-    in the expression and counts these errors."""
+    """Further errors for invalid references: if a reference is invalid whatever its value, OpenTofu also reports every
+    other name in the expression, and counts these errors."""
     for expr in _expressions(rule):
         for node in _evaluated(expr.node):
             yield _unknown(node, expr.source)

@@ -1,6 +1,6 @@
-"""Coverage of a module by its tests. Not covered are resources that were never planned, conditionals with a branch that
-was never taken, count and for_each that were never empty or always empty, validations that never held or never failed,
-outputs that never had a value, and policies that always denied or never did."""
+"""Coverage of a module by its tests. Uncovered: resources never planned, conditionals with a branch never taken, count
+and for_each never or always empty, validations never true or never false, outputs never with a value, and policies that
+always or never denied."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def _inside(node: Any, source: Source, loops: Loops) -> Iterator[tuple[nodes.Con
 
 
 def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
-    """The results of a condition in the instances of its resource and for the elements of its loops."""
+    """The results of a condition, in all instances of its resource and for all elements of its loops."""
     result: set[bool] = set()
     everything = (inner for scope in _scopes(module, place.owner) for inner in _repeated(scope, place.loops))
     for scope in islice(everything, MOST):

@@ -82,8 +82,8 @@ def _name(ref: Ref) -> str:
 
 
 def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """The problems that remain: expected failures are removed, failed checks become errors, and an object that should
-    have failed but did not is an error."""
+    """The problems that remain: expected failures are removed, failed checks become errors, and an object that did not
+    fail as expected is an error."""
     met: set[str] = set()
     left: list[Diagnostic] = []
     for problem in problems:
@@ -102,7 +102,7 @@ def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) ->
 
 
 def spoils_apply(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """Warnings about variables that failed as expected, because of which the run cannot be applied."""
+    """Warnings that the run cannot be applied because variables failed as expected."""
     diagnostics = []
     for problem in problems:
         checked = problem.checked

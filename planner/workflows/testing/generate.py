@@ -164,7 +164,7 @@ class _Generator:
             return True
 
     def _repaired(self, base: dict[str, Value], first: _Tried) -> tuple[dict[str, Value], _Tried]:
-        """Values with which a plan succeeds, if one other value is enough; otherwise the given ones."""
+        """Values with which a plan succeeds, if changing one value is enough; otherwise the given values."""
         for name, value in self._others(base):
             result = self._try({**base, name: value})
             if result.passes:
@@ -269,8 +269,8 @@ def _reference(variable: str) -> tuple[Reference, ...]:
 
 
 def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
-    """(name, alias) of each provider configuration of the root module, and remarks about those that cannot be
-    mocked."""
+    """(name, alias) of each provider configuration of the root module, and remarks about provider configurations that
+    cannot be mocked."""
     root = config.root
     pairs: list[tuple[str, str]] = []
     remarks: list[str] = []

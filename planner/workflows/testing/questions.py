@@ -68,7 +68,7 @@ def _as_made(
 
 
 def policy_places(loaded: Loaded[Options], policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
-    """{code: first place} of the active policies; empty if they have errors."""
+    """{code: first place} of the active policies; empty if policies have errors."""
     named, standing = policies
     options = OperationOptions(directory=loaded.options.directory, policies=named, standing_policies=standing)
     try:
@@ -122,7 +122,7 @@ def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Pla
 
 
 def _is_meant(asked: str | None, address: str) -> bool:
-    """Whether an address is the one that a run names; without a key, that means all instances."""
+    """Whether a run names this address; a name without a key means all instances."""
     return asked is None or address == asked or address.startswith(f"{asked}[")
 
 

@@ -19,7 +19,7 @@ from planner.workflows.testing.results import RunResult, TestFileResult
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """The items that were not reached, and the share of those that were."""
+    """The items that were not reached, and the share that was."""
     count, of = coverage.counts
     lines = []
     for item, seen in coverage.items:

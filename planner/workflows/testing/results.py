@@ -146,7 +146,7 @@ def object_addresses(state: State) -> Iterator[tuple[str, str]]:
                 yield address + format_key(key), deposed
 
 
-# States of runs in files: those that could not be cleaned up, and those that runs keep.
+# States of runs in files: those with objects that remained after cleaning up, and those kept with skip_cleanup.
 
 
 LEFT_OVER = "errored_test.tfstate"

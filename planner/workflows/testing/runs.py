@@ -55,7 +55,7 @@ from planner.world.state.model import State
 
 @define(eq=False)
 class Subjects:
-    """The configurations of runs; runs share equal ones."""
+    """The configurations of runs; equal configurations are shared."""
 
     of_root: Loaded[Options]
     given: RawVariables
@@ -365,7 +365,7 @@ class FileRunner:
         return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
-        """Write all states when the user stops the tests at once, because they are not cleaned up."""
+        """Write all states when the user stops the tests at once, because their objects are not cleaned up."""
         for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
                 path, problems = save_beside(kept.state)
@@ -436,7 +436,7 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
 def _context(
     subject: TestedConfiguration, made: Plan, state: State, values: RunValues, is_whole: bool
 ) -> EvaluationContext:
-    """The evaluation context after an apply. `is_whole`: with all values, not only those of resources and variables."""
+    """The evaluation context after an apply. `is_whole`: with all values, not only resources and variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)
     context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)

@@ -30,7 +30,7 @@ from planner.workflows.testing.variables import global_values
 from planner.world.state.workspace import data_directory
 
 _WORTH_IT = 4
-"""number of files from which on they run in several processes by default"""
+"""minimum number of files that run in several processes by default"""
 
 
 @frozen(eq=False)
@@ -139,7 +139,7 @@ class SuiteRunner:
         )
 
     def carry_out(self, index: int, listener: TestListener, stopping: Callable[[], bool]) -> TestFileResult:
-        """All runs of a file, with cleaning up."""
+        """Execute all runs of a file, then clean up."""
         result, options = self.results[index], self.suite.options
         tells = options.verbose, options.tells_causes, options.covers
         runner = FileRunner(result, self._subjects, listener, stopping, *tells)
@@ -188,7 +188,8 @@ class TestInputs:
 
 
 def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestInputs]:
-    """{test file: its inputs}. `read`: {test file: files that functions read in its runs}; "" for all of them."""
+    """{test file: its inputs}. `read`: {test file: files that functions read in its runs}; key "": files read for all
+    test files."""
     options = suite.options
     shared = read_by_all(options) | {*read.get("", ())}
     values = {posixpath.normpath(options.test_directory or "tests"), "."}

@@ -145,7 +145,7 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
             if name not in module.outputs:
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
-        # a module around it was overridden already
+        # an enclosing module was overridden already
         if not any(override.path[: len(path)] == path for path in emptied):
             root = _replace_module(root, override.path, _giving(override))
             emptied.add(override.path)

@@ -38,7 +38,7 @@ class TestedConfiguration:
     remarks: tuple[Diagnostic, ...] = ()
     """diagnostics of making the configuration"""
     beside: tuple[Config, ...] = ()
-    """other configurations whose providers are needed, of other runs and before overrides"""
+    """other configurations whose providers are needed: of other runs, and before overrides"""
     _absent: list[Diagnostic] | None = None
     _validated: list[Diagnostic] | None = None
 
@@ -126,8 +126,8 @@ def destroy(
 
 
 def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:
-    """The state for a run's plan, and the resources hidden from it: real objects whose module is overridden now stay
-    unchanged."""
+    """The state for a run's plan, and the resources hidden from it: real objects whose module is now overridden, so
+    that they are not changed."""
     paths = {override.path for override in (*file.module_overrides, *run.module_overrides)}
     hidden = {a: r for a, r in state.resources.items() if paths and r.module and _is_within(r.module, paths)}
     seen = {address: resource for address, resource in state.resources.items() if address not in hidden}

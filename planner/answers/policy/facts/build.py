@@ -40,7 +40,8 @@ def plan_facts(
 
 
 def relations_of(reads: PolicyInputs, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
-    """{relation that policies read: rows}, built by the method of this name of one of `tellers`."""
+    """{relation that policies read: rows}. One of `tellers` has a method with the relation's name, which returns the
+    rows."""
     relations: dict[str, Iterable[Row]] = {}
     for predicate in sorted(reads.predicates):
         for teller in tellers:

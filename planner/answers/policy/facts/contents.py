@@ -32,7 +32,7 @@ class Contents(Generic[R]):
         """unknown parts of variables' values"""
 
     def read(self) -> None:
-        """Walk through the values of changes, outputs and variables that policies read."""
+        """Visit the values of changes, outputs and variables that policies read."""
         reads = self.reads
         configured, prior = "configured" in reads, "prior" in reads
         if not (reads.predicates & AFTER or configured or prior):

@@ -68,7 +68,7 @@ KEYED = frozenset(PATHS) | {
 
 @frozen
 class PolicyInputs:
-    """The inputs of policies. `interest`: the values that they read (None: all). `given`: facts of packs."""
+    """The inputs of policies. `interest`: the values that policies read; None: all. `given`: facts of packs."""
 
     predicates: frozenset[str]
     interest: Interest | None = None

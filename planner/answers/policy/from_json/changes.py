@@ -40,10 +40,10 @@ def plan_of(
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
 ) -> Plan:
-    """The plan in a document. `before` and `after` of a change stay as in JSON: (value, unknown parts, sensitive
-    parts). Of an excerpt, only attributes that policies read are kept. `seen`: (address, deposed key) of objects in
-    other chunks, to which this chunk's are added. Objects that do not matter are left out if they need no checks.
-    Raises Misshapen, and JsonError for an excerpt that must be read as a whole."""
+    """The plan in a document. `before` and `after` of a change are as in JSON: (value, unknown parts, sensitive parts).
+    Of an excerpt, only attributes that policies read are kept. `seen`: (address, deposed key) of objects in other
+    chunks; this chunk's objects are added. Objects that do not matter are left out if they need no checks. Raises
+    Misshapen, and JsonError for an excerpt that must be read as a whole."""
     root = document.root
     if root.get("errored") is True:
         raise Misshapen("errored", "planning failed, so this is not the whole plan")

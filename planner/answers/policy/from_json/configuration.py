@@ -88,7 +88,7 @@ class ShownConfiguration:
     # -------- inputs of changes
 
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
-        """The provider configuration of a resource; if it names none, the default one of its provider."""
+        """The provider configuration of a resource; by default its provider's default configuration."""
         if not self.blocks:
             return _default(source)
         object = self.object(module, mode, type_, name)

@@ -294,7 +294,7 @@ class ObjectReferences:
     # -------- reachable resources
 
     def reach(self, start: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
-        """The resources to which a node refers directly, and the nodes through which it may reach any object."""
+        """(resources to which a node refers directly, nodes through which it may refer to any object)."""
         if start in self._reach:
             return self._reach[start]
         stack: list[tuple[Node, bool]] = [(start, False)]
@@ -311,8 +311,8 @@ class ObjectReferences:
         return self._reach[start]
 
     def meant(self, start: Node, module: str) -> Meant:
-        """The instances to which a resource instance refers by a constant key in its module instance, and those to
-        which it may refer. In other modules, the instance is unknown."""
+        """(instances to which a resource instance refers by a constant key in its module instance, instances to which
+        it may refer). In other modules, the instance is unknown."""
         waiting, seen = [start], {start}
         sure: set[Target] = set()
         unsure: set[Target] = set()
@@ -333,7 +333,7 @@ class ObjectReferences:
         return sure, unsure
 
     def within(self, start: Node) -> set[Node]:
-        """The resources to which a resource refers, without those that it reaches only through other modules."""
+        """The resources to which a resource refers, without references that only lead through other modules."""
         waiting, seen = [start], {start}
         reached: set[Node] = set()
         outside: set[Node] = set()

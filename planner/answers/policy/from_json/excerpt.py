@@ -95,8 +95,8 @@ class Excerpt:
         return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
-        """Raises JsonError if numbers in the changes may have lost digits. Needed only if a number has a fraction,
-        because integers beyond 64 bits are read like these."""
+        """Raises JsonError if numbers in the changes may have lost digits. Needed only if a number has a fraction:
+        integers of more than 64 bits are read like fractions."""
         if self._is_exact is None:
             self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
         if not self._is_exact:

@@ -102,7 +102,7 @@ def shown_facts(
 
 
 def piece_facts(document: Document, reads: PolicyInputs, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
-    """The facts of a chunk. `seen`: objects of other chunks, to which this chunk's are added. Objects of kinds that do
+    """The facts of a chunk. `seen`: objects of other chunks; this chunk's objects are added. Objects of kinds that do
     not matter may be left out. Raises Misshapen, and JsonError if the whole document must be read."""
     return _facts(document, reads, None, seen, matters)
 

@@ -112,8 +112,8 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
 
 
 def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:
-    """Converts attributes of type any, which are written as {"value": ..., "type": ...}. Only those of terraform_data
-    are known."""
+    """Converts attributes of type any, which are written as {"value": ..., "type": ...}. Only the dynamic attributes of
+    terraform_data are known."""
     if type_ != "terraform_data":
         return values
     return {n: v["value"] if v.__class__ is dict and v.keys() == {"value", "type"} else v for n, v in values.items()}

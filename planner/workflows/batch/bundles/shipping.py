@@ -1,7 +1,7 @@
 """An executor that runs units on other machines.
 
-It works with any engine that has a carrier: three methods that transport bytes to a worker and return its answer,
-without knowledge of units."""
+It works with any engine that has a carrier: three methods that send bytes to a worker and return its answer, without
+knowledge of units."""
 
 from __future__ import annotations
 
@@ -215,9 +215,9 @@ def root_of(fleet: Fleet) -> str:
 
 
 def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
-    """A function that returns the first content of a unit's bundle, as (directories, files): the directories of the
-    unit, its modules and the units whose outputs it uses; its `files` (absolute paths), policies and rules. Raises
-    Failure."""
+    """A function that returns the first content of a unit's bundle, as (directories, files). Directories: the unit's,
+    its modules', and those of units whose outputs it uses. Files: its `files` (absolute paths), policies and rules.
+    Raises Failure."""
 
     def needs(request: Request) -> tuple[set[str], set[str]]:
         folders = {_inside(root, request.directory), *(_inside(root, one.directory) for one in request.upstream)}

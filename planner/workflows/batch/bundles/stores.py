@@ -2,7 +2,8 @@
 
 A store has a name, which is sent to the other side: `scheduler` (in the message), a directory (`/mnt/bundles`), or a
 backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The name never contains credentials;
-each side reads its own where the backend looks for them. An archive is used only if it has the requested digest."""
+each machine has its own credentials, where the backend looks for them. An archive is used only if it has the requested
+digest."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ class _ComponentReads:
         self.stack, self.names, self.given = stack, names, given
 
     def place_of(self, name: PromiseName, variable: str) -> tuple[Span, str] | None:
-        """Where an input of a component is set, and the stack's input that sets it in the deployment ("" if none
-        does)."""
+        """Where an input of a component is set, and the stack's input that sets it in the deployment; "" without
+        one."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         path, inputs = name.path, call.inputs if call is not None else None
@@ -100,7 +100,7 @@ class _ComponentReads:
     def _behind(
         self, kind: str, name: str, steps: tuple[Step, ...], path: Path, depth: int
     ) -> Iterator[tuple[str, str]]:
-        """The outputs behind one reference. `name`: its first step, such as "x" in `local.x`."""
+        """The outputs on which a reference depends. `name`: its first step, such as "x" in `local.x`."""
         module = self._module(path)
         if module is None:
             return

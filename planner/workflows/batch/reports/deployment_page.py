@@ -188,6 +188,6 @@ def _places(database: Database, hide: Callable[[str], str]) -> dict[tuple[str, s
 
 
 def _stacks(stack: str) -> list[str]:
-    """A child stack and the stacks around it, outermost first: `stack.a["k"].stack.b` gives `stack.a["k"]` and
+    """A child stack and the enclosing stacks, outermost first: `stack.a["k"].stack.b` gives `stack.a["k"]` and
     itself."""
     return [stack[: step.end()] for step in _STEP.finditer(stack)]

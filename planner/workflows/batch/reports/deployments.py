@@ -1,5 +1,5 @@
-"""Plans of deployments in the form of a batch report (document.py), so that all its output formats apply: an instance
-of a component takes the place of a unit, its deployment that of the unit's directory.
+"""Plans of deployments as a batch report (document.py), with all output formats. An instance of a component replaces a
+unit, and its deployment replaces the unit's directory.
 
 Additional keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also
 be deferred or forgotten; `because` is the instance or value that a deferred instance waits for.

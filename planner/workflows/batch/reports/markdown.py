@@ -1,7 +1,7 @@
 """A batch as Markdown for a comment on a pull request: only changes, causes first, never longer than a comment may be.
 
-The table lists units by wave; if there are many, failed units come first, then units that change by themselves, then
-those that change because of others. Below, each unit's changes are in a collapsible section. Units that do not fit are
+The table lists units by wave. If there are many, it lists failed units, then units with changes of their own, then
+units that change because of others. Below, each unit's changes are in a collapsible section. Units that do not fit are
 omitted from the end and counted."""
 
 from __future__ import annotations
@@ -242,8 +242,8 @@ def _fold(
 
 
 def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """The outputs of units with equal changes. Several units may differ in their outputs: then those that other units
-    read, each with its unit."""
+    """The outputs of units with equal changes. If outputs of several units differ: the outputs that other units read,
+    each with its unit."""
     own = [one for unit in group for one in outputs.get(unit["unit"], ())]
     if len(group) > 1 and any(one["read_by"] for one in own):
         return [{**one, "name": f"{one['unit']}: {one['name']}"} for one in own if one["read_by"]]

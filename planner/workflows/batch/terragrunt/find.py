@@ -30,7 +30,7 @@ def has_files(folder: str) -> bool:
 
 
 def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
-    """The fleet in the directories `names` (relative to the root). Other units that these depend on are included as
+    """The fleet in the directories `names` (relative to the root). Dependencies in other directories are included as
     outside units."""
     library = Library(root, environment)
     problems: list[Diagnostic] = []

@@ -1,8 +1,8 @@
 """Evaluates a Terragrunt file: its scope of names and functions, for one unit.
 
-An included file is evaluated for the unit that includes it, in the directory of that unit; a file that
-`read_terragrunt_config` reads is evaluated on its own. Names are evaluated on first use, so the order of blocks does
-not matter, and an unused name may be invalid."""
+An included file is evaluated for the including unit, in that unit's directory; a file of `read_terragrunt_config` is
+evaluated alone. Names are evaluated on first use, so the order of blocks does not matter, and an unused name may be
+invalid."""
 
 from __future__ import annotations
 
@@ -359,8 +359,8 @@ class Frame(Scope):
         raise Failure(error("terragrunt.unknown_part", "Unknown argument or block", detail, span))
 
     def _own_blocks(self) -> Value:
-        """Arguments and outputs of an included file's dependencies. They are known before the dependencies of the unit,
-        which may use them."""
+        """Arguments and outputs of an included file's dependencies. Own blocks are known before the unit's
+        dependencies, which may use these blocks."""
         result: dict[str, Value] = {}
         for part in self.root.blocks.get("dependency", ()):
             result[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}

@@ -96,7 +96,7 @@ class Library:
 class UnitSession:
     """Reads one unit. `outputs(folder)`: the outputs of the unit in another directory. `given`: results of external
     lookups in an earlier reading, still valid; `expected`: digests of that reading's secret results. `answers`: results
-    of this reading; `private`: keys of the secret ones. `refusals`: why the unit, though readable, cannot run."""
+    of this reading; `private`: keys of secret results. `refusals`: why the unit, though readable, cannot run."""
 
     library: Library
     config: str
