@@ -391,7 +391,7 @@ def test_alike_changes_and_causes_are_one_line(tmp_path: Path) -> None:
         causes = tab.get_by_role("region", name="Causes").get_by_role("button")
         assert causes.all_inner_texts() == ["var.size 1 \u2192 2 in 40 modules\n42 objects"]
         causes.click()
-        assert status.inner_text() == "var.size 1 -> 2 in 40 modules: 42 objects."
+        assert status.inner_text() == "var.size 1 \u2192 2 in 40 modules: 42 objects."
         assert tab.url.endswith("#cause=var.size+1+-%3E+2")
         assert tab.evaluate("[...drawing.marked.boxes.values()].sort().join('')") == "1" * 38 + "22"
         tab.keyboard.press("Escape")
@@ -547,7 +547,7 @@ def test_a_reason_has_a_line_for_each_hop(tmp_path: Path) -> None:
             "-/+ thing x {", "    ~ size = 1 -> 2 # forces replacement", "  }",
         ]  # fmt: skip
         hops.last.get_by_role("button").click()
-        assert tab.get_by_role("status").inner_text() == f"{cause}: 1 object."
+        assert tab.get_by_role("status").inner_text() == "var.size 1 \u2192 2 (default, main.tf:2): 1 object."
 
 
 @needs_browser
@@ -573,3 +573,20 @@ def test_vertices_of_an_object_have_one_name_and_one_count(tmp_path: Path) -> No
         assert "(destroy)" not in tab.locator("#page").inner_text()
         tab.locator("#graph").click(position={"x": 3, "y": 3})  # beside everything
         assert tab.get_by_role("status").inner_text() == "Nothing is marked."
+
+
+@needs_browser
+def test_escape_empties_the_search_first(tmp_path: Path) -> None:
+    with opened(written(tmp_path, many(40)), width=1440, height=900) as tab:
+        search, listed = tab.get_by_label("Search"), tab.locator("#index")
+        search.fill("b_1 other")
+        assert listed.get_by_role("heading").inner_text() == "1 hit" and tab.evaluate("drawing.marked.isCounted")
+        search.press("Escape")
+        assert search.input_value() == "" and tab.evaluate("drawing.marked") is None
+        assert listed.get_by_role("heading").inner_text() == "What will be done"
+        assert tab.evaluate("document.activeElement.id") == "graph"
+        tab.get_by_role("button", name="Fold modules", exact=True).click()
+        columns = "[...new Set(scene.order.flat().filter(t => scene.folded[-1 - t]).map(t => scene.area(t)[0]))].length"
+        before = tab.evaluate(columns)
+        tab.evaluate("toggle(scene.boxes.findIndex(box => box.name === 'module.a_4'))")  # narrower than its column
+        assert tab.evaluate(columns) == before

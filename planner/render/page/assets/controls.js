@@ -73,6 +73,7 @@ function chooseEdge(edge) {
 function toggle(b) {
   still(-1 - b, () => { scene.folded[b] = !scene.folded[b]; scene.arrange(); });
   drawing.chosen = -1 - b;
+  if (!drawing.marked?.isCounted) drawing.marked = null; // of a node chosen before
   syncControls();
   const { k } = drawing.eye, [x, y, w, h] = scene.area(-1 - b), [width, height] = [drawing.width - 2 * EDGE, drawing.height - 2 * EDGE];
   drawing.bring(drawing.scaleOf([x, y, w, h]) >= LEGIBLE ? [x, y, w, h] : [x, y, Math.min(w, width / Math.max(k, LEGIBLE)), Math.min(h, height / Math.max(k, LEGIBLE))]);
@@ -104,7 +105,7 @@ function chooseGroup(name) {
   drawing.marked = marks(nodes, new Set(), new Set(changes.map(([address]) => address)));
   const area = scene.around(nodes);
   if (area) drawing.bring(area, COARSE); else drawing.redraw();
-  say(`${causeKinds().get(group)?.title || group}: ${countOf(changes)}.`);
+  say(`${arrows(causeKinds().get(group)?.title || group)}: ${countOf(changes)}.`);
   note({ cause: group });
 }
 function foldAll(folded) { scene.foldAll(folded); scene.arrange(); drawing.begin(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
@@ -188,7 +189,7 @@ document.addEventListener("keydown", event => {
   const isTyping = event.target.matches("input[type=search], input[type=text], select");
   if (event.key === "/" && !isTyping) { event.preventDefault(); $("search").focus(); }
   else if (event.key === "Escape" && document.querySelector(".menu[open]")) { const [menu] = document.querySelectorAll(".menu[open]"); closeMenus(null); menu.firstElementChild.focus(); }
-  else if (event.key === "Escape") { if (isTyping) canvas.focus(); else clearMarks(); }
+  else if (event.key === "Escape") { if (!isTyping) { clearMarks(); return; } if (event.target === $("search")) clearSearch(); canvas.focus(); }
 });
 const closeMenus = but => { for (const menu of document.querySelectorAll(".menu[open]")) if (menu !== but) menu.open = false; };
 document.addEventListener("click", event => closeMenus(event.target.closest(".menu")));

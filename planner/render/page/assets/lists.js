@@ -54,7 +54,7 @@ function fillList() {
   }
   const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
   const isOpen = key => sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || !data.changes.length));
-  const others = elsewhere(nodes).map(([number, other, hits]) => el("p", {}, button(`Show ${several(hits, changes.length || calm.length ? "more hit" : "hit")} in \u201c${other}\u201d`, () => { chooseView(number); $("search").focus(); })));
+  const others = elsewhere(nodes).map(([number, other, hits]) => el("p", {}, button(`Show ${several(hits, changes.length || calm.length ? "more hit" : "hit")} in \u201c${other}\u201d`, () => { chooseView(number); $("search").focus(); searchNames(); })));
   const isNone = sought && !changes.length && !calm.length;
   $("list").replaceChildren(
     ...(isNone ? [el("p", {}, others.length ? `\u201c${scene.view.title}\u201d has no name with \u201c${$("search").value.trim()}\u201d.` : `No name has \u201c${$("search").value.trim()}\u201d.`)] : []),
@@ -103,16 +103,24 @@ function syncControls() {
   syncCauses();
 }
 
-$("search").addEventListener("input", () => {
+function searchNames() {
   document.body.classList.remove("chosen"); // a narrow window shows the list again
   const nodes = fillList(), { names } = objectsOf(nodes);
   drawing.marked = isSought() ? marks(nodes, new Set(), names) : null;
   const drawn = nodes.filter(node => !scene.hidden[node]).map(node => scene.area(scene.stands[node]));
   if (isSought() && drawn.length && !drawn.some(area => drawing.sees(area))) drawing.bring(drawn[0]); else drawing.redraw();
   say(noun === "node" ? `${several(names.size, "hit")}.` : `${several(names.size, noun)} found.`);
-});
+}
+$("search").addEventListener("input", searchNames);
+/** Empty the search, and take its marks away. What was chosen since stays. */
+function clearSearch() {
+  if (drawing.marked?.isCounted && group === null) drawing.marked = null;
+  $("search").value = "";
+  fillList();
+  drawing.redraw();
+}
 $("search").addEventListener("keydown", event => {
   if (event.key !== "Enter") return;
   const row = $("list").querySelector(".name"), [first] = isSought() ? matching() : [];
-  if (row) row.click(); else if (first !== undefined) choose(first); // the rows of alike things may be closed
+  if (row) row.click(); else if (first !== undefined) choose(first); else $("list").querySelector("button")?.click(); // the rows of alike things may be closed, or be in the other graph
 });

@@ -162,9 +162,9 @@ class Scene extends Graph {
     for (const thing of this.contents(b)) {
       if (thing < 0) this.measure(-1 - thing); else this.w[thing] = Math.min(WIDEST, Math.max(NARROWEST, 20 + LETTER * Math.max(...this.labelLines(thing).map(line => line.length))));
     }
-    const closed = this.loose[b].filter(thing => !this.isOpen(thing)), widest = closed.reduce((most, thing) => Math.max(most, this.area(thing)[2]), 0);
-    for (const thing of closed) this.setWidth(thing, widest);
-    box.plan ||= this.planned(b);
+    const closed = this.loose[b].filter(thing => !this.isOpen(thing)), cell = closed.reduce((most, thing) => Math.max(most, this.area(thing)[2]), box.plan?.cell || 0);
+    for (const thing of this.loose[b]) this.setWidth(thing, Math.max(cell, this.area(thing)[2]));
+    box.plan ||= { ...this.planned(b), cell };
     const [w, h] = this.lay(box, box.plan);
     rect.w = Math.max(w + 2 * PAD, titled);
     rect.h = h + this.head(b) + PAD;
@@ -241,8 +241,8 @@ class Scene extends Graph {
     return counts.reduce((all, [, count]) => all + 1.1 * LETTER * count.length + 14, 26 + 1.1 * LETTER * (text.length + 2));
   }
   boxTitle(b) {
-    const { size } = this.boxes[b], counts = this.counts(b).map(([, text]) => text);
-    return `${this.boxName(b)}  ${counts.length ? counts.join("  ") : `(${size})`}`;
+    const { size, objects } = this.boxes[b], counts = this.counts(b).map(([, text]) => text), number = data.noun === "node" ? objects.size : size;
+    return [this.boxName(b), ...(counts.length || !number ? counts : [`(${number})`])].join("  ");
   }
   /** The name of a box as it is drawn; that of a family with the number of its modules. */
   boxName(b) {
