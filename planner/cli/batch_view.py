@@ -174,7 +174,7 @@ def aligned(rows: list[list[Any]], sides: str) -> str:
 
 
 def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
-    """The directory of a unit's files, relative to the fleet's; for a deployment the stack's."""
+    """The directory of a unit's files, relative to the fleet's directory; for a deployment the stack's directory."""
     return "" if "about" in document else unit.get("folder", "")
 
 
@@ -279,7 +279,7 @@ def edge_grounds(report: Any) -> dict[Any, Any]:
 
 
 # A batch's running work, as a table at the bottom of the terminal that is redrawn in place; lines of finished units
-# scroll above. It is drawn on events and at the batch's ticks, without a thread.
+# scroll above. The table is drawn on events and at the batch's ticks, without a thread.
 
 
 MOST_ROWS = 10

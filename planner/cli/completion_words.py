@@ -27,7 +27,7 @@ _DEEPEST = 5
 
 def words_for(command: str, placeholder: str, typed: str, before: Sequence[str] = ()) -> list[str]:
     """The words for a placeholder in a usage, for example ADDRESS; empty if the placeholder is unknown. `typed`: the
-    beginning of the word. `before`: words between the command and this one."""
+    beginning of the word. `before`: words between the command and this word."""
     if placeholder == "NAME":
         placeholder = _NAMES.get(command.partition(" ")[0], "")
     if placeholder in ("ADDRESS", "FROM", "TO") and command.partition(" ")[0] in ("state", "taint", "untaint"):

@@ -1,8 +1,8 @@
 """The server of live pages for `explore -serve`, `batch explore -serve` and `stacks plan -serve`.
 
-It serves only this machine's browsers. The main thread plans, and answers one question at a time; threads of requests
-wait for the main thread, and share no state of planner. Nothing is ever applied, and requests cannot name files or
-programs."""
+The server serves only this machine's browsers. The main thread plans, and answers one question at a time; threads of
+requests wait for the main thread, and share no state of planner. Nothing is ever applied, and requests cannot name
+files or programs."""
 
 from __future__ import annotations
 

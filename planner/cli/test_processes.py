@@ -185,7 +185,7 @@ class _KnownTests:
     covered: Covered = field(factory=dict)
 
     def may_read(self, path: str) -> bool:
-        """Whether a change of a path, known or new, may affect a test file. Other paths, for example those written by a
+        """Whether a change of a path, known or new, may affect a test file. Other paths, for example paths written by a
         round, start no round."""
         if kind_of(path) != "other" or is_test_file(os.path.basename(path)):
             return True

@@ -37,8 +37,8 @@ def hear_interrupts(view: View) -> None:
 
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags select, for a command without a walk. It also shows failures that end the command. Raises
-    UsageError if the file cannot be written."""
+    """The view that the flags select, for a command without a walk. The view also shows failures that end the command.
+    Raises UsageError if the file cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
     if terminal.deprecated_command:
         _warn_of_former_name(terminal.deprecated_command, arguments, view, terminal)

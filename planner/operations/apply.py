@@ -195,7 +195,7 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
     journal = store.journal
     recovered = journal is not None and journal.is_complete
     if not recovered:
-        # the journal may contain some of the changes under this serial, so the complete state gets the next one
+        # the journal may contain some of the changes under this serial, so the complete state gets the next serial
         state = evolve(state, serial=state.serial + 1)
     try:
         data = store.seal.seal(write_state(state, compact=not store.seal.is_plain))

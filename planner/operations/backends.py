@@ -1,6 +1,7 @@
 """The backend of the state: in the current configuration, and as `init` set it up.
 
-All commands but `init` require that both agree; `init` makes them agree, and copies states if the storage changes."""
+All commands but `init` require that the two backends agree; `init` makes them agree, and copies states if the storage
+changes."""
 
 from __future__ import annotations
 

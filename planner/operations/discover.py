@@ -209,7 +209,7 @@ class _InOrder(Hooks):
         self._complete.append((address, type, total, managed))
 
     def show(self, hooks: Hooks) -> None:
-        """Show all results, including those of failed searches."""
+        """Show all results, including partial results of failed searches."""
         complete = {one[0]: one for one in self._complete}
         for address in sorted({*self._found, *complete}, key=sort_key):
             for result in self._found.get(address, ()):

@@ -72,8 +72,8 @@ def source_of(words: tuple[str, ...]) -> str:
 
 
 def effects(made: MadePlan[Unstored], chains: Mapping[str, Because], source: str) -> dict[str, Because]:
-    """The changes that follow from a value, file or module (including those in it), with their causes. Raises Failure
-    for a source that does not exist."""
+    """The changes that follow from a value, file or module, including changes in the module, with their causes. Raises
+    Failure for a source that does not exist."""
     result = {
         name: because
         for name, because in chains.items()

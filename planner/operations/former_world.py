@@ -53,8 +53,8 @@ _MOST_NAMED = 3
 
 
 class FormerWorlds:
-    """The former worlds of a plan's objects: for each, the world of its last apply; or one version in git for all.
-    Implements FormerWorldsOf."""
+    """The former worlds of a plan's objects: for each object the world of its last apply, or for all objects a version
+    in git. Implements FormerWorldsOf."""
 
     def __init__(self, made: MadePlan[Any]) -> None:
         self._made = made
@@ -203,7 +203,7 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
     """The world at a revision, and whether it has values that are not in git. A variable now set by -var had the value
-    of the last apply (`run`) or, if not recorded, that of the revision. Without a recorded apply, values that are not
+    of the last apply (`run`) or, if not recorded, the revision's value. Without a recorded apply, values that are not
     in git count as unchanged or, with `doubts`, as unknown. Raises Failure if the revision cannot be read."""
     from planner.world.git.tree import git_tree
 

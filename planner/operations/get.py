@@ -97,7 +97,7 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
 
 
 class _Fetching:
-    """Installs external modules. The first one loads the necessary code and takes a lock, so that other processes do
+    """Installs external modules. The first fetch loads the necessary code and takes a lock, so that other processes do
     not install into the directory."""
 
     def __init__(self, directory: str, data_dir: str, upgrade: bool, say: Say, progress: Progress | None) -> None:
@@ -170,7 +170,8 @@ def loaded_tests(begun: RunInputs[StateOptions], test_directory: str = "") -> Te
 
 
 def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
-    """The providers that test files configure. One that is only mocked must be required by the tested configuration."""
+    """The providers that test files configure. A provider that is only mocked must be required by the tested
+    configuration."""
     if tests is None:
         return set()
     return {config.root.provider_source(block.name) for file in tests.files for block in file.providers.values()}

@@ -280,7 +280,7 @@ def _files_read(
 
 
 def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool = False) -> set[str]:
-    """Absolute paths of the files that expressions read directly, in all instances; if `is_shown`, only those whose
+    """Absolute paths of the files that expressions read directly, in all instances; `is_shown`: only files whose
     contents are in results."""
     if not readers:
         return set()

@@ -1,5 +1,5 @@
-"""Providers for a working directory: select and install them (`init`), lock them for other platforms (`providers
-lock`), copy them into a mirror (`providers mirror`)."""
+"""Providers for a working directory: selecting and installing (`init`), locking for other platforms (`providers lock`),
+copying into a mirror (`providers mirror`)."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
 
 
 def selected_workspace(options: Options) -> tuple[str, list[Diagnostic]]:
-    """The workspace of the options, otherwise the one selected in the directory; and diagnostics."""
+    """The workspace of the options, otherwise the workspace selected in the directory; and diagnostics."""
     environment = {**os.environ, "TF_WORKSPACE": options.workspace} if options.workspace else os.environ
     workspace, _, problems = current_workspace(options.directory, environment)
     return workspace, problems

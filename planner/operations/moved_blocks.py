@@ -194,7 +194,7 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
-    """The module's file for the block: one that has moved blocks, otherwise the moved object's file, preferably in
+    """The module's file for the block: a file that has moved blocks, otherwise the moved object's file, preferably in
     native syntax."""
     if module.moved:
         return module.moved[-1].span.filename
@@ -252,8 +252,8 @@ def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]
 
 
 def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -> tuple[list[str], list[Diagnostic]]:
-    """Insert the blocks into their files, each replaced atomically; if one cannot be written, none is changed. Returns
-    the names of the files."""
+    """Insert the blocks into their files, each replaced atomically; if a file cannot be written, no file is changed.
+    Returns the names of the files."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)

@@ -1,7 +1,7 @@
 """The options of commands, by purpose: reading a configuration, working on a state, planning and applying.
 
 An option with `eq=False` does not affect plans, so a cached plan is valid for all of its values
-(planner/workflows/batch/cache.py). All other options are compared with those of the cached plan."""
+(planner/workflows/batch/cache.py). All other options are compared with the cached plan's options."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Options:
     offline: bool = False
     """providers are not called"""
     mocked: bool = False
-    """providers are mocks, except for those in this program; the state is the file `state_path`, whatever the
-    backend"""
+    """providers are mocks, except for providers that are part of this program; the state is the file `state_path`,
+    whatever the backend"""
     queries: bool = False
     """list blocks in query files are read, too, as part of the root module"""
     workspace: str = ""

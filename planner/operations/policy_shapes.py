@@ -28,7 +28,7 @@ MISFITS = (
     "policy.no_vertices",
     "policy.unknown_override",
 )
-"""codes of mistakes with which a policy, or an override of one, never has an effect"""
+"""codes of mistakes with which a policy, or an override of a policy, never has an effect"""
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:

@@ -181,7 +181,7 @@ def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
 
 
 def _is_verb(name: str, program: RuleProgram) -> bool:
-    """Whether the name before a parenthesis is a verb, or more similar to one than to a predicate."""
+    """Whether the name before a parenthesis is a verb, or more similar to a verb than to a predicate."""
     known = (*program.predicates, *FUNCTIONS, *TESTS, *RELATIONS)
     if name in VERBS or name in known or "." in name:
         return name in VERBS

@@ -24,7 +24,7 @@ REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module
 
 @frozen
 class RemovedBlock:
-    """`commit`: one that contains the block there; "" if unknown, then without a line."""
+    """`commit`: a commit that contains the block at this place; "" if unknown, then without a line."""
 
     file: str
     line: int

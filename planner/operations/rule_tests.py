@@ -175,7 +175,7 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """All rule files of a directory, including those already read."""
+    """All rule files of a directory, including files already read."""
     known = dict(files)
     paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
     others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))

@@ -1,4 +1,4 @@
-"""`state mv`: changing objects' addresses, in this state or to another one; and moves to another root module."""
+"""`state mv`: changing objects' addresses, in this state or to another state; and moves to another root module."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
 
 
 def movement(source: Address, target: Address, moved: list[Moved], moves: dict[str, str]) -> Change:
-    """The change that moves objects within a state. It adds (old, new) addresses of objects, resources or modules to
-    `moved`, and instances to `moves` (see `edit`)."""
+    """The change that moves objects within a state. The change adds (old, new) addresses of objects, resources or
+    modules to `moved`, and instances to `moves` (see `edit`)."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _covered_instances(state, source)

@@ -54,7 +54,7 @@ class PlanComparison:
 
 
 def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComparison | None, list[Diagnostic]]:
-    """Compare the plans for `options` and `base`. None if one cannot be made."""
+    """Compare the plans for `options` and `base`. None if a plan cannot be made."""
     without = open_or_make_plan(base)
     if without.complete is None:
         return None, list(without.diagnostics)

@@ -71,7 +71,7 @@ def why(
     if len(words) == 2 and words[0] == DEFERRED:
         return _why_deferred(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
-        kind = kind or "plan"  # the plan, also one in a file, decided this
+        kind = kind or "plan"  # the plan, also a plan in a file, decided this
         target_graph = with_vertices(graph(options, kind, plan_file, True))
         text = vertex_fact(target_graph, *words)
         if words[0] == FORCED and not negated:
@@ -116,9 +116,9 @@ def _why_wait(
 def _why_forced(
     options: OperationOptions, target_graph: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
-    """The proof that an object is created before it is destroyed, with the chain of objects that require this. It comes
-    from the plan graph, because apply graphs are derived from plans. Raises Failure if the object's own configuration
-    requires it."""
+    """The proof that an object is created before it is destroyed, with the chain of objects that require this. The
+    chain comes from the plan graph, because apply graphs are derived from plans. Raises Failure if the object's own
+    configuration requires it."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
     node = find_node(target_graph, what, pruned=True)

@@ -24,7 +24,7 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
 
 
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
-    """All workspaces, and the selected one. `creates`: a further one will be created."""
+    """All workspaces, and the selected one. `creates`: a further workspace will be created."""
     current, problems = workspace_name(options)
     backend, item = _backend(options)
     problems = [*problems, *item]
@@ -53,7 +53,7 @@ def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def workspace_select(options: StateOptions, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-    """Select a workspace; returns what was done. `create`: create a missing one."""
+    """Select a workspace; returns what was done. `create`: create a missing workspace."""
     names, current, problems = _changeable(options, name)
     if has_errors(problems):
         return "as before", problems
@@ -119,7 +119,7 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
 
 
 def managed_objects(state: State) -> list[str]:
-    """Addresses of managed objects, with deposed ones, without data sources."""
+    """Addresses of managed objects, with deposed objects, without data sources."""
     result = []
     for resource, instance in state.instances():
         if resource.mode == "managed":

@@ -112,7 +112,7 @@ def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
 
 
 def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]) -> list[CauseStep]:
-    """A chain's steps between root and change, without those in the changed object, and without those that an adjacent
+    """A chain's steps between root and change, without steps in the changed object, and without steps that an adjacent
     step contains. Steps in another changed object become that object."""
     root, steps = chain[0], list[CauseStep]()
     for step in chain[1:]:

@@ -256,8 +256,8 @@ class Causes:
         module: str = "",
         whole: Sequence[RootCause] = (),
     ) -> list[str]:
-        """All causes, or only the given ones, with their changes. `everything`: list each object and hop. `module`: the
-        changes' module. `whole`: root causes of all changes, if `only` are some of them."""
+        """All causes, or only the given causes, with their changes. `everything`: list each object and hop. `module`:
+        the changes' module. `whole`: root causes of all changes, if `only` are some of them."""
         lines: list[str] = []
         number = 0
         self._introduced.update(self.numbers.values() if only is None else ())

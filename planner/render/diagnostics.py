@@ -21,8 +21,8 @@ TYPED = "<query>"
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
-    """Print diagnostics, repeated ones together: errors on standard error, warnings on standard output unless programs
-    read it."""
+    """Print diagnostics, with repeated diagnostics combined: errors on standard error, warnings on standard output
+    unless programs read it."""
     ordered = list(diagnostics) if is_ordered else sort_diagnostics(diagnostics)
     shown = _deprecations(ordered, terminal.deprecation)
     groups = consolidate(shown, [severity for severity, wanted in terminal.consolidate.items() if wanted])

@@ -291,7 +291,7 @@ class _Chains:
         return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
-        """Whether a chain continues with a known value after an unknown one, although another source is unknown,
+        """Whether a chain continues with a known value after an unknown value, although another source is unknown,
         too."""
         for at, step in pairwise((name, *chain)):
             if is_part(step, at):
@@ -375,7 +375,7 @@ class _Chains:
         return CauseStep(what, kind, source, *shown)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
-        """The root; for an element of a list, the list with all elements that it gained or lost, because these are one
+        """The root; for an element of a list, the list with all added and removed elements, because these are one
         edit."""
         lead = "the text of " if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
@@ -501,8 +501,8 @@ def _note(origin: str, source: Any) -> str:
 
 @frozen
 class RootCause:
-    """A root cause and its changes, as (name, action), the riskiest first. `is_certain`: for at least one change it is
-    more than a candidate. `parts`: root causes from the same edit, as (name, kind); empty for changes without another
+    """A root cause and its changes, as (name, action), the riskiest first. `is_certain`: it is a confirmed cause of at
+    least one change. `parts`: root causes from the same edit, as (name, kind); empty for changes without another
     cause."""
 
     root: CauseStep

@@ -188,7 +188,7 @@ class _Denial:
         return FixLocation("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
 
     def with_former_values(self, places: tuple[FixLocation, ...]) -> tuple[FixLocation, ...]:
-        """The places with the values in the state, if these avoid the finding."""
+        """The places, with values from the state if these values avoid the finding."""
         culprits = {place: sorted(self.of_place[place], key=lambda c: c.what) for place in places}
         changed = [culprit for place in places for culprit in culprits[place]]
         if any(c.is_missing or c.is_action or c.is_secret for c in changed):

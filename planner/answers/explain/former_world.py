@@ -56,7 +56,7 @@ class FormerWorldsOf(Protocol):
         """From now on, treat these values as unknown."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world of a change; None if nothing is known. Without a change, the latest one."""
+        """The former world of a change; None if nothing is known. `change` None: the latest former world."""
 
 
 class FormerWorld:

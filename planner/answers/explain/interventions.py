@@ -190,7 +190,7 @@ class Interventions:
         raise UncheckedError
 
     def _in_blocks(self, place: ValueLocation, unit: ChangedInput) -> ChangedInputs:
-        """The inputs of a value in nested blocks, taken as a whole."""
+        """The inputs of a value that consists of nested blocks."""
         module, name = place.module, str(place.path[0][1])
         now, was = (_texts_of_blocks(decl, name) for decl in self._declarations(place))
         if not (now or was):
@@ -215,7 +215,7 @@ class Interventions:
         return units
 
     def _own_repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of the repetition of a block that only one world has."""
+        """The inputs of the repetition of a block that exists in only one world."""
         decl = block_of(self._now.get(path), block) or self._former_block(module, block)
         exprs = (_expr(getattr(decl, argument, None)) for argument in _REPETITION)
         units = (self._mentions(expr.node, None, module, block) for expr in exprs if expr is not None)
@@ -470,7 +470,7 @@ class Interventions:
         return evolve(now, value=mixed_value(was.value, now.value, (), chosen))
 
     def _whole(self) -> Config:
-        """The current configuration with declarations that only the former one has."""
+        """The current configuration, with declarations that only the former configuration has."""
         if self._union is None:
             root = self.places.context.config.root
             self._union = Config(union_of(root, self._was.get(())), {})

@@ -66,7 +66,7 @@ def _mixed_items(
 
 
 def union_of(now: ModuleConfig, was: ModuleConfig | None) -> ModuleConfig:
-    """A module's current configuration with declarations that only the former one has."""
+    """A module's current configuration, with declarations that only the former configuration has."""
     if was is None:
         return now
     tables: dict[str, Any] = {
@@ -104,7 +104,7 @@ class MixedObjects:
         """{(module instance, resource): keys}"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
-        """A resource's instances in one world or, if that does not declare it, in the other."""
+        """A resource's instances in a world or, if that world does not declare the resource, in the other."""
         address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
         with view(self._was.tree):
             was = self._was.context.module(address), former_name

@@ -158,7 +158,7 @@ def origins(given: GivenExpression) -> list[GivenExpression]:
 
 
 def _steps(given: GivenExpression) -> list[GivenExpression] | None:
-    """The expressions one step down; None if there are none."""
+    """The expressions one step down; None without any."""
     node, rest = given.node, given.rest
     if isinstance(node, (Parens, Wrap)):
         return [given._replace(node=node.expr)]

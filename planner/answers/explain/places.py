@@ -383,7 +383,8 @@ class LocationLookup:
     # ---------------------------------------------------------------- parts of all instances of a block
 
     def owner(self, place: ValueLocation) -> ValueLocation | None:
-        """The instance, or its output, at a path into all instances of a resource or module."""
+        """For a path into all instances of a resource or module: the place in the instance, or in the instance's
+        output, that the path begins with."""
         module, path = place.module, place.path
         if place.kind == "resources" and path and path[0] != ANY:
             return ValueLocation(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)

@@ -50,7 +50,7 @@ class ProposedMove:
 
 @frozen(eq=False)
 class RenamedObject:
-    """An object of the plan that may be one half of a rename."""
+    """An object of the plan that may be the old or the new object of a rename."""
 
     change: ResourceChange
     address: ResourceAddress
@@ -71,7 +71,7 @@ def same_objects(plan: Plan) -> tuple[tuple[str, str], ...]:
 
 
 def sure_moves(plan: Plan, config: Config) -> tuple[ProposedMove, ...]:
-    """The moves that include such an object."""
+    """The moves of objects that `same_objects` returns."""
     same = set(same_objects(plan))
     return tuple(move for move in proposed_moves(plan, config) if not same.isdisjoint(move.carried)) if same else ()
 

@@ -319,8 +319,7 @@ class Trace(ValueTrace):
         self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
 
     def _newly_ignored(self, change: ResourceChange, trigger: str, other: ResourceChange) -> None:
-        """Add the fact about an object that a trigger names and that would change, had ignore_changes not been
-        edited."""
+        """Add the fact that `other`, an object in a trigger, would change without an edit of ignore_changes."""
         name = other.address
         for row in other.facts if self.former is not None else ():
             place = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None

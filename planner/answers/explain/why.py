@@ -352,7 +352,7 @@ class Explainer:
         return instead(text, names) or instead(address, [n for n in names if n.rpartition(".")[0] != address])
 
     def _in_modules(self, text: str, module: ModuleInstance) -> Iterator[str]:
-        """Local values and variables of this name in modules below one."""
+        """Local values and variables of this name in modules below a module."""
         for called in sorted(module.calls):
             for instance in module.calls[called].values():
                 place = self.places.read(f"{instance.text}.{text}") if text.startswith(("local.", "var.")) else None

@@ -25,7 +25,8 @@ from planner.world.state.model import OutputState
 
 
 class PolicyGuard:
-    """Checks policies again when a value behind an undecided denial becomes known (planner.engine.apply.walk.Guard).
+    """Checks policies again when a value that an undecided denial depends on becomes known
+    (planner.engine.apply.walk.Guard).
 
     Each object is checked once, before its provider changes it. Values that the provider returns only then (an ID) are
     checked in `afterwards`, when nothing can be prevented any more."""

@@ -158,7 +158,7 @@ ANY = object()
 
 
 class _CaseEvaluation(Interpreter):
-    """The evaluation of rules in one case. `rule`: the current one."""
+    """The evaluation of rules in a case. `rule`: the rule that is being evaluated."""
 
     rule: Rule
 
@@ -417,13 +417,13 @@ class _CaseEvaluation(Interpreter):
         return Symbol(("path", place[-1], self.label(atom, values), place), "symbol", True)
 
     def label(self, literal: Literal, values: Values) -> tuple[Any, ...]:
-        """Distinguishes one lookup of a literal from others."""
+        """A key for a lookup of a literal with these values."""
         if self.counting:
             raise Inconclusive
         return self.rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
 
     def part_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
-        """An element of an unknown container: the requested one, otherwise one for any."""
+        """An element of an unknown container: the requested element, otherwise a symbol for any element."""
         key, inner = (self.value(a, values) for a in atom.arguments[2:])
         if key is None and isinstance(inner, str) and isinstance(path, str):
             key = _last_key(path, inner)
@@ -537,7 +537,8 @@ class _CaseEvaluation(Interpreter):
                 yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
 
     def symbolic_rows(self, literal: Builtin, inputs: tuple[Any, ...], values: Values) -> Iterator[tuple[Any, ...]]:
-        """The row of a built-in relation with unknown inputs: the requested one, otherwise one for any."""
+        """The row of a built-in relation with unknown inputs: the requested row, otherwise a row that represents
+        any."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs
@@ -697,7 +698,7 @@ def _element(unknown: Unknown) -> Unknown | None:
 
 
 def _last_key(path: str, inner: str) -> Any:
-    """The key of the element at `inner` in a container; None if it is not one."""
+    """The key of the element at `inner` in a container; None if the container has no such element."""
     rest = inner.removeprefix(path)
     if rest == inner and path:
         return None

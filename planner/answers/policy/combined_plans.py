@@ -1,6 +1,6 @@
-"""Policies about several plans together: of a fleet's units, or of a deployment's components. Like policies about one
-plan, they are three-valued (planner/answers/policy/three_valued.py): a verdict that depends on unknown values is
-undecided."""
+"""Policies about several plans together: of a fleet's units, or of a deployment's components. These policies are
+three-valued, like policies about one plan (planner/answers/policy/three_valued.py): a verdict that depends on unknown
+values is undecided."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
 
 
 def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, RuleProgram, list[Diagnostic]]:
-    """The user's rules with those of a product program (batch, deployments), for what certainly and what possibly
-    holds, with warnings. No rule may add to relations that a file in `closed` declares. Raises Failure."""
+    """The user's rules combined with a product program (batch, deployments), for certain and for possible results; with
+    warnings. No rule may add to relations that a file in `closed` declares. Raises Failure."""
     plain, problems = check_fleet_rules(own, name)
     foreign = list(foreign_rules(plain, closed))
     if foreign:

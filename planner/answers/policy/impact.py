@@ -192,7 +192,8 @@ class Impact:
 
     @property
     def configuring(self) -> set[str]:
-        """The resources to which provider configurations refer; all objects of these providers depend on them."""
+        """The resources to which provider configurations refer; all objects of these providers depend on the
+        resources."""
         return self._declared_reach[2]
 
     def sources(self) -> dict[str, list[str]]:

@@ -106,8 +106,8 @@ def lock_text(locks: dict[str, Locked]) -> str:
 
 
 def folder_hash(folder: Path) -> str:
-    """A hash of names and contents of all files in a directory. Raises Failure for links, devices, too many files or
-    too large ones, which packs must not contain."""
+    """A hash of names and contents of all files in a directory. Raises Failure for links, devices, too many files and
+    too large files, which packs must not contain."""
     lines: list[str] = []
     size = 0
 

@@ -19,7 +19,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, NativeBody
 
 Target: TypeAlias = tuple[str, str]
-"""(resource with module keys, key of an instance); EVERY for all, SOME for an unknown one"""
+"""(resource with module keys, key of an instance); EVERY for all, SOME for an unknown instance"""
 Meant: TypeAlias = tuple[set[Target], set[Target]]
 """(certain targets, possible targets) of references"""
 EVERY, SOME = "*", "?"

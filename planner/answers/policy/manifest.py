@@ -146,7 +146,7 @@ class PolicyInfo:
 
 @frozen
 class PackDependency:
-    """A pack from which this one imports."""
+    """A pack from which this pack imports."""
 
     name: str
     source: str

@@ -122,7 +122,7 @@ class ValueRows:
         self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None, looked: Looked
     ) -> None:
         if self.structure and looked.here and not looked.all and any(_is_secret(part) for _, _, part in items):
-            looked = EVERYTHING  # the rows of `parts` name all parts, so secret ones must be recorded
+            looked = EVERYTHING  # the rows of `parts` name all parts, so secret parts must be recorded
         if self.structure and looked.here:
             self.sizes.add((address, path, len(items)))
             self.parts.update((address, path, key, inner) for key, inner, _ in items)
@@ -145,7 +145,7 @@ def _is_secret(value: Value) -> bool:
 
 
 def _number(value: Value) -> Any:
-    """A number that is not a small integer as decimal; an infinite one as string."""
+    """A number that is not a small integer, as decimal; an infinite number as string."""
     if is_infinite(value):
         return number_to_text(value)
     exact = json_number(value)

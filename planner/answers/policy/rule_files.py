@@ -153,12 +153,12 @@ def choose(files: Files) -> str:
     names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
-    return max(known, key=lambda name: known[name])  # the first of equals
+    return max(known, key=lambda name: known[name])  # the first of several with equal counts
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
     """The rule files that a case file tests: the file of the same name, and files that declare relations which that
-    file reads, directly or indirectly. All files if there is none of equal name."""
+    file reads, directly or indirectly. All files if no file has the same name."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:
@@ -200,7 +200,8 @@ class CheckedFiles:
 
 
 def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFiles:
-    """Check rules with the named product program, or with the one for which the rules (and cases) are written."""
+    """Check rules with the named product program, otherwise with the program for which the rules (and cases) are
+    written."""
 
     def work() -> tuple[str, list[Diagnostic]]:
         named = name or choose([*rules, *(cases or ())])

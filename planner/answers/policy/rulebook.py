@@ -95,7 +95,7 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 @frozen
 class PredicateEntry:
     """A predicate with the rules that derive and read it. `programs`: the programs that contain the predicate. `given`:
-    the programs in which it is an input. Its description is that of the first program."""
+    the programs in which it is an input. The description comes from the first program."""
 
     programs: tuple[str, ...]
     given: tuple[str, ...]

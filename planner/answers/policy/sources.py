@@ -137,7 +137,7 @@ def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) 
 
 
 def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
-    """The rule files and pack.toml in and below a directory. One that cannot be listed is an error, because its
+    """The rule files and pack.toml in and below a directory. A directory that cannot be listed is an error, because its
     policies would be ignored."""
     paths: list[Path] = []
     seen: set[str] = set()

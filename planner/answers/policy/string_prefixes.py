@@ -13,7 +13,7 @@ from planner.logic.datalog.language.times import DURATIONS, TIME
 LONGEST = 300
 """maximum number of characters of a prefix that are matched"""
 _SPACE = r"[\s\x1c-\x1f\x80-\U0010ffff]*"
-"""white space, also that of some dialects only"""
+"""white space, including characters that count as white space in some dialects only"""
 _KINDS = {
     "is_cidr": rf"{_SPACE}[0-9a-fA-F:.]*(%[^/]*)?(/[0-9.]*)?{_SPACE}",
     "is_version": rf"{_SPACE}v?([0-9][0-9A-Za-z.+~-]*)?{_SPACE}",

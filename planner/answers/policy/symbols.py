@@ -2,7 +2,8 @@
 
 A case is a list of decisions about propositions: that a value exists, equals a constant, or passes a test. A
 proposition is not decided if it follows from earlier decisions or from the plan's knowledge of the value (type,
-beginning, bounds). Conclusions need not be complete: if one is missing, merely an impossible case is evaluated."""
+beginning, bounds). Conclusions need not be complete: a missing conclusion only means that an impossible case is
+evaluated."""
 
 from __future__ import annotations
 
@@ -481,7 +482,7 @@ class SymbolCase:
         return self._denied_before(value, prefix)
 
     def _matches(self, value: Any, pattern: Any) -> bool | None:
-        """Whether a pattern matches, if it is only a prefix, or its prefix contradicts that of the value; otherwise
+        """Whether a pattern matches, if it is only a prefix, or if its prefix contradicts the value's; otherwise
         None."""
         if type(pattern) is not str or not isinstance(value, Symbol) or value.type != "symbol" or "|" in pattern:
             return None

@@ -1,7 +1,7 @@
 """Three-valued policies: conclusions that certainly hold, and conclusions that could hold when unknown values become
 known. A plan has values that are known only after apply. In the rules as written these are absent: `not planned(A,
-"tags.Owner", _)` would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass one whose
-port may become 22. Therefore the users' rules are rewritten once, into rules of the same language, which the same
+"tags.Owner", _)` would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass a plan
+whose port may become 22. Therefore the users' rules are rewritten once, into rules of the same language, which the same
 engine runs and explains:
 
 - A predicate p that reads values (directly or through others) keeps its name for what holds **however the unknown
@@ -14,7 +14,7 @@ engine runs and explains:
   lost variable in a head becomes the constant LOST, which later matches anything. `not q` requires that q does not
   certainly hold.
 
-A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both err on the safe side: p
+A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both approximations are safe: p
 holds in every outcome if it is derived, and could_p is derived whenever p would hold in some outcome. Proof, stratum by
 stratum: a literal of the certain rule implies the literal in every outcome; and a literal that holds in some outcome
 implies, with variables lost, the literal of a could rule. Relations about the plan itself have two values: actions,
@@ -547,7 +547,7 @@ class _Body:
         return inner.name if read.predicate == "part" and isinstance(inner, syntax.RuleVariable) else None
 
     def _closed(self, given: set[str]) -> set[str]:
-        """All variables that have values if those in `given` have."""
+        """All variables that have values if the variables in `given` have values."""
         body: list[syntax.Literal] = []
         for literal, choice in zip(self.body, self.chosen, strict=True):
             if isinstance(literal, syntax.Comparison | syntax.Builtin) or (

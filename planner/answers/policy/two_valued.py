@@ -105,8 +105,8 @@ class PlainProofs:
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
-        """The values behind a verdict: missing ones first, then others, then planned actions. A value that only has to
-        exist counts only without other values."""
+        """The values that cause a verdict: missing values first, then others, then planned actions. A value that only
+        has to exist counts only without other values."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]
@@ -114,7 +114,7 @@ class PlainProofs:
         return [*sorted(dict.fromkeys(telling), key=lambda culprit: not culprit.is_missing), *dict.fromkeys(acting)]
 
     def read_by(self, finding: Finding) -> list[Culprit]:
-        """The values that the proof of a finding (also a broken one) reads."""
+        """The values that the proof of a finding (also of a broken finding) reads."""
         leaves = (step["tuple"] for step in finding.proof["proofs"].values() if step.get("input"))
         read = [(row[0], str(row[1]), str(row[2]), row[-1]) for row in leaves if row[0] in READ]
         culprits = [

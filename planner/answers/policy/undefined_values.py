@@ -2,12 +2,13 @@
 
 A literal without a value does not hold, so a denial would be lost: a size of "large" is not more than 10, and a sum
 over it is not a number. Therefore each literal that may have no value gets rules for `broken`, which hold if all other
-literals hold and this one has no value; the same engine runs and explains them. Without a value are: arithmetic and
-number functions on anything but numbers; a division by zero; `to_number` of a string without a number, and likewise
-invalid address ranges, versions, times and other kinds of strings (planner.logic.datalog.language.builtins); an order
-between a string and a number; an aggregate over such values; and, in a verdict itself, `min` and `max` of an empty set.
-A function that searches a string (`before`, `after`, ...) does not hold if it finds nothing, which is not an error. Nor
-is a comparison by order in a relation over all paths of an object, because it selects paths."""
+literals hold and this literal has no value; the same engine runs and explains these rules. Without a value are:
+arithmetic and number functions on anything but numbers; a division by zero; `to_number` of a string without a number,
+and likewise invalid address ranges, versions, times and other kinds of strings
+(planner.logic.datalog.language.builtins); an order between a string and a number; an aggregate over such values; and,
+in a verdict itself, `min` and `max` of an empty set. A function that searches a string (`before`, `after`, ...) does
+not hold if it finds nothing, which is not an error. Nor is a comparison by order in a relation over all paths of an
+object, because it selects paths."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ class Flaws:
         self.chosen = set() if is_verdict else _of_all_paths(rule)
 
     def broken(self) -> Iterator[Broken]:
-        """A literal after the flawed one may hold or be flawed, too."""
+        """A literal after the flawed literal may hold, or be flawed, too."""
         body = self.rule.body
         flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
         for i, literal in enumerate(body):
@@ -320,7 +321,7 @@ class Flaws:
         return Flaw((*others, *flaw.parts), frozenset(needed), terms)
 
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
-        """Whether a literal in braces can be evaluated without the flawed one."""
+        """Whether a literal in braces can be evaluated without the flawed literal."""
         rest = tuple(x for x in body if x is not flawed)
         given = names(*(x for x in rest if isinstance(x, Atom)))
         return names(literal) <= bound_names(rest, given | self.outer, self.outer)
@@ -337,7 +338,7 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 
 
 def _of_all_paths(rule: Rule) -> set[str]:
-    """The variables for values at paths of which the rule fixes only the beginning."""
+    """Variables with values at a path of which the rule determines only the beginning."""
     path_of: dict[str, str] = {}
     seen: set[str] = set()
     for literal in rule.body:

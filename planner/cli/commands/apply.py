@@ -109,7 +109,7 @@ def _approve_and_carry_out(
     terminal: Terminal,
     destroyed: bool,
 ) -> int:
-    """Show the plan, prompt, and apply it. `destroyed`: the final message is that of `destroy`."""
+    """Show the plan, prompt, and apply it. `destroyed`: end with the final message of `destroy`."""
     made, verdict, problems = planned.made, None, list(planned.diagnostics)
     chains = review.chains(made)
     if made is not None and (made.plan.changes or made.plan.outputs or planned.complete is not None):

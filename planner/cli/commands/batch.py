@@ -351,7 +351,7 @@ files as by init, with the settings of this machine; credentials come from this 
 Both ends need the same version of planner.""",
 )
 def batch_work(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if a result was written, even one with errors."""
+    """Returns 0 if a result was written, even a result with errors."""
     from planner.workflows.batch.bundles.host import work
 
     if terminal.owns_process:

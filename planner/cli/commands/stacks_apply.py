@@ -213,7 +213,7 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
             return True
 
     class Comparing(Deploying):
-        """Applies a plan that was approved in another process; only if the new plan equals it."""
+        """Applies a plan that was approved in another process, only if the new plan equals the approved plan."""
 
         def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
             assert turn is not None

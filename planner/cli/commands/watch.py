@@ -67,7 +67,7 @@ GRAIN = 20_000_000
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
     """Returns 0 if interrupted between two plans, 1 during a plan. A failed plan is reported; the next plan is compared
-    with the last successful one."""
+    with the last successful plan."""
     files = PlanFiles()
     verdict: Verdict | None = None
     last: MadePlan[Any] | None = None
@@ -182,8 +182,8 @@ def _tell(
     verdict: Verdict | None,
     former: Verdict | None,
 ) -> None:
-    """Print how a plan and its verdict differ from the ones before, and the causes of a changed plan. `parts`:
-    {id(plan): Changed} of plans that are only parts of a plan; these have other causes than the whole plan."""
+    """Print how a plan and its verdict differ from the previous plan and verdict, and the causes of a changed plan.
+    `parts`: {id(plan): Changed} of partial plans, whose causes differ from the whole plan's causes."""
     if made is None:
         return
     chains = chains_of(made) if id(made) not in parts else None

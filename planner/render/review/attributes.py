@@ -168,8 +168,8 @@ def _around(text: str, start: int, most: int) -> str:
 # words about drift in all forms of the review
 
 RESTORED, KEPT, CHANGED, OPEN = "restored", "kept", "changed", "unknown"
-"""values of a drifted attribute after an apply: that of the last apply, the drifted value, another one, or an unknown
-one"""
+"""kinds of values of a drifted attribute after an apply: the value of the last apply, the drifted value, another value,
+an unknown value"""
 FATES = {
     RESTORED: "an apply restores it",
     KEPT: "an apply keeps it",

@@ -56,7 +56,7 @@ from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 from planner.world.state.model import OutputState
 
 SECRET = "sensitive.outputs"
-"""the entry among the outputs that lists the names of sensitive outputs"""
+"""key of the entry, among the outputs, with the names of sensitive outputs"""
 
 
 def do_deployment(request: Request, check: Check) -> UnitResult:

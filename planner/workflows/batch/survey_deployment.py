@@ -73,7 +73,7 @@ def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
 
 
 def _look() -> None:
-    """Record files that the stack reads only if they exist."""
+    """Record the stack's optional files."""
     for name in _LOCKS:
         RECORDER.look(name)
 

@@ -77,7 +77,7 @@ class _NewResource:
                 self.included.add(name)
 
     def include(self, names: Iterable[str]) -> bool:
-        """Include arguments. Returns whether one of them is new."""
+        """Include arguments. Returns whether an argument is new."""
         known = {name for name in names if self._may_set(name)}
         again = {name for name in known & self.included - self.verbatim if self._is_json(name)}
         has_more = bool(again) or not known <= self.included
@@ -86,7 +86,7 @@ class _NewResource:
         return has_more
 
     def include_all(self) -> bool:
-        """Include all arguments with a value. Returns whether one of them is new."""
+        """Include all arguments with a value. Returns whether an argument is new."""
         return self.include(name for value in self.instances.values() for name in value if not _is_empty(value[name]))
 
     def _is_json(self, name: str) -> bool:

@@ -69,7 +69,7 @@ def extract_module(options: OperationOptions, addresses: Sequence[str], to: str,
 
 
 def extraction_edits(workspace: Workspace, directory: str, keys: Sequence[str], to: str) -> Edits:
-    """Edits like those of extract_module, for an editor, without the check by a plan. Raises Failure."""
+    """The edits of extract_module, for an editor, without the check by a plan. Raises Failure."""
     made = _Extraction(workspace, directory, keys, to, "")
     return {**made.edits(), **{path: [(0, 0, text)] for path, text in made.files().items()}}
 

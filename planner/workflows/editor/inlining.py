@@ -471,7 +471,7 @@ class _Inlining:
         raise refusal(f"module.{self.name} has no {kind} {name}.")
 
     def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
-        """Remove a moved block that leads from an object's new address back to its former one."""
+        """Remove a moved block from an object's new address back to its former address."""
         text = self.workspace.document(path).text
         arguments = attributes_of(use.block.body)
         pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)

@@ -157,7 +157,7 @@ class Model:
         return guessed_provider(self._own, address, [self._text])
 
     def _cached(self, address: str) -> Provider:
-        """The provider in the version that this directory, or one that calls this module, has installed. Raises
+        """The provider in the version installed in this directory, or in a directory that calls this module. Raises
         Failure."""
         folders = (self.directory, *self.workspace.roots_above(self.directory))
         wanted = provider_constraints(self._own)

@@ -327,7 +327,7 @@ def _files(made: MadePlan[Any]) -> Iterator[str]:
 
 
 def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[str, str | None]:
-    """The texts by all paths that a plan uses for these files, including links. Raises Failure if one file would get
+    """{path: text} for all paths that a plan uses for these files, including links. Raises Failure if a file would get
     different texts."""
     by_file: dict[str, str | None] = {}
     for path, text in texts.items():

@@ -145,8 +145,8 @@ def _is_alone(rule: CheckRule) -> bool:
 
 
 def missing_module(path: ModulePath, call: ModuleCall, text: str) -> ModuleConfig:
-    """A substitute for a module that is not installed. It has the arguments of its call and the outputs to which the
-    calling module (`text`) refers."""
+    """A substitute for a module that is not installed. The module has the arguments of its call, and the outputs to
+    which the calling module (`text`) refers."""
     anything = TypeConstraint(DYNAMIC)
     variables = {
         name: VariableDecl(name, anything, NULL, "", False, False, True, (), None, call.span) for name in call.inputs

@@ -182,7 +182,7 @@ class _Transfer:
             self.copied[key] = one
 
     def _add_readers(self) -> bool:
-        """Add one output or check whose objects all move. Returns whether there was one."""
+        """Add an output or check whose objects all move. Returns whether there was any."""
         for key, places in self.symbols.items():
             if places[0][1].block not in ("output", "check") or key in self.moved or places[0][0].endswith(".json"):
                 continue
@@ -256,8 +256,8 @@ class _Transfer:
                 self._link(path, use, self.source, reason)
 
     def _merge_readers(self, store: Store, other: Store) -> None:
-        """Replace the data sources with which one root module reads the other's state, when both become one. Raises
-        Failure."""
+        """Replace the data sources with which a root module reads the other's state, when the two root modules become
+        one. Raises Failure."""
         for directory, producer, read in ((self.source, self.target, other), (self.target, self.source, store)):
             path = os.path.realpath(read.path) if self.whole and isinstance(read, StateStore) else ""
             for key, edits in unlinked(self.workspace, directory, producer, path) if path else ():

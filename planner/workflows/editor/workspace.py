@@ -60,7 +60,7 @@ def kind_of(path: str) -> str:
 
 @frozen(eq=False)
 class ModuleSymbols:
-    """The symbols of a module by key, each with its file; those of tests and variables files are included."""
+    """The symbols of a module by key, each with its file; including symbols in tests and variables files."""
 
     files: dict[str, FileSymbols]
     symbols: dict[str, list[tuple[str, DeclaredName]]]

@@ -1,6 +1,6 @@
-"""Converts a root module to a stack: each called module becomes a component, provider blocks become those of the stack,
-and the state is divided among the components. If anything cannot be converted, that is reported and nothing is
-written."""
+"""Converts a root module to a stack: each called module becomes a component, provider blocks become provider blocks of
+the stack, and the state is divided among the components. If anything cannot be converted, that is reported and nothing
+is written."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def check_directory(directory: str) -> None:
 
 
 def component_configs(root: StackModule) -> Iterator[Config]:
-    """The configurations of all components, each once, including those of child stacks and of removed blocks."""
+    """The configurations of all components, each once, including components of child stacks and of removed blocks."""
     return (config for config, _, _ in component_calls(root))
 
 

@@ -53,7 +53,7 @@ class OpenedStack:
         return [known[name] for name in sorted(wanted or known)]
 
     def only(self, names: Iterable[str]) -> Deployment:
-        """The named deployment, or the only one. Raises Failure if there are several."""
+        """The named deployment, or the only deployment. Raises Failure if there are several."""
         deployment, *others = self.chosen(names)
         if others:
             raise several(one.name for one in (deployment, *others))
@@ -99,8 +99,8 @@ def open_stack(
     readers: tuple[str, ...] = (),
     coming: Coming = NOTHING_COMES,
 ) -> OpenedStack:
-    """The installed and valid stack in a directory. `readers`: stacks whose published outputs use this stack's, nearest
-    last. `coming`: planned outputs that replace recorded ones. Raises Failure."""
+    """The installed and valid stack in a directory. `readers`: stacks whose published outputs use this stack's outputs,
+    nearest last. `coming`: planned outputs that replace recorded ones. Raises Failure."""
     stack, problems = read_stack(directory)
     diagnostics.check(problems)
     diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))
@@ -196,7 +196,8 @@ def published_by(
 
 
 class _Published(Mapping[str, Value]):
-    """The published outputs of a stack, each evaluated on first use, so that one failure does not affect the others."""
+    """The published outputs of a stack, each evaluated on first use, so that a failure does not affect other
+    outputs."""
 
     def __init__(self, session: OpenedStack, folder: str) -> None:
         self._session, self._folder = session, folder

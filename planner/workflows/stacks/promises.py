@@ -144,8 +144,8 @@ class Promises(Generic[K]):
         raise Failure(error("stack.circle", f"{way[0]} waits for itself", detail, spans[0] if spans else None))
 
     def _way(self, me: int, key: K) -> list[K]:
-        """The cycle of promises from `key` to a promise of this thread; [] if there is none. It begins with the least
-        promise, so that all threads report it alike."""
+        """The cycle of promises from `key` to a promise of this thread; [] if there is none. The cycle begins with the
+        least promise, so that all threads report it alike."""
         way: list[K] = []
         thread, at = self._makers[key], key
         while True:

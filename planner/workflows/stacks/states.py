@@ -1,5 +1,5 @@
-"""The states of deployments. Each component instance has a workspace. The deployment has one, too; its state contains
-its outputs, so that everything that reads states can read them."""
+"""The states of deployments. Each component instance has a workspace. The deployment has a state, too, which contains
+its outputs, so that everything that reads states can read the outputs."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _character(character: str) -> str:
 
 
 def decoded(text: str) -> PromiseName | None:
-    """The instance of a workspace name; None if it is not one."""
+    """The instance of a workspace name; None for other workspaces."""
     parts: list[tuple[str, str | None]] = []
     for segment in text.split("."):
         name, mark, rest = segment.partition("~")

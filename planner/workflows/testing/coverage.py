@@ -148,8 +148,8 @@ MOST = 1000
 
 @frozen(eq=False)
 class Iteration:
-    """A loop over a collection. `names`: of the key and of the element; a `dynamic` block has one name with both as
-    attributes."""
+    """A loop over a collection. `names`: of the key and of the element; a `dynamic` block has a single name, with key
+    and value as attributes."""
 
     collection: Expr
     names: tuple[str | None, str]

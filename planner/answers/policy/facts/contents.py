@@ -123,7 +123,7 @@ def maybe_rows(rows: ValueRows) -> set[Row]:
 
 
 def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
-    """The prefixes of an unknown path and, if `is_open`, of paths below. They are compared with a path + END."""
+    """The prefixes of an unknown path and, if `is_open`, of paths below. Beginnings are compared with a path + END."""
     if not is_open:
         return (f"{at}{END}",)
     return (f"{at}.", f"{at}[") if at else ("",)

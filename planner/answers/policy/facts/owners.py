@@ -21,7 +21,7 @@ Declaration: TypeAlias = "ResourceDecl | OutputDecl | VariableDecl | ProviderDec
 
 
 def is_provider(address: str) -> bool:
-    """Whether an address is that of a provider configuration, with or without a key."""
+    """Whether this is the address of a provider configuration, with or without a key."""
     return 'provider["' in address and _parsed(address) is not None
 
 

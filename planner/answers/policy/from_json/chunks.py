@@ -39,7 +39,7 @@ chunk"""
 MOST_SUSPECTS = 1000
 """maximum number of objects that are set aside to be checked together"""
 _MANY = 4
-"""if more than one in so many objects would be set aside, the whole chunk is checked"""
+"""if more than one object in this number would be set aside, the whole chunk is checked"""
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
@@ -152,7 +152,7 @@ def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span
 
 
 def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
-    """The findings of all processes; None if one result depends on others."""
+    """The findings of all processes; None if a result depends on other results."""
     items: list[_ChunkResult] = [part for part in parts if part is not None]
     addresses = [address for part in items for address in part.addresses]
     if len(items) < len(parts) or len(set(addresses)) < len(addresses):
@@ -188,8 +188,8 @@ def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
 # facts about this object, and on facts about none. Derived from the rules. A relation that reads facts about objects
 # has an address column, and each of its rules joins all such relations by one variable, which is in that column of the
 # head; so the rows of an address are derived where its facts are. Rows with the address in another column may be wrong,
-# because facts are missing there. A verdict must not depend on them alone, but also on a row that depends only on facts
-# about the address
+# because facts are missing there. A verdict must not depend only on facts about no object, but also on a row that
+# depends only on facts about the address
 
 
 OF_ONE = frozenset(
@@ -206,7 +206,7 @@ _OPERATORS = frozenset(("json_parts", "json_values"))
 
 
 def can_be_judged_apart(policies: Policies) -> bool:
-    """Whether the findings about a plan are exactly those about its chunks."""
+    """Whether the findings about a plan equal the findings about its chunks."""
     # decided in Python: whether policies can judge a plan in chunks -- it concerns the source of rules, not objects
     names, given = policies.reads.predicates, policies.given
     written, modal = policies.program, policies.modal_program

@@ -82,7 +82,7 @@ class ShownConfiguration:
             module, address = text(entry, "module_address", at, ""), f'provider["{source}"]'
             if alias or table(entry, "expressions", at):
                 address = join(module, f"{address}.{alias}" if alias else address)
-            result[key] = address  # a module without configurations uses that of the root module
+            result[key] = address  # a module without configurations uses the root module's
         return result
 
     # -------- inputs of changes

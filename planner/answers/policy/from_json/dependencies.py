@@ -1,7 +1,7 @@
 """Dependencies in plan JSON: references in its configuration, traced through variables, outputs, modules and providers.
 
 JSON lacks the references of local values, so an object that depends on a local value may depend on anything reachable
-in its module. It also lacks dynamic blocks, lifecycle arguments and connections. The configuration, if available,
+in its module. JSON also lacks dynamic blocks, lifecycle arguments and connections. The configuration, if available,
 provides all of these."""
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ class ObjectReferences:
                 keys = self.keys.get((node, other), {SOME})
                 if len(keys) == 1 and SOME not in keys:
                     sure.add((resource, resource + min(keys)))
-                else:  # an expression may select one of several
+                else:  # an expression may select an instance among several
                     unsure |= {(resource, key if key == SOME else resource + key) for key in keys}
         return sure, unsure
 

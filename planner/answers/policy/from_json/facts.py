@@ -85,8 +85,8 @@ def shown_facts(
     config: Config | None = None,
     locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
-    """The facts in a document. `config`: from the working directory; provides locations if it is the plan's. `locked`
-    reads locked_provider from the lock file next to it. Raises Failure."""
+    """The facts in a document. `config`: the working directory's configuration, for locations if the plan was made from
+    it. `locked` returns the rows of locked_provider from the lock file. Raises Failure."""
     try:
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
@@ -326,7 +326,7 @@ class ShownPlan:
         return rows.values
 
 
-# The content of strings that a document shows as unknown, where the configuration creates them with jsonencode.
+# The content of strings that a document shows as unknown, and that the configuration creates with jsonencode.
 # Everything that is not literal there is unknown, except local values of the module
 
 

@@ -242,7 +242,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
 
 
 def _of_source(root: str, request: Request) -> set[str]:
-    """The directories of a Terragrunt unit: that of its file, and the working directory."""
+    """The directories of a Terragrunt unit: the directory of its file, and the working directory."""
     recipe = request.recipe
     if recipe is None or recipe.source is None:
         return set()

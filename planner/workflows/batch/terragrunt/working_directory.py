@@ -141,8 +141,8 @@ def _drop(path: str, target: str) -> None:
 
 
 def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
-    """Copy the lock file: the unit's, otherwise the source's unless init has already written one in the working
-    directory."""
+    """Copy the lock file of the unit; otherwise the source's, unless init has already written a lock file in the
+    working directory."""
     mine = os.path.join(place, _LOCK)
     for origin in (os.path.join(folder, _LOCK), os.path.join(package.folder, package.sub, _LOCK)):
         if os.path.isfile(origin):
