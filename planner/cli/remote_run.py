@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from planner.api.base import Work
 from planner.cli.approval import QUESTIONS, ask
 from planner.cli.flags import Arguments
 from planner.cli.options import may_ask
-from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
+from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.terminal import Terminal
 from planner.render.view import View
-from planner.world.state.backend import REMOTE_RUNS
 
 if TYPE_CHECKING:
     from planner.answers.documents.plan_from_json import JsonPlan
     from planner.api.server_runs import Explain, RemoteView, ServerRuns
     from planner.world.state.remote.runs import SavedRun
-
-
-def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether the operation was rejected because it must run on a server."""
-    return any(d.code == REMOTE_RUNS for d in diagnostics)
 
 
 def run_there(

@@ -1,22 +1,31 @@
-"""The view that a command's flags select, and output through it."""
+"""The view that a command's flags select, output through it, and the pager for long output: PLANNER_PAGER or `less`,
+disabled by -pager=false or NO_PAGER."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from planner.cli.flags import Arguments, UsageError
+from planner.cli.flags import Arguments, Flag, UsageError
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.logic.programs.actions import Counts
 from planner.render.terminal import Output, Terminal, is_terminal
 from planner.render.view import BothViews, HumanView, JsonView, View
+from planner.world.state.backend import REMOTE_RUNS
 
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
     from planner.answers.policy.model import Verdict
     from planner.api.making import Chains, L, MadePlan
     from planner.render.cause_summary import Causes
+
+
+def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether the operation was rejected because it must run on a server."""
+    return any(d.code == REMOTE_RUNS for d in diagnostics)
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
@@ -189,3 +198,58 @@ def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], Verdict | None, l
     if verdict is not None:
         view.verdict(verdict)
     return made, verdict, [*problems, *findings_of(verdict)]
+
+
+PAGER = Flag("pager", "bool", "On a terminal, show long output in a pager (PLANNER_PAGER, less).", True)
+_LESS = ("less", "-FRX")
+_STYLES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@contextmanager
+def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
+    """Collects standard output, and shows it at the end; in a pager if it is long."""
+    if not _is_welcome(arguments, terminal):
+        yield
+        return
+    output = terminal.outputs[0]
+    output.held = held = list[str]()
+    try:
+        yield
+    finally:
+        output.held = None
+        text = "".join(held)
+        if _lines(text, terminal.width) < terminal.height or not _show(text):
+            output.write_over(text)
+
+
+def _is_welcome(arguments: Arguments, terminal: Terminal) -> bool:
+    """Whether the output is a terminal, and the pager is not disabled."""
+    get = os.environ.get
+    refused = not arguments["pager"] or arguments.get("json") or get("NO_PAGER") or get("PLANNER_PAGER") == ""
+    is_attended = terminal.owns_process and terminal.interactive and is_terminal(terminal.stdout)
+    is_watched = is_attended and not (terminal.in_automation or get("CI"))
+    return is_watched and not refused and get("TERM", "dumb") not in ("", "dumb")
+
+
+def _lines(text: str, width: int) -> int:
+    """Number of terminal lines that a text needs."""
+    return sum(1 + max(0, len(line) - 1) // max(width, 1) for line in _STYLES.sub("", text).split("\n"))
+
+
+def _show(text: str) -> bool:
+    """Returns False if no pager works."""
+    import shlex
+    import signal
+    import subprocess
+
+    try:
+        words = shlex.split(os.environ.get("PLANNER_PAGER", "")) or list(_LESS)
+        process = subprocess.Popen(words, stdin=subprocess.PIPE)
+    except (OSError, ValueError):
+        return False
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pager handles interrupts itself
+    try:
+        process.communicate(text.encode("utf-8", "replace"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return True

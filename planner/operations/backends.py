@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config
 from planner.language.config.variables import RawVariables
-from planner.operations.encryption import Encryption
+from planner.operations.load import Encryption
 from planner.operations.options import StateOptions
 from planner.world.state.backend import (
     DEFAULT_WORKSPACE,

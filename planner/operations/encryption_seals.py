@@ -17,7 +17,7 @@ from planner.world.state.encryption_seal import PLAIN, Seal
 
 
 class Encrypted:
-    """Implements Encryption (planner.operations.encryption)."""
+    """Implements Encryption (planner.operations.load)."""
 
     def __init__(self, config: Config | None, given: RawVariables, workspace: str, text: str) -> None:
         root = config.root if config is not None else None

@@ -15,9 +15,8 @@ from planner.language.config.load import load_root
 from planner.language.config.model import Config
 from planner.language.config.sources import SourceError, parse_module_source
 from planner.operations.backends import BackendInit, current_backend, init_backend
-from planner.operations.encryption import Encryption, encryption_of
 from planner.operations.get import configurations, get, has_modules, named_providers, read_tests
-from planner.operations.load import ConfigurationReading, begin, read_configuration
+from planner.operations.load import ConfigurationReading, Encryption, begin, encryption_of, read_configuration
 from planner.operations.options import StateOptions
 from planner.operations.providers_needed import needed_providers, override_warnings, provider_constraints
 from planner.operations.state_access import store_of

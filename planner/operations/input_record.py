@@ -20,8 +20,7 @@ from planner.foundation.support.disk import (
     on_disk,
     read_whole,
 )
-from planner.foundation.support.exact_json import dumps
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import dumps, orjson
 from planner.foundation.values.json_codec import CodecError, to_json
 from planner.foundation.values.schema import contains
 from planner.foundation.values.types import type_to_json

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from planner.foundation.support.disk import view
 from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
 from planner.foundation.vocabulary.records import define, field, fields, frozen
-from planner.language.config.load import load_config
+from planner.language.config.directory import VARIABLE, is_secret_directory
+from planner.language.config.load import load_config, load_root
 from planner.language.config.model import Config
 from planner.language.config.variables import RawValue, RawVariables, RootVariable, collect_variables, root_variables
 from planner.language.syntax.body import Body, BodySchema, ExpectedBlock
-from planner.operations.encryption import UNENCRYPTED, Encryption, encryption_of
 from planner.operations.options import Options
 from planner.operations.providers_needed import provider_constraints, reused_calls
+from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.workspace import current_workspace, data_directory
 
 if TYPE_CHECKING:
@@ -30,6 +31,67 @@ if TYPE_CHECKING:
     from planner.world.provider.plugin.kept_answers import KeptAnswers
     from planner.world.provider.plugin.provider import PluginProvider
     from planner.world.state.model import State
+
+
+class Encryption(Protocol):
+    """The seals of a command, which encrypt and decrypt states and plans. No expression is evaluated before `check`."""
+
+    def check(self) -> list[Diagnostic]:
+        """Diagnostics of the encryption configuration; without errors, the seals may be used."""
+
+    @property
+    def state(self) -> Seal:
+        """The seal of states."""
+
+    @property
+    def plan(self) -> Seal:
+        """The seal of plan files."""
+
+    def remote_state(self, address: str) -> Seal:
+        """The seal of the state that a `terraform_remote_state` data source reads. Raises Failure."""
+
+
+class Unencrypted:
+    """No encryption."""
+
+    def check(self) -> list[Diagnostic]:
+        return []
+
+    @property
+    def state(self) -> Seal:
+        return PLAIN
+
+    @property
+    def plan(self) -> Seal:
+        return PLAIN
+
+    def remote_state(self, address: str) -> Seal:
+        return PLAIN
+
+
+UNENCRYPTED = Unencrypted()
+
+
+def encryption_of(config: Config | None, given: RawVariables, workspace: str) -> Encryption:
+    """The encryption in a root module (None: no configuration) and TF_ENCRYPTION."""
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text and (config is None or config.root.encryption is None):
+        return UNENCRYPTED
+    from planner.operations.encryption_seals import Encrypted
+
+    return Encrypted(config, given, workspace, text)
+
+
+def encryption_of_directory(directory: str, given: RawVariables, workspace: str) -> Encryption:
+    """The encryption of a directory's root module, which is read only if it may configure encryption. Raises
+    Failure."""
+    if not is_secret_directory(directory):
+        return encryption_of(None, given, workspace)
+    config, problems = load_root(directory, variables=given, workspace=workspace)
+    if config is None:
+        raise Failure(problems)
+    return encryption_of(config, given, workspace)
+
 
 O = TypeVar("O", bound=Options, covariant=True)  # noqa: E741 -- the options that a step was made with
 A = TypeVar("A", bound=Options)

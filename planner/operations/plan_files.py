@@ -26,8 +26,7 @@ from planner.language.config.variables import (
     undeclared_values,
 )
 from planner.logic.model.plan import Plan, ResourceChange, change_name
-from planner.operations.encryption import encryption_of_directory
-from planner.operations.load import Loaded, begin, grown, new_schemas
+from planner.operations.load import Loaded, begin, encryption_of_directory, grown, new_schemas
 from planner.operations.options import OperationOptions, requirements
 from planner.operations.plan import MadePlan, Planned, Start, plan
 from planner.operations.providers_needed import override_warnings

@@ -13,9 +13,11 @@ from planner.foundation.support.disk import MOST_BYTES, read_given
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.load import load_root, load_tree
-from planner.operations.encryption import Encryption, encryption_of, encryption_of_directory
 from planner.operations.load import (
+    Encryption,
     begin,
+    encryption_of,
+    encryption_of_directory,
     load,
     load_variables,
     new_schemas,

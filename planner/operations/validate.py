@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
-from planner.language.config.module_calls import check_module_arguments
+from planner.language.config.file_content import check_module_arguments
 from planner.operations.graphs import SchemaTable, build
 from planner.operations.load import Loaded, load
 from planner.operations.options import Options

@@ -17,9 +17,8 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION, RELEASE
 from planner.logic.model.plan import Invocation, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import Counts, does, words_for
 from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
-from planner.render.hooks_human import EPHEMERAL, StillRunning, identity_text, output_lines
+from planner.render.hooks_human import EPHEMERAL, StillRunning, duration_text, identity_text, output_lines
 from planner.render.plan import plan_summary
-from planner.render.progress import duration_text
 from planner.world.state.model import OutputState
 
 if TYPE_CHECKING:

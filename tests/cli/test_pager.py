@@ -9,7 +9,7 @@ import pytest
 from cli.conftest import make_terminal
 from cli.terminals import conversation
 from planner.cli.flags import Arguments
-from planner.cli.pager import paged
+from planner.cli.views import paged
 
 PAGER = "sed 's/^/page: /'"
 ON = {"TERM": "xterm", "NO_COLOR": "", "PLANNER_PAGER": PAGER}
@@ -33,7 +33,7 @@ def test_more_than_a_screen_goes_through_the_pager(tmp_path: Path) -> None:
 
 def test_a_screen_needs_no_pager_and_a_missing_pager_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for pager, lines in (("false", 5), ("no-such-pager", 50)):
-        monkeypatch.setattr("planner.cli.pager._is_welcome", lambda *_: True)
+        monkeypatch.setattr("planner.cli.views._is_welcome", lambda *_: True)
         monkeypatch.setenv("PLANNER_PAGER", pager)
         terminal = make_terminal(True)
         with paged(Arguments({}), terminal):

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic
+from planner.language.config.file_content import check_module_arguments
 from planner.language.config.load import load_config
-from planner.language.config.module_calls import check_module_arguments
 from planner.language.config.variables import collect_variables
 
 CASES = Path(__file__).parent / "cases"

@@ -15,7 +15,7 @@ from thinned import thinned
 from planner.foundation.encryption.envelope import indented, read_envelope
 from planner.foundation.encryption.key_providers import external, pbkdf2
 from planner.foundation.encryption.methods import aes_gcm
-from planner.operations.encryption import Encryption, encryption_of_directory
+from planner.operations.load import Encryption, encryption_of_directory
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.file import read_state, write_state
 

@@ -81,7 +81,7 @@ def test_samples_of_openbao(
     bao: str, member: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Any
 ) -> None:
     """What OpenTofu encrypted with a key that was restored."""
-    from planner.operations.encryption import encryption_of_directory
+    from planner.operations.load import encryption_of_directory
 
     monkeypatch.delenv("TF_ENCRYPTION", raising=False)
     shutil.copytree(SAMPLES / "openbao" / "config", tmp_path, dirs_exist_ok=True)

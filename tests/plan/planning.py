@@ -16,8 +16,8 @@ from planner.engine.plan.options import PlanOptions
 from planner.engine.validate.walk import validate_walk
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
+from planner.language.config.file_content import check_module_arguments
 from planner.language.config.load import load_config
-from planner.language.config.module_calls import check_module_arguments
 from planner.language.config.module_installer import install_modules
 from planner.language.config.variables import collect_variables, root_variables
 from planner.logic.datalog.engine.fact_base import FactBuilder

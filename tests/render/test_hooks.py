@@ -14,9 +14,15 @@ from render import from_json
 from planner.engine.walk.hooks import HookGroup, Hooks, ObjectId
 from planner.foundation.vocabulary.diagnostic import error
 from planner.render import json_ui
-from planner.render.hooks_human import HumanHooks, StillRunning, output_lines
+from planner.render.hooks_human import (
+    HumanHooks,
+    ProgressHooks,
+    ProgressLine,
+    StillRunning,
+    duration_text,
+    output_lines,
+)
 from planner.render.json_ui import JsonHooks, JsonLines
-from planner.render.progress import ProgressHooks, ProgressLine, duration_text
 
 ID = ObjectId("id", "i-1")
 

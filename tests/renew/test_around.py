@@ -146,7 +146,7 @@ def test_the_line_that_says_how_far_a_plan_is_was_not_told(
     planner: Run, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put({"main.tf": CHAIN})
-    monkeypatch.setattr("planner.render.progress.ProgressLine.AFTER", 0.0)
+    monkeypatch.setattr("planner.render.hooks_human.ProgressLine.AFTER", 0.0)
     assert "steps" in planner("plan", terminal=True).err
     assert planner("plan", terminal=True).err == ""
 

@@ -36,8 +36,8 @@ from planner.answers.policy.packs import gather
 from planner.foundation.support.store import folder_path
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.syntax.rule_parse import parse_rules
-from planner.operations.encryption import encryption_of_directory
 from planner.operations.former_world import RecordedTree
+from planner.operations.load import encryption_of_directory
 from planner.operations.options import OperationOptions
 from planner.operations.show import show, shown_json
 from planner.operations.state_journal import _summary

@@ -59,6 +59,6 @@ import pytest
 def test_what_arrives_is_handled_afterwards(script: str, said: list[str]) -> None:
     # who runs the tests in the background may have SIGINT ignored
     begin = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    text = begin + "from planner.foundation.support.fast_json import uninterrupted\n" + dedent(script)
+    text = begin + "from planner.foundation.support.exact_json import uninterrupted\n" + dedent(script)
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == said, done.stderr

@@ -14,7 +14,7 @@ from typing import Any
 
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.evaluation.scope import UNRECORDED
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.values.schema import BlockSchema
 from planner.foundation.values.value import NULL
 from planner.foundation.vocabulary.diagnostic import Failure

@@ -21,9 +21,8 @@ from planner.cli.options import (
     may_ask,
     plan_calls,
 )
-from planner.cli.remote_run import apply_saved_there, run_there, runs_there
 from planner.cli.review import REVIEW, Review
-from planner.cli.views import judge, may_tell_causes, open_view, told_causes
+from planner.cli.views import judge, may_tell_causes, open_view, runs_there, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve
@@ -81,6 +80,8 @@ def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
         raise UsageError("Only saved plans are signed", detail)
     view = open_view(arguments, terminal)
     if path is not None and (saved := saved_run(path)) is not None:
+        from planner.cli.remote_run import apply_saved_there
+
         return apply_saved_there(arguments, terminal, calls, view, saved)
     if path is not None:
         opened = calls.open_file(path)
@@ -93,6 +94,8 @@ def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
         return carry_out(calls, opened, view, review, opened.diagnostics, chains=chains, plan_file=path)
     planned = calls.attempt(view.hooks, to_apply=True)
     if runs_there(planned.diagnostics):
+        from planner.cli.remote_run import run_there
+
         return run_there(arguments, terminal, calls, view, to_apply=True)
     try:
         return _approve_and_carry_out(calls, planned, view, review, arguments, terminal, destroyed=mode == "destroy")

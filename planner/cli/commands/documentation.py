@@ -6,7 +6,7 @@ from planner.cli import index
 from planner.cli.finish import json_text
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON
-from planner.cli.pager import PAGER, paged
+from planner.cli.views import PAGER, paged
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.render.terminal import Terminal, wrap
 

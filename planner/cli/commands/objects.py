@@ -23,8 +23,7 @@ from planner.cli.options import (
     plan_calls,
     state_calls,
 )
-from planner.cli.remote_run import run_there, runs_there
-from planner.cli.views import open_plain_view, open_view
+from planner.cli.views import open_plain_view, open_view, runs_there
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.render.terminal import Terminal
 
@@ -113,6 +112,8 @@ def refresh(arguments: Arguments, terminal: Terminal) -> int:
     view = open_view(arguments, terminal)
     applied = calls.refresh(view.hooks)
     if runs_there(applied.diagnostics):
+        from planner.cli.remote_run import run_there
+
         return run_there(arguments, terminal, calls.having(mode="refresh-only"), view, to_apply=True, approves=True)
     code = view.finish(applied.diagnostics)
     if not code and applied.state is not None:

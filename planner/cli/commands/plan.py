@@ -23,10 +23,8 @@ from planner.cli.options import (
     may_ask,
     plan_calls,
 )
-from planner.cli.pager import PAGER, paged
-from planner.cli.remote_run import run_there, runs_there
 from planner.cli.review import REVIEW, Review
-from planner.cli.views import judge, may_tell_causes, open_view, show_summary, told_causes
+from planner.cli.views import PAGER, judge, may_tell_causes, open_view, paged, runs_there, show_summary, told_causes
 from planner.foundation.vocabulary.diagnostic import has_errors
 from planner.render.diff_block import SchemaLookup
 from planner.render.terminal import Terminal
@@ -136,6 +134,8 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
         view.keep = kept.begins
     planned = calls.attempt(view.hooks)
     if runs_there(planned.diagnostics):
+        from planner.cli.remote_run import run_there
+
         return run_there(arguments, terminal, calls, view)
     made, problems = planned.made, list(planned.diagnostics)
     if kept is not None and made is not None:

@@ -207,9 +207,9 @@ and compared. While the configuration is broken, the page shows the problems and
 def explore(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["serve"]:
         return _serve(arguments, terminal)
+    from planner.render.hooks_human import ProgressHooks
     from planner.render.page.of_plan import page_of_plan
     from planner.render.page.page import page_html
-    from planner.render.progress import ProgressHooks
 
     no_directory(arguments, "explore")
     if not arguments["out"]:

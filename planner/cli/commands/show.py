@@ -10,14 +10,15 @@ from planner.api.states import ShownState, States, shown_json
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON_DOCUMENT, SHOW_SENSITIVE, VARIABLES, WHY, loading_calls, plan_calls, state_calls
-from planner.cli.pager import PAGER, paged
 from planner.cli.review import REVIEW, Review
+from planner.cli.views import PAGER, open_json_into, paged, told_causes
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.types import friendly_name
 from planner.foundation.values.value import Null, type_of, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve
+from planner.logic.programs.actions import NO_OP, verb_of, verbs
 from planner.render.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ def show(arguments: Arguments, terminal: Terminal) -> int:
 
 def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     """Show a state or a plan, in the requested format."""
-    from planner.cli.views import open_json_into
     from planner.world.state.remote.runs import saved_run
 
     if path is not None and os.path.isdir(path):
@@ -113,8 +113,6 @@ def _write_review(
 
 def _add_causes(document: Any, shown: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> None:
     """Add `because`, `root_causes` and `because_is_certain` to each change."""
-    from planner.cli.views import told_causes
-
     causes = told_causes(shown, arguments, terminal)
     if causes is None:
         return
@@ -125,8 +123,6 @@ def _add_causes(document: Any, shown: MadePlan[Any], arguments: Arguments, termi
 
 def _only(words: str) -> frozenset[str]:
     """The actions of -only. Raises UsageError."""
-    from planner.logic.programs.actions import NO_OP, verbs
-
     known = verbs().keys() - {NO_OP}
     wanted = frozenset(word.strip() for word in words.replace("|", ",").split(",") if word.strip())
     if wanted - known:
@@ -137,8 +133,6 @@ def _only(words: str) -> frozenset[str]:
 
 def _part(shown: MadePlan[Any], only: frozenset[str]) -> MadePlan[Any]:
     """The plan, limited to changes with these actions; unlimited if `only` is empty."""
-    from planner.logic.programs.actions import verb_of
-
     if not only:
         return shown
     plan = shown.plan
@@ -146,7 +140,6 @@ def _part(shown: MadePlan[Any], only: frozenset[str]) -> MadePlan[Any]:
 
 
 def _show_plan(shown: MadePlan[Any], only: frozenset[str], arguments: Arguments, terminal: Terminal) -> None:
-    from planner.cli.views import told_causes
     from planner.render.diff_block import SchemaLookup
     from planner.render.plan import PlanText, override_lines
 
@@ -159,8 +152,6 @@ def _show_plan(shown: MadePlan[Any], only: frozenset[str], arguments: Arguments,
 
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
     """Print the configuration, or one of its modules, as JSON."""
-    from planner.cli.views import open_json_into
-
     if not arguments["json"] or arguments["json-into"]:
         raise UsageError("Option -json is needed", "A configuration can be shown only with -json.")
     open_json_into(arguments, terminal)
@@ -192,7 +183,6 @@ def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
     ),
 )
 def output(arguments: Arguments, terminal: Terminal) -> int:
-    from planner.cli.views import open_json_into
     from planner.render.diagnostics import show
 
     name = arguments.at_most_one_word("output takes at most one name.", "")

@@ -9,8 +9,9 @@ from planner.api.questions import Questions, subject_of
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, SINCE, STATE, VARIABLES, plan_calls
-from planner.cli.pager import PAGER, paged
+from planner.cli.views import PAGER, causes_of, paged, show_summary, summary_document
 from planner.foundation.vocabulary.diagnostic import has_errors
+from planner.logic.programs.actions import verbs
 from planner.render.terminal import Terminal, is_terminal
 
 
@@ -27,8 +28,6 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
 
 def _summary(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
     """Print the causes of a plan's changes."""
-    from planner.cli.views import show_summary, summary_document
-
     answer = Making(calls.options, owns_process=True).plan_to_explain(arguments["plan"] or None)
     made = answer.complete
     if made is None:
@@ -42,8 +41,6 @@ def _summary(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
 
 def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source: str) -> int:
     """Print the changes that follow from a value, a file or a module, or all changes with an action."""
-    from planner.cli.views import causes_of
-    from planner.logic.programs.actions import verbs
     from planner.render.cause_summary import summary_json
 
     effects, diagnostics = calls.effects(source, arguments["plan"] or None)

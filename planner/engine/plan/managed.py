@@ -21,7 +21,6 @@ from planner.engine.evaluation.schemas import (
 )
 from planner.engine.evaluation.scope import traversal_problems, watched
 from planner.engine.plan.action import Facts, decided, derive, keeps_object, rows
-from planner.engine.plan.generation import generate
 from planner.engine.plan.refresh import import_object, read_current, reads, refreshed, settle_dependencies
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import apply_marks, get, marked_paths, unknown_paths
@@ -66,6 +65,8 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     elif importing is not None:
         current = import_object(walk, it, importing)
         if it.resource_address in walk.options.generated and current is not None:
+            from planner.engine.plan.generation import generate
+
             source = parse_provider_configuration(it.configuration).source
             by_provider = walk.schemas.schema(source).generates_config
             generated = generate(it, current.value, walk.options.generate_to, by_provider)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planner.foundation.signatures.keys import SigningKey, Verifier
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.vocabulary.records import frozen
 
 PAYLOAD = "application/vnd.in-toto+json"

@@ -7,14 +7,61 @@ int beyond 64 bits. Thus no digits are lost by reading and writing."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import TYPE_CHECKING, Any
-
-from planner.foundation.support.fast_json import orjson
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    import orjson as orjson
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Delay interrupts until the end of the block."""
+    if current_thread() is not main_thread():  # signal handlers run only on the main thread
+        yield
+        return
+    arrived: list[int] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+
+    before: dict[int, Any] = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGURG):
+            before[number] = signal.signal(number, remember)
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    for late in arrived:
+        handler = before[late]
+        # call the handler instead of sending the signal again, because the signal has already been counted
+        if callable(handler):
+            handler(late, None)
+        else:
+            signal.raise_signal(late)
+
+
+class _Orjson:
+    """Loads orjson on first use, because loading takes longer than reading most files. All other modules import orjson
+    from here: a KeyboardInterrupt while orjson imports modules of the standard library would crash the process."""
+
+    def __getattr__(self, name: str) -> Any:
+        with uninterrupted():
+            import orjson
+        self.__dict__.update(vars(orjson))
+        return getattr(orjson, name)
+
+
+if not TYPE_CHECKING:
+    orjson = _Orjson()
 
 
 class _NoUtf8(dict[int, int]):

@@ -10,7 +10,7 @@ from stat import S_ISREG
 from typing import Any
 
 from planner.foundation.support.disk import Entry, is_directory, list_directory, path_mode, read_whole, replace_file
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.version_constraints import parse_constraints

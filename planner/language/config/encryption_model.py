@@ -34,7 +34,7 @@ class TargetDecl:
 @frozen(eq=False)
 class RemoteTarget:
     """The target of a data source that reads a state. The name has the form defined in
-    `planner.operations.encryption`."""
+    `planner.operations.load`."""
 
     name: str
     target: TargetDecl

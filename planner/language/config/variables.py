@@ -10,6 +10,7 @@ from typing import Literal
 from unicodedata import normalize
 
 from planner.foundation.support.disk import list_directory, read_given, read_whole
+from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.convert import ConversionError
 from planner.foundation.values.json_codec import simple_json
 from planner.foundation.values.value import EPHEMERAL, Unknown, Value, is_null, is_wholly_known, unmark_deep
@@ -193,8 +194,6 @@ def _surrounding(value: Value, verbatim: bool) -> Value:
     """A value as an environment variable would supply it. For a string variable, other values become JSON. For other
     variables, a string is evaluated as an expression without interpolation, and stays a string if it is not a valid
     expression."""
-    from planner.foundation.support.exact_json import dumps
-
     if value.__class__ is str and not verbatim:
         mine = Problems()
         literal = value.replace("${", "$${").replace("%{", "%%{")

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from planner.foundation.support.disk import read_whole
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.vocabulary.records import fields
 from planner.logic.programs.actions import Counts
 from planner.workflows.batch import FOLDER

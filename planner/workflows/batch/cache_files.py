@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from planner.foundation.support.assets import rules_path
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.support.store import Shelf
 from planner.workflows.batch.files_read import with_settled_time
 

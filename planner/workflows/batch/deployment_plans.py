@@ -13,7 +13,7 @@ from zipfile import BadZipFile, LargeZipFile, ZipFile, ZipInfo
 from planner.answers.documents.plan_file import read_plan, write_plan
 from planner.foundation.support.archive import members
 from planner.foundation.support.disk import read_given, replace_file
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, InstallError, error
 from planner.logic.model.plan import Plan
 from planner.operations.plan_files import compared, counted_changes

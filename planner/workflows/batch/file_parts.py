@@ -7,7 +7,7 @@ import os
 from glob import glob
 
 from planner.foundation.support.disk import read_whole, replace_file
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.directory import is_module

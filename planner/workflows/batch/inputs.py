@@ -16,8 +16,7 @@ from planner.language.expressions.evaluate import evaluate
 from planner.language.expressions.scope import MappingScope
 from planner.language.syntax.parse import parse_expression
 from planner.operations.backends import data_folder
-from planner.operations.encryption import encryption_of_directory
-from planner.operations.load import load_variables
+from planner.operations.load import encryption_of_directory, load_variables
 from planner.operations.options import Options
 from planner.workflows.batch.model import Request, Upstream
 from planner.workflows.batch.passed_outputs import outputs_of, own_outputs

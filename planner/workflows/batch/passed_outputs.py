@@ -11,8 +11,7 @@ from typing import Any
 
 from planner.answers.documents.encoding import decode, encode
 from planner.foundation.support.disk import read_whole
-from planner.foundation.support.exact_json import dumps
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import dumps, orjson
 from planner.foundation.support.store import seal
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.operations import same_value

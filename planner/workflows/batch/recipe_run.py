@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from planner.foundation.support.disk import read_whole
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.support.signals import STOP
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Unknown

@@ -24,7 +24,7 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from planner.foundation.support.disk import read_whole
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve

@@ -25,8 +25,7 @@ from hashlib import sha256
 from typing import Any
 
 from planner.foundation.support.disk import replace_file, repository_of
-from planner.foundation.support.exact_json import dumps
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import dumps, orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.limits import Mode
 from planner.foundation.vocabulary.records import evolve, field, frozen

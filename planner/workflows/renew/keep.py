@@ -30,7 +30,7 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.rule_programs import product_program
-from planner.operations.encryption import UNENCRYPTED
+from planner.operations.load import UNENCRYPTED
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.operations.providers_needed import asks_plugins, provider_constraints, running_command
 from planner.workflows.renew.kept import KeptPlan, RenewableParts

@@ -13,8 +13,7 @@ from planner.foundation.vocabulary.limits import UNLIMITED, Mode
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.stack_files.model import StackConfig
 from planner.operations.apply import Applied, apply
-from planner.operations.encryption import UNENCRYPTED, Encryption
-from planner.operations.load import Loaded, grown, new_schemas
+from planner.operations.load import UNENCRYPTED, Encryption, Loaded, grown, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import Planned, Start, plan_opened
 from planner.operations.plan_files import compared

@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Fa
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.stack_files.model import Deployment, StackConfig
-from planner.operations.encryption import Encryption, encryption_of
+from planner.operations.load import Encryption, encryption_of
 from planner.operations.options import OperationOptions
 from planner.operations.providers_needed import not_installed
 from planner.workflows.stacks.deploy import Runner

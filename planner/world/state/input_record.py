@@ -30,7 +30,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from planner.foundation.support.digests import blake2b
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.vocabulary.address import AddressError, parse_resource_instance
 from planner.foundation.vocabulary.records import evolve, field, frozen
 

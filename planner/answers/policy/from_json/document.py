@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 from planner.answers.policy.from_json.excerpt import Excerpt, excerpt
-from planner.foundation.support.exact_json import JsonError, loads
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import JsonError, loads, orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.foundation.support.exact_json import JsonError, has_wide_numbers, loads
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import JsonError, has_wide_numbers, loads, orjson
 
 LEAST = 1 << 20
 """minimum size in bytes; smaller documents are read as a whole"""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.foundation.vocabulary.address import valid_identifier
+from planner.language.config.file_content import passed_providers
 from planner.language.config.mocking import Override
 from planner.language.config.model import CheckRule, Expr, ProviderDecl
-from planner.language.config.module_calls import passed_providers
 from planner.language.config.named_values import check_rule, label_span
 from planner.language.config.provider_blocks import provider_block, version_constraint
 from planner.language.config.reading import (

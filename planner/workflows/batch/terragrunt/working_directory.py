@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from planner.foundation.support.disk import read_whole
-from planner.foundation.support.fast_json import orjson
+from planner.foundation.support.exact_json import orjson
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.config.sources import split_subdirectory
 from planner.workflows.batch import OF_UNIT
