@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from planner.answers.explain.renames import rename_text, same_objects
 from planner.foundation.values.value import SENSITIVE, mark
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance
 from planner.foundation.vocabulary.release import follows_next
@@ -521,6 +520,10 @@ def rename_line(plan: Plan, causes: Causes | None = None, is_listed: bool = Fals
     listed as causes."""
     if causes is not None:
         return causes.renames(is_listed)
+    if not any(does(change.action, "removes") for change in plan.changes):
+        return ""
+    from planner.answers.explain.renames import rename_text, same_objects
+
     pairs = same_objects(plan)
     return rename_text(pairs, pairs)
 

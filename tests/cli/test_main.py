@@ -228,7 +228,7 @@ def test_a_plan_of_one_resource_loads_little(tmp_path):
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.split("\n") if "|" in line}
     heavy = loaded & {"subprocess", "tempfile", "ssl", "lark", "attrs", "cattrs", "asyncio"}
     assert not heavy
-    assert len([name for name in loaded if name.startswith("planner")]) <= 210
+    assert len([name for name in loaded if name.startswith("planner")]) <= 200
 
 
 def test_a_command_that_a_family_does_not_have(planner):
