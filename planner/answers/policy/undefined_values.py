@@ -2,13 +2,15 @@
 
 A literal without a value does not hold, so a denial would be lost: a size of "large" is not more than 10, and a sum
 over it is not a number. Therefore each literal that may have no value gets rules for `broken`, which hold if all other
-literals hold and this literal has no value; the same engine runs and explains these rules. Without a value are:
-arithmetic and number functions on anything but numbers; a division by zero; `to_number` of a string without a number,
-and likewise invalid address ranges, versions, times and other kinds of strings
-(planner.logic.datalog.language.builtins); an order between a string and a number; an aggregate over such values; and,
-in a verdict itself, `min` and `max` of an empty set. A function that searches a string (`before`, `after`, ...) does
-not hold if it finds nothing, which is not an error. Nor is a comparison by order in a relation over all paths of an
-object, because it selects paths."""
+literals hold and this literal has no value; the same engine runs and explains these rules.
+
+The following have no value: arithmetic and number functions on anything but numbers; a division by zero; `to_number` of
+a string without a number, and functions of other kinds of strings (address ranges, versions, times; see
+planner.logic.datalog.language.builtins) on other strings; an order between a string and a number; an aggregate over
+such values; and, in a verdict itself, `min` and `max` of an empty set.
+
+Two cases are not errors, and simply do not hold: a function that searches a string (`before`, `after`, ...) and finds
+nothing; and a comparison by order in a relation over all paths of an object, which selects paths."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 `tag:X`, `group:X`, `changed:REV`, `reading:FILE`, `outcome:WORD`, `deps(...)` or `rdeps(...)` of a set with an optional
 depth, or a combination with `+`, `&`, `-` and parentheses (planner/language/syntax/node_sets.py).
 
-The rules derive the members of sets. Only the right side of `-` is derived first and becomes a fact."""
+The rules derive the members of sets. The right side of `-` is derived first, and becomes a fact."""
 
 from __future__ import annotations
 
