@@ -546,6 +546,7 @@ def test_a_reason_has_a_line_for_each_hop(tmp_path: Path) -> None:
         assert tab.locator(".diff > div").all_inner_texts() == [
             "-/+ thing x {", "    ~ size = 1 -> 2 # forces replacement", "  }",
         ]  # fmt: skip
+        assert tab.locator("#list [aria-current]").all_inner_texts() == ["thing.x"]
         hops.last.get_by_role("button").click()
         assert tab.get_by_role("status").inner_text() == "var.size 1 \u2192 2 (default, main.tf:2): 1 object."
 

@@ -140,6 +140,20 @@ class Drawing {
     const y = (front.eye.y - eye.y) * eye.k * ratio - this.marginY * ratio * scale;
     context.drawImage(front.image, x, y, front.image.width * scale, front.image.height * scale);
     if (this.chosen !== null) this.frame(context);
+    this.beyond(context);
+  }
+  /** Signs at the sides of the window beyond which the drawing goes on. */
+  beyond(context) {
+    const { eye, ratio, width, height } = this, all = this.scene.rect[0], far = 2 * EDGE / eye.k;
+    const sides = [[0, -1, eye.y > far], [0, 1, all.h - eye.y - height / eye.k > far], [-1, 0, eye.x > far], [1, 0, all.w - eye.x - width / eye.k > far]];
+    for (const [dx, dy, isMore] of sides) {
+      if (!isMore) continue;
+      const x = (width / 2 + dx * (width / 2 - 10)) * ratio, y = (height / 2 + dy * (height / 2 - 10)) * ratio, size = 5 * ratio;
+      context.fillStyle = this.colours.paper; context.strokeStyle = this.colours.line; context.lineWidth = ratio;
+      context.beginPath(); context.roundRect(x - (dx ? 7 : 20) * ratio, y - (dx ? 20 : 7) * ratio, (dx ? 14 : 40) * ratio, (dx ? 40 : 14) * ratio, 5 * ratio); context.fill(); context.stroke();
+      context.fillStyle = this.colours.ink;
+      context.beginPath(); context.moveTo(x + dx * size, y + dy * size); context.lineTo(x - (dx || 1.6) * size, y - (dy || 1.6) * size); context.lineTo(x - (dx || -1.6) * size, y - (dy || -1.6) * size); context.fill();
+    }
   }
   frame(context) {
     const [x, y, w, h] = this.scene.area(this.chosen), { eye, ratio } = this;

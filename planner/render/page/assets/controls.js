@@ -44,6 +44,7 @@ function choose(thing, { look = true } = {}) {
   note({ node: scene.title(thing) });
   say(spoken(thing));
   if (thing >= 0) showNode(thing); else showBox(-1 - thing);
+  showCurrent(thing >= 0 ? scene.shown(thing) : null);
 }
 /** A node with its edges, and those that are drawn for ways through hidden nodes. */
 function around(node) {
@@ -87,7 +88,7 @@ function clearMarks() {
   drawing.chosen = null; drawing.marked = null; start = null; group = null;
   $("search").value = "";
   drawing.redraw(true);
-  showOverview(); fillList(); syncControls();
+  showOverview(); fillList(); syncControls(); showCurrent(null);
   history.replaceState(null, "", location.pathname + location.search);
   say("Nothing is marked.");
 }

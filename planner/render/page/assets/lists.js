@@ -63,6 +63,10 @@ function fillList() {
     ...others);
   return nodes;
 }
+/** Mark the object in the list whose details are shown. */
+function showCurrent(name) {
+  for (const one of $("list").querySelectorAll(".name")) if (name !== null && one.getAttribute("aria-label") === name) one.setAttribute("aria-current", "true"); else one.removeAttribute("aria-current");
+}
 const changeLine = (change, short = change[0]) => el("li", {}, changeButton(change[0], short));
 
 function fillSide() {

@@ -7,7 +7,8 @@ const TANGLED = 10; // edges that it begins with at most, besides one for each t
 const ARRANGED = 2000; // changed nodes up to which a page arranges what is shown by the edges that are
 const APART = 60; // things up to which groups of alike ones are not drawn as boxes
 const APART_INSIDE = 100; // the same within a module
-const WRAPS = [1, 0.7, 0.5]; // parts of the room that rows are tried to be wrapped at
+const WRAPS = [1, 0.7, 0.5, 2, 4, 8]; // parts of the room at which wrapping rows is tried; more than all of it for what is huge anyway
+const HUGE = 4; // windows beyond which rows need not be seen as a whole
 const ROWS = 40; // the number of rows that are tried for things without edges
 const canvas = document.getElementById("graph");
 take(JSON.parse(document.getElementById("data").textContent));
@@ -183,10 +184,10 @@ class Scene extends Graph {
     let best = null;
     const offer = (plan, odd) => {
       const [w, h] = this.lay(box, plan), size = Math.max((w + 2 * PAD) / width, (h + this.head(b) + PAD) / height);
-      const cost = Math.log(b ? size : Math.max(size, 1 / LARGE)) + (w > room + 1 ? 1 : 0) + odd;
+      const cost = Math.log(b ? size : Math.max(size, 1 / LARGE)) + (w > room + 1 ? size > HUGE ? 0.2 : 1 : 0) + odd;
       if (!best || cost < best.cost - 0.01) best = { plan, cost };
     };
-    for (const [isDown, joined, odd] of [...WRAPS.map(part => [true, rows(part), 0.1 - part / 10]), [false, columns, 0.3]]) {
+    for (const [isDown, joined, odd] of [...WRAPS.map(part => [true, rows(part), Math.max(0, 0.1 - part / 10)]), [false, columns, 0.3]]) {
       const loose = this.loose[b], length = loose.map(thing => this.area(thing)[isDown ? 2 : 3]), between = isDown ? GAP : CELL;
       const total = length.reduce((all, one) => all + one + between, -between), longest = Math.max(0, ...length);
       for (let n = 1; n <= Math.max(1, Math.min(loose.length, ROWS)); n++) {
