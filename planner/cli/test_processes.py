@@ -213,7 +213,7 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
             looking.also(known.paths())
             terminal.out("\nWaiting for changes; press Ctrl-C to stop.")
             terminal.stdout.flush()
-            while not (new := frozenset(filter(known.may_read, looking.changed()))):
+            while not (new := frozenset(filter(known.may_read, looking.changes()))):
                 time.sleep(SECONDS)
             changed |= new
     except KeyboardInterrupt:

@@ -298,7 +298,7 @@ def sealed_parts(seal: Seal) -> tuple[Callable[[bytes], list[bytes]], Callable[[
         first, *rest = [json.loads(text) for text in line_parts(data)]
         opens = line_seal(first, seal)
         assert opens is not None
-        return [json.dumps(opens.opened(entry)).encode() for entry in rest]
+        return [json.dumps(opens.open_entry(entry)).encode() for entry in rest]
 
     def whole(parts: list[bytes]) -> bytes:
         opens = line_seal(head, seal)
@@ -438,7 +438,7 @@ def of_journals(work: Path, first: bytes, last: bytes, seal: Seal, name: str) ->
         journal.instance(changed, key, instance)
         journal.end(number, durable=False)
     journal.snapshot(after, "ab" * 32, 2)
-    journal.kept(after)
+    journal.mark_kept(after)
     journal.instance(*next(iter(differences(after, State()))))
     journal.start("terraform_data.n[9]", "", "create", durable=False)
     journal.start("terraform_data.n[0]", "deadbeef", "delete", durable=False)

@@ -256,7 +256,7 @@ def test_a_change_is_written_when_its_time_has_come(tmp_path: Path) -> None:
     snapshots = snapshots_of(store, StopSignal())
     for _ in range(2):
         store.taken.clear()
-        snapshots.changed()
+        snapshots.note_change()
         assert store.taken.wait(60)
     snapshots.close()
     assert store.count == 2
@@ -265,7 +265,7 @@ def test_a_change_is_written_when_its_time_has_come(tmp_path: Path) -> None:
 def test_nothing_is_written_before_its_time_nor_without_a_change() -> None:
     store, stop = Listening(), StopSignal()
     snapshots = snapshots_of(store, stop)
-    snapshots.changed()
+    snapshots.note_change()
     snapshots.close()
     stop.request()
     assert store.count == 0
@@ -274,11 +274,11 @@ def test_nothing_is_written_before_its_time_nor_without_a_change() -> None:
 def test_an_interrupt_writes_at_once_and_then_each_change() -> None:
     store, stop = Listening(), StopSignal()
     snapshots = snapshots_of(store, stop)
-    snapshots.changed()
+    snapshots.note_change()
     stop.request()
     assert store.taken.wait(60)
     store.taken.clear()
-    snapshots.changed()
+    snapshots.note_change()
     assert store.taken.wait(60)
     snapshots.close()
 
@@ -287,9 +287,9 @@ def test_a_failed_snapshot_is_not_tried_again_at_once_after_an_interrupt() -> No
     store, stop = Listening([error("state.remote_write", "Failed to save state")]), StopSignal()
     stop.request()
     snapshots = snapshots_of(store, stop)
-    snapshots.changed()
+    snapshots.note_change()
     assert store.taken.wait(60)
-    snapshots.changed()
+    snapshots.note_change()
     snapshots.close()
     assert store.count == 1
 
@@ -297,7 +297,7 @@ def test_a_failed_snapshot_is_not_tried_again_at_once_after_an_interrupt() -> No
 def test_nothing_new_begins_when_something_else_has_written_the_state() -> None:
     store = Listening([error(NEWER, "Failed to save state", "It is another one.")], answers=0.0)
     snapshots = snapshots_of(store, StopSignal())
-    snapshots.changed()
+    snapshots.note_change()
     assert store.taken.wait(60)
     snapshots.close()
     with pytest.raises(Failure, match="Failed to save state"):

@@ -58,7 +58,7 @@ class PolicyGuard:
             self._learn(address, value)
             return [diagnostic(finding) for finding in self._new(address)]
 
-    def done(self, address: str, value: Value) -> None:
+    def note_value(self, address: str, value: Value) -> None:
         """Record the new value of an object."""
         if address in self.waits:
             with self._lock:

@@ -141,7 +141,7 @@ class PlanFiles:
 
     def edits(self) -> frozenset[str]:
         """Changed files that may be inputs."""
-        return frozenset(filter(self._counts, self._watch.changed()))
+        return frozenset(filter(self._counts, self._watch.changes()))
 
     def sentence(self, changed: frozenset[str]) -> str:
         """`main.tf changed. extra.tf was added.` A directory is named only if no changed file is in it."""

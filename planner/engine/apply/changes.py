@@ -78,7 +78,7 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
     value = after.value if after is not None else Null(it.object_type)
     report.end(diagnostics, value)
     if walk.options.guard is not None:
-        walk.options.guard.done(it.address, value)
+        walk.options.guard.note_value(it.address, value)
     if not has_errors(diagnostics) and invoke_actions(walk, it, operation.action, "after", value, diagnostics):
         _write(walk, it, after, True)
     return problems + diagnostics + walk.conditions(it, "postcondition", value)

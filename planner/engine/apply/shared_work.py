@@ -40,7 +40,7 @@ class Guard(Protocol):
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
         """Why an object must not receive this value; called before the object is changed."""
 
-    def done(self, address: str, value: Value) -> None:
+    def note_value(self, address: str, value: Value) -> None:
         """Record the new value of an object (Null if it no longer exists)."""
 
 
@@ -130,15 +130,15 @@ class ApplyRecord:
         self.journal = journal
         self._begun = begun = Event()
 
-        def changed(resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
+        def report(resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
             begun.set()
             if journal is not None:
                 journal.instance(resource, key, instance)
             if snapshots is not None:
-                snapshots.changed()
+                snapshots.note_change()
 
         # a function rather than a method of this object, which would create a reference cycle
-        self.state = StateBuilder(prior, changed)
+        self.state = StateBuilder(prior, report)
         if snapshots is not None:
             snapshots.begin(self.state.snapshot)
         self._lock = Lock()

@@ -43,15 +43,12 @@ class ObjectSource(Protocol):
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         """The keys of instances with a current object; None if nothing is known about the resource."""
-        ...
 
     def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
         """The keys of instances with only a deposed object, because its replacement was never created."""
-        ...
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         """The object of an instance, with marks."""
-        ...
 
 
 class NoObjects:

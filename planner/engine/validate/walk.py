@@ -72,15 +72,12 @@ from planner.world.provider.interface import AttributeDiagnostic, ResourceSchema
 class Provisioners(Protocol):
     def provisioner_schema(self, type: str) -> BlockSchema | None:
         """None for an unknown type."""
-        ...
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
         """The problems of a configuration. None: the problems that every configuration of this type has."""
-        ...
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
         """Problems of the connection of a provisioner of this type."""
-        ...
 
 
 @as_step("validate")

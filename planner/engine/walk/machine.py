@@ -395,11 +395,9 @@ class Work(Protocol):
     def is_inline(self, node: str) -> bool:
         """Whether the work only computes; it then runs on the walk's own thread, to avoid switching threads. May be
         called several times, with the same result."""
-        ...
 
     def run(self, node: str) -> WorkResult:
         """Several threads may call this at once, for different nodes. A `Failure` is treated as its diagnostics."""
-        ...
 
 
 @frozen(eq=False)

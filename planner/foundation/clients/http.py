@@ -402,10 +402,10 @@ def _as_file(folder: str, name: str, text: str) -> str:
 def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
     """Proxy URLs for the schemes "http" and "https"; "no" lists the hosts that are contacted directly."""
 
-    def named(name: str) -> str:
+    def value_of(name: str) -> str:
         return environment.get(name.lower()) or environment.get(name.upper()) or ""
 
-    return {"https": named("https_proxy"), "http": named("http_proxy"), "no": named("no_proxy")}
+    return {"https": value_of("https_proxy"), "http": value_of("http_proxy"), "no": value_of("no_proxy")}
 
 
 def _is_excepted(host: str, names: str) -> bool:

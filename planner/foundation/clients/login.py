@@ -75,7 +75,7 @@ def login_service(document: Mapping[str, Any], base: str) -> LoginService:
 
 
 def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
-    """A token, after the user has logged in at the URL passed to `opened`. Raises ServiceError."""
+    """A token, after the user has logged in at the URL that `opened` receives. Raises ServiceError."""
     state, key = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
     challenge = base64url(sha256(key.encode()).digest())
     server = _listening(service.ports, state)
@@ -310,12 +310,12 @@ def _consent(host: Host, mechanism: str, ask: Ask, say: Say) -> None:
 def _by_code(host: Host, service: LoginService, ask: Ask, say: Say) -> str:
     _consent(host, "OAuth", ask, say)
 
-    def opened(url: str) -> None:
+    def open_page(url: str) -> None:
         _show(f"the login page for {host.name}", url, say)
         say("planner will now wait for the host to signal that login was successful.")
 
     try:
-        return token_by_code(service, opened)
+        return token_by_code(service, open_page)
     except ServiceError as problem:
         detail = f"The remote server did not assign an auth token: {problem.text}."
         raise Failure(_wrong("Failed to obtain auth token", detail)) from None

@@ -60,12 +60,12 @@ def authorization(
 ) -> str:
     """The Authorization header for a period ("1700000000;1700003600"). All of `headers` are signed."""
 
-    def listed(pairs: Mapping[str, str]) -> tuple[str, str]:
+    def as_list(pairs: Mapping[str, str]) -> tuple[str, str]:
         coded = sorted((quote(n, safe="-_.~").lower(), quote(v, safe="-_.~")) for n, v in pairs.items())
         return ";".join(n for n, _ in coded), "&".join(f"{n}={v}" for n, v in coded)
 
-    names, parameters = listed(query)
-    shown, values = listed(headers)
+    names, parameters = as_list(query)
+    shown, values = as_list(headers)
     request_text = f"{method.lower()}\n{path}\n{parameters}\n{values}\n"
     text = f"sha1\n{span}\n{hashlib.sha1(request_text.encode(), usedforsecurity=False).hexdigest()}\n"
     key = hmac.digest(keys.secret.encode(), span.encode(), "sha1").hex()

@@ -1,11 +1,10 @@
 """The cache of planner: parsed files, tables of grammars, compiled rules, schemas of plugins, checksums.
 
 Some of the cached data is executed (compiled rules), and all of it determines what commands do, so it must be as
-trustworthy as the program. Two conditions ensure this. The directory must belong to the user and must not be writable
-by others. And each entry begins with a checksum that only this user can compute. The key of the checksum is not in the
-cache but in the user's state directory (`$XDG_STATE_HOME`, otherwise `~/.local/state`). Entries from elsewhere, for
-example from a cache that a CI server restored, are therefore ignored. Nothing is unpickled or unmarshalled before its
-checksum is verified.
+trustworthy as the program. Two conditions ensure this: only the user can write to the directory, and each entry begins
+with a checksum that only this user can compute. The key of the checksum is not in the cache but in the user's state
+directory (`$XDG_STATE_HOME`, otherwise `~/.local/state`). Entries from elsewhere, for example from a cache that a CI
+server restored, are therefore ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
 
 There is one directory (a "shelf") for each kind of data. The name of an entry is a digest of the versions of planner
 and Python, of the code that creates such entries, and of the input data. So entries never become invalid, and the

@@ -47,7 +47,7 @@ class Watch:
                 result = _look_at(path)
                 self._seen[path] = {name: what for name, what in result.items() if not since or what[0] < since}
 
-    def changed(self) -> frozenset[str]:
+    def changes(self) -> frozenset[str]:
         """Files changed, created or removed since the last call."""
         changed: set[str] = set()
         for path, seen in self._seen.items():

@@ -328,7 +328,7 @@ class _ConfigLoader:
             problems.error("cyclic_module", "Module calls itself", detail, call.span)
             return None
 
-        def given(variable: VariableDecl, found: Problems) -> Value | None:
+        def input_value(variable: VariableDecl, found: Problems) -> Value | None:
             attribute = call.inputs.get(variable.name)
             if attribute is not None:
                 expr = expr_of(attribute, found)
@@ -340,7 +340,7 @@ class _ConfigLoader:
                 found.error("missing_input", title, detail, where)
             return variable.default
 
-        child, child_scope = self._module(path, directory, call, given, problems)
+        child, child_scope = self._module(path, directory, call, input_value, problems)
         child = evolve(child, is_remote=module.is_remote or call.source_kind != "local")
         child = self._with_children(child, child_scope, (*above, real), problems)
         if child.backend is not None and child.backend.type != "cloud":

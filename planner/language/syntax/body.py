@@ -137,20 +137,16 @@ class Body(Protocol):
 
     def content(self, schema: BodySchema) -> Content:
         """The complete content. Anything that is not in the schema is an error."""
-        ...
 
     def partial_content(self, schema: BodySchema) -> tuple[Content, Body]:
         """The content that is in the schema, and a body with the rest."""
-        ...
 
     def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:
         """All content as attributes; blocks are errors (for locals, module arguments, tfvars)."""
-        ...
 
     @property
     def missing_span(self) -> Span:
         """The span of diagnostics about a missing argument: in native syntax, the block's closing brace."""
-        ...
 
 
 # Bodies in native syntax.

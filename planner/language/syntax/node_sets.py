@@ -86,7 +86,7 @@ class _NodeSetReader:
             self.advance()
             nodes = Combination(nodes, (("+", self.expression()),), self.span(start))
         if self.kind != "end":
-            detail = f"An operator (+, - or &) or the end is expected here, not {self.shown()}."
+            detail = f"An operator (+, - or &) or the end is expected here, not {self.show()}."
             raise self.mistake(detail)
         return nodes
 
@@ -105,7 +105,7 @@ class _NodeSetReader:
             if suffix is not None:
                 self.token, self.at = self.token + suffix[0], suffix.end()
 
-    def shown(self) -> str:
+    def show(self) -> str:
         return self.token if self.token else "the end"
 
     def span(self, start: int, end: int | None = None) -> Span:
@@ -139,7 +139,7 @@ class _NodeSetReader:
                 raise self.mistake("This quote is never closed.")
             if self.token == "[":
                 raise self.mistake("This bracket is never closed.")
-            raise self.mistake(f"A name, a verb or a parenthesis is expected here, not {self.shown()}.")
+            raise self.mistake(f"A name, a verb or a parenthesis is expected here, not {self.show()}.")
         self.advance()
         if self.kind != "(" or (self.start != start + len(token) and token not in self.verbs):
             return SetName(token, self.span(start))
@@ -186,6 +186,6 @@ class _NodeSetReader:
 
     def expect(self, kind: str, opening: int) -> None:
         if self.kind != kind:
-            detail = f"The parenthesis in column {opening + 1} must be closed here, but {self.shown()} follows."
+            detail = f"The parenthesis in column {opening + 1} must be closed here, but {self.show()} follows."
             raise self.mistake(detail)
         self.advance()

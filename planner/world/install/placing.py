@@ -82,14 +82,14 @@ class Placer:
         """Raises InstallError."""
         name = f"{package.address} {package.version}"
 
-        def told(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             if self.stop():
                 raise InstallError("interrupted")
             if self.progress is not None:
                 self.progress(name, done, total)
 
         web = with_retries(self.web, package.retries, self.retries)
-        web.download(package.location, str(target), package.headers, told)
+        web.download(package.location, str(target), package.headers, report)
 
 
 def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()) -> None:

@@ -174,7 +174,7 @@ class LineSeal:
         data = nonce + self._cipher.encrypt(nonce, text, b"%d" % self.lines)
         return {"line": self.lines, "data": encode(data)}
 
-    def opened(self, entry: dict[str, Any]) -> dict[str, Any] | None:
+    def open_entry(self, entry: dict[str, Any]) -> dict[str, Any] | None:
         """The entry in a line; None if the line was changed."""
         from cryptography.exceptions import InvalidTag
 
@@ -223,7 +223,7 @@ def opened_lines(
     lines: list[dict[str, Any]] = []
     wrong, missing, last = 0, 0, 0
     for entry in entries[1:]:
-        result = opens.opened(entry)
+        result = opens.open_entry(entry)
         if result is None:
             wrong += 1
             continue

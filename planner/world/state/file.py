@@ -321,7 +321,7 @@ class SealedFiles:
         self._kept, self._said = indented(self.seal.seal(text)), Unsealed(text)
         return self._kept
 
-    def opened(self, data: bytes) -> Unsealed:
+    def unseal(self, data: bytes) -> Unsealed:
         """The unencrypted content of a file. Raises Failure."""
         if self.seal is PLAIN or not data:
             return Unsealed(data)
@@ -335,7 +335,7 @@ class SealedFiles:
         if self.seal is PLAIN:
             return data == text
         try:
-            content = self.opened(data)
+            content = self.unseal(data)
         except Failure:
             return False
         return bool(data) and content.data == text and not content.is_pending
@@ -363,6 +363,6 @@ class SealedFiles:
     def state(self, data: bytes, name: str) -> State | None:
         """None if the file is empty or cannot be read."""
         try:
-            return read_state(self.opened(data).data, name)[0]
+            return read_state(self.unseal(data).data, name)[0]
         except Failure:
             return None

@@ -193,14 +193,14 @@ class Journal:
             return []
         problems = save(new, lambda state, checksum: self.snapshot(state, checksum, included))
         if not problems:
-            self.kept(new)
+            self.mark_kept(new)
         return problems
 
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
         """Record that a state with the first `changes` changes will be written during the apply."""
         self._mark("snapshot", state, checksum=checksum, changes=changes)
 
-    def kept(self, state: State) -> None:
+    def mark_kept(self, state: State) -> None:
         """Record that the state announced by `snapshot` was written."""
         self._mark("kept", state)
 

@@ -34,7 +34,6 @@ class Stop(Protocol):
 
     def wait(self, seconds: float) -> bool:
         """Wait for this time, or until a stop is requested. Returns whether it was."""
-        ...
 
 
 def wait(seconds: float, stop: Stop | None) -> None:

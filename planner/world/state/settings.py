@@ -238,7 +238,7 @@ class SettingsReading:
     def wrong(self, text: str, detail: str = "") -> None:
         self.problems.append(error("state.backend_setting", text, detail))
 
-    def given(self, what: Callable[[], str]) -> str:
+    def compute(self, what: Callable[[], str]) -> str:
         """A computed setting; "" if `what` raises ValueError, which is reported."""
         try:
             return what()

@@ -49,7 +49,7 @@ class Snapshots:
         self._take = take
         self._stop.listen(self._wake)
 
-    def changed(self) -> None:
+    def note_change(self) -> None:
         with self._condition:
             if self._has_changed or self._is_closed:
                 return

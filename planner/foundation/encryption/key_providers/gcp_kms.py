@@ -82,13 +82,13 @@ class GcpKms:
 def build(settings: Given) -> GcpKms:
     """Raises ProviderError."""
 
-    def said(name: str, *variables: str) -> str:
+    def setting(name: str, *variables: str) -> str:
         return str(settings.get(name) or next((v for n in variables if (v := os.environ.get(n))), ""))
 
     account = GoogleAccount(
-        said("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
-        said("credentials", "GOOGLE_CREDENTIALS"),
-        said(
+        setting("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
+        setting("credentials", "GOOGLE_CREDENTIALS"),
+        setting(
             "impersonate_service_account",
             "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
             "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",

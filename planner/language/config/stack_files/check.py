@@ -68,7 +68,7 @@ class _StackChecks:
         for component in module.components.values():
             self.component(component)
         for removed in module.removed:
-            self.removed(removed)
+            self.check_removed(removed)
 
     def error(self, code: str, title: str, detail: str, span: Span) -> None:
         self.problems.error(code, title, detail, span)
@@ -83,13 +83,13 @@ class _StackChecks:
         for reference in component.depends_on:
             self.dependency(reference)
         if component.config is not None:
-            self.called(component.key, component.config, component.inputs, component.span)
-            self.passed(component.key, component.config, component.providers, component.span)
+            self.check_inputs(component.key, component.config, component.inputs, component.span)
+            self.check_providers(component.key, component.config, component.providers, component.span)
         child = self.module.children.get(component.name) if component.kind == "stack" else None
         if child is not None:
             check_inputs(component.key, child.variables, component.inputs, component.span, self.problems)
 
-    def removed(self, removed: RemovedComponent) -> None:
+    def check_removed(self, removed: RemovedComponent) -> None:
         key = f"{removed.kind}.{removed.name}"
         place = ExpressionSite(f"the removed {key}", removed.for_each is not None)
         self.expression(removed.for_each, ExpressionSite(f"for_each of the removed {key}"))
@@ -101,7 +101,7 @@ class _StackChecks:
             detail = f"{key} has a removed block, but it is still declared: delete one of the two."
             self.error("removed_still_declared", "Removed component still exists", detail, removed.span)
         if removed.config is not None:
-            self.passed(f"The removed {key}", removed.config, removed.providers, removed.span)
+            self.check_providers(f"The removed {key}", removed.config, removed.providers, removed.span)
 
     def dependency(self, reference: Reference) -> None:
         node = reference.node
@@ -111,7 +111,7 @@ class _StackChecks:
         detail = "depends_on names component.NAME and stack.NAME."
         self.error("invalid_dependency", "Invalid depends_on reference", detail, reference.span)
 
-    def called(self, key: str, config: Config, inputs: Expr | None, span: Span) -> None:
+    def check_inputs(self, key: str, config: Config, inputs: Expr | None, span: Span) -> None:
         """The inputs of a component's module must be declared, and the module must not have forbidden blocks."""
         check_inputs(key, config.root.variables, inputs, span, self.problems)
         for module in config.root.walk():
@@ -148,7 +148,7 @@ class _StackChecks:
                 self.error("provider_key", "Missing key of a provider configuration", detail, source.span)
             self.expression(source.key, place)
 
-    def passed(
+    def check_providers(
         self, key: str, config: Config, given: tuple[tuple[ProviderRef, ProviderSource], ...], span: Span
     ) -> None:
         """The passed configurations must be those that the module expects, for the same providers."""
@@ -321,10 +321,10 @@ class _DeploymentChecks:
                     deployment.imported.span,
                 )
             if deployment.group is not None and deployment.group_span is not None:
-                self.named(deployment.group, self.all.groups, "deployment_group", deployment.group_span)
+                self.check_name(deployment.group, self.all.groups, "deployment_group", deployment.group_span)
         for group in self.all.groups.values():
             for name, span in group.checks:
-                self.named(name, self.all.rules, "deployment_auto_approve", span)
+                self.check_name(name, self.all.rules, "deployment_auto_approve", span)
         for rule in (*self.all.rules.values(), *self.all.orchestrations):
             for check in rule.checks:
                 self.expression(check.condition, (*_SHARED, "context", "deployment"))
@@ -334,7 +334,7 @@ class _DeploymentChecks:
         for published in self.all.published.values():
             self.expression(published.value, (*_SHARED, "deployment"))
 
-    def named(self, name: str, among: Mapping[str, object], kind: str, span: Span) -> None:
+    def check_name(self, name: str, among: Mapping[str, object], kind: str, span: Span) -> None:
         if name not in among:
             detail = f'There is no {kind} "{name}".{did_you_mean(name, among)}'
             self.error("undeclared_reference", f"Undeclared {kind}", detail, span)
@@ -353,9 +353,9 @@ class _DeploymentChecks:
                     detail = f"The attributes of context are {', '.join(CONTEXT[:-1])} and {CONTEXT[-1]}."
                     self.error("unknown_reference", "Invalid reference", detail, span)
             else:
-                self.declared(root, names, span)
+                self.check_declared(root, names, span)
 
-    def declared(self, root: str, names: list[str], span: Span) -> None:
+    def check_declared(self, root: str, names: list[str], span: Span) -> None:
         kinds: dict[str, Mapping[str, object]] = {
             "local": self.all.locals,
             "identity_token": self.all.tokens,
@@ -364,4 +364,4 @@ class _DeploymentChecks:
             "deployment": self.all.deployments,
         }
         name = ".".join(names[:2]) if root == "store" else ".".join(names[:1])
-        self.named(name, kinds[root], root, span)
+        self.check_name(name, kinds[root], root, span)

@@ -92,7 +92,7 @@ class Interpreter:
         elif isinstance(literal, syntax.Builtin):
             yield from self.generated(literal, assignment)
         elif isinstance(literal, syntax.Aggregate):
-            yield from self.bound(literal.result, self.aggregate(literal, assignment, outer), assignment)
+            yield from self.bind(literal.result, self.aggregate(literal, assignment, outer), assignment)
         elif isinstance(literal, syntax.Comparison):
             yield from self.comparison(literal, assignment)
         elif self.holds(literal, assignment):
@@ -122,7 +122,7 @@ class Interpreter:
                 return None
         return extended
 
-    def bound(self, target: syntax.Term, value: Any, assignment: Assignment) -> Iterator[Way]:
+    def bind(self, target: syntax.Term, value: Any, assignment: Assignment) -> Iterator[Way]:
         """The assignment with this value of the variable; nothing if there is no value, or the variable has another
         one."""
         assert isinstance(target, syntax.RuleVariable)
@@ -138,7 +138,7 @@ class Interpreter:
         if literal.operator == "=":
             for target, term in literal.sides:
                 if isinstance(target, syntax.RuleVariable) and target.name not in assignment:
-                    yield from self.bound(target, self.value(term, assignment), assignment)
+                    yield from self.bind(target, self.value(term, assignment), assignment)
                     return
         left, right = self.value(literal.left, assignment), self.value(literal.right, assignment)
         if left is not None and right is not None and self.compared(literal.operator, left, right):

@@ -168,11 +168,11 @@ def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
     """The body of an aggregate with a new variable for each wildcard, so that each row is one distinct assignment."""
     numbers = count(1)
 
-    def named(term: Term) -> Term:
+    def variable(term: Term) -> Term:
         return RuleVariable(f" {next(numbers)}", term.start, term.end) if isinstance(term, Wildcard) else term
 
     return tuple(
-        x.mapped(named) if isinstance(x, Atom) or (isinstance(x, Builtin) and not x.negated) else x for x in body
+        x.mapped(variable) if isinstance(x, Atom) or (isinstance(x, Builtin) and not x.negated) else x for x in body
     )
 
 

@@ -159,23 +159,23 @@ def _of_literal(rule: Rule, text: str, literal: syntax.Literal, may_go: bool) ->
         return
     written = text[start:end]
 
-    def made(at: int, until: int, new: str, what: str) -> Mutant:
+    def mutant(at: int, until: int, new: str, what: str) -> Mutant:
         return Mutant(rule.name, rule.file, at, until, new, what)
 
     if may_go:
-        yield made(*_with_comma(text, start, end), "", f"without {written}")
+        yield mutant(*_with_comma(text, start, end), "", f"without {written}")
     if isinstance(literal, syntax.Negation) and written.startswith("not"):
         atom = literal.atom
-        yield made(start, end, text[atom.start : atom.end], f"{text[atom.start : atom.end]} instead of {written}")
+        yield mutant(start, end, text[atom.start : atom.end], f"{text[atom.start : atom.end]} instead of {written}")
     if isinstance(literal, syntax.Test) and written.startswith("not"):
-        yield made(start, end, written.removeprefix("not").lstrip(), f"without the not in {written}")
+        yield mutant(start, end, written.removeprefix("not").lstrip(), f"without the not in {written}")
     if isinstance(literal, syntax.Comparison) and literal.operator in _TURNED:
         yield from _turn(rule, text, literal)
     for constant in _constants(literal):
         new = _other_constant(constant)
         if new and start <= constant.start < constant.end <= end:
             changed = text[start : constant.start] + new + text[constant.end : end]
-            yield made(constant.start, constant.end, new, f"{changed} instead of {written}")
+            yield mutant(constant.start, constant.end, new, f"{changed} instead of {written}")
 
 
 def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:

@@ -441,16 +441,13 @@ class Transport(Protocol):
     def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
         """Call the method at this path (`/tfplugin6.Provider/PlanResourceChange`). Raises TimeoutError if the plugin is
         silent for `seconds`, and other OSErrors if the connection breaks or cannot be made."""
-        ...
 
     def stream(self, path: str, body: bytes, seconds: float | None) -> Replies:
         """The messages of a streamed response as they arrive. Raises the errors of `call`. Closing the generator
         cancels the call."""
-        ...
 
     def close(self) -> None:
         """Close all connections, even if other threads wait for them."""
-        ...
 
 
 Open = Callable[[str, str, int], Transport]

@@ -80,7 +80,7 @@ class CloudBackend(TfeBackend):
         if self._made.project:
             result = project_of(self.organization, self._made.project)
             query |= {"filter[project][id]": result} if result else {}
-        return self.listed(**query)
+        return self.list_names(**query)
 
     def delete_workspace(self, workspace: str) -> None:
         if self._name:

@@ -363,13 +363,13 @@ def open(read: SettingsReading, seal: Seal) -> ConsulBackend:
         address, scheme = rest, "https" if named == "https" else scheme
     authority = read.text("ca_file", "CONSUL_CACERT")
     if not authority and os.environ.get("CONSUL_CAPATH"):
-        authority = read.given(lambda: _folder(os.environ["CONSUL_CAPATH"]))
+        authority = read.compute(lambda: _folder(os.environ["CONSUL_CAPATH"]))
     certificate, key = read.text("cert_file", "CONSUL_CLIENT_CERT"), read.text("key_file", "CONSUL_CLIENT_KEY")
     if bool(certificate) != bool(key):
         read.wrong("both client cert and client key must be provided")
     verify = read.flag("", "CONSUL_HTTP_SSL_VERIFY", default=True)
     headers = {}
-    token = read.text("access_token") or read.given(_token_file) or os.environ.get("CONSUL_HTTP_TOKEN", "")
+    token = read.text("access_token") or read.compute(_token_file) or os.environ.get("CONSUL_HTTP_TOKEN", "")
     if token:
         headers["X-Consul-Token"] = token
     user = read.text("http_auth", "CONSUL_HTTP_AUTH")

@@ -129,7 +129,7 @@ class Namespace:
         if answer.status == 409:
             raise problem_of(answer)
 
-    def listed(self, selector: str) -> list[dict[str, Any]]:
+    def list_items(self, selector: str) -> list[dict[str, Any]]:
         """The metadata of the secrets that match a label selector."""
         answer = self.api.ask("GET", f"{self.path('secrets')}?labelSelector={quote(selector, safe='')}")
         if answer.status in (404, 409):
@@ -199,7 +199,7 @@ class KubernetesClient(StateClient):
 
     def delete(self) -> None:
         self._remove("secrets", self._secret, "Secret")
-        for item in self._at.listed(f"{_MINE}={self._mark}"):
+        for item in self._at.list_items(f"{_MINE}={self._mark}"):
             self._at.remove("secrets", str(item.get("name")))
         if self._held:
             self._is_deleted = True  # unlocking removes the lease
@@ -361,7 +361,7 @@ class KubernetesBackend(RemoteBackend):
         return KubernetesClient(self._at, workspace)
 
     def names(self) -> list[str]:
-        labels = [item.get("labels") or {} for item in self._at.listed("tfstate=true")]
+        labels = [item.get("labels") or {} for item in self._at.list_items("tfstate=true")]
         names = [one.get("tfstateWorkspace") for one in labels if one.get("tfstateSecretSuffix") == self._at.suffix]
         return [str(name) for name in names if name]
 

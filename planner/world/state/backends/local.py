@@ -145,7 +145,7 @@ class StateStore:
         or on errors."""
         try:
             data = self._bytes(self.read_path)
-            content = self._files.opened(data)
+            content = self._files.unseal(data)
         except OSError as e:
             return None, [file_problem("read", self.read_path, e)]
         except Failure as failure:

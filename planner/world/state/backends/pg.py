@@ -106,7 +106,7 @@ class PgConnection:
         the object then exists. Raises ServiceError."""
         errors = _psycopg().errors
 
-        def made(cursor: Any) -> None:
+        def create(cursor: Any) -> None:
             try:
                 with suppress(errors.DuplicateSchema, errors.DuplicateTable, errors.DuplicateObject):
                     cursor.execute(query)
@@ -115,7 +115,7 @@ class PgConnection:
                 if problem.diag.schema_name != "pg_catalog":
                     raise
 
-        self.do(made)
+        self.do(create)
 
     def do(self, work: Callable[[Any], T]) -> T:
         """The result of `work` with a cursor, in autocommit mode or in `work`'s own transaction. Raises
@@ -447,10 +447,10 @@ def open(read: SettingsReading, seal: Seal) -> PgBackend:
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
     """The row in a database, without credentials."""
 
-    def said(name: str, variable: str, default: str) -> str:
+    def setting(name: str, variable: str, default: str) -> str:
         return str(settings.get(name) or os.environ.get(variable) or default)
 
-    _, is_url, text = said("conn_str", "PG_CONN_STR", "").rpartition("://")
+    _, is_url, text = setting("conn_str", "PG_CONN_STR", "").rpartition("://")
     if is_url:
         place, _, query = text.partition("?")
         hosts, slash, database = place.rpartition("@")[2].partition("/")
@@ -459,8 +459,8 @@ def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str
     else:
         where, words = "", _WORD.findall(text)
     where = " ".join(filter(None, (where, *sorted(f"{name}={value}" for name, value in words if name in _PLACE))))
-    schema = said("schema_name", "PG_SCHEMA_NAME", "terraform_remote_state")
-    return f"pg:{where}/{schema}.{said('table_name', 'PG_TABLE_NAME', 'states')}#{workspace}"
+    schema = setting("schema_name", "PG_SCHEMA_NAME", "terraform_remote_state")
+    return f"pg:{where}/{schema}.{setting('table_name', 'PG_TABLE_NAME', 'states')}#{workspace}"
 
 
 _WORD = re.compile(r"""(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)""")

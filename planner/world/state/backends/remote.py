@@ -61,7 +61,7 @@ class NamedBackend(TfeBackend):
         return sorted(self.names()) if self._prefix else [DEFAULT_WORKSPACE]
 
     def names(self) -> list[str]:
-        result = self.listed(**{"search[name]": self._prefix})
+        result = self.list_names(**{"search[name]": self._prefix})
         return [name.removeprefix(self._prefix) for name in result if name.startswith(self._prefix)]
 
 

@@ -107,7 +107,7 @@ class Leftovers:
             return []
         return [path for path in (os.path.join(folder, n) for n in names) if not is_written(path)]
 
-    def found(self) -> dict[str, bytes]:
+    def contents(self) -> dict[str, bytes]:
         """The bytes of the journals by path or name."""
         result = {path: read_whole(path) for path in self._leftover_files()}
         copy = read_copy(self._client)

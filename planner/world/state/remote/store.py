@@ -203,7 +203,7 @@ class RemoteStore:
         return self._holder() is not None
 
     def journals(self) -> dict[str, bytes]:
-        return self._left.found()
+        return self._left.contents()
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -346,7 +346,7 @@ class RemoteStore:
         if kept is not None and done is not None:
             self.current, self._version, self._is_pending = done, kept.version, False
             if self.journal is not None:
-                self.journal.kept(done)
+                self.journal.mark_kept(done)
         return []
 
     def _put(self, sealed: bytes) -> str:

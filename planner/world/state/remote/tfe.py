@@ -495,7 +495,7 @@ class TfeBackend(RemoteBackend):
             raise ServiceError(NO_DEFAULT)
         super().delete_workspace(workspace)
 
-    def listed(self, **query: str) -> list[str]:
+    def list_names(self, **query: str) -> list[str]:
         """The names of workspaces. Raises ServiceError."""
         path = path_of("organizations", self.organization.name, "workspaces")
         return [str(_attributes(one).get("name")) for one in self.organization.api.all(path, **query)]
