@@ -75,7 +75,7 @@ OPERATION = (
     Flag(
         "allow-deferral",
         "bool",
-        "Defer objects with an unknown count or for_each, or that their provider defers, to a later plan.",
+        "Defer objects to a later plan if count or for_each is unknown, or if their provider defers them.",
     ),
     RULES,
 )
@@ -89,7 +89,7 @@ POLICY = (
     Flag(
         "policy",
         "list",
-        "Also judge the plan by this directory, file or builtin:NAME (.planner/policies always is).",
+        "Also judge the plan by this directory, file or builtin:NAME (.planner/policies is always used).",
         value="DIR",
     ),
     Flag(

@@ -20,7 +20,7 @@ LINKS = (
     Flag(
         "link",
         "string",
-        "The address of a line, with {file}, {line} and {revision} (default: that of the CI service).",
+        "The address of a line, with {file}, {line} and {revision} (default: the CI service's address).",
         value="URL",
     ),
     Flag("page", "string", "The address at which the page will be published, for links to it.", value="URL"),

@@ -256,5 +256,5 @@ def test_without_any_policies_it_is_said_where_they_come_from(here: Path, planne
     (here / "a.plannertest.hcl").write_text('run "x" {\n  policy "owner" {\n    verdict = "deny"\n  }\n}\n')
     (here / "main.tf").write_text("")
     ran = planner("test", "-no-color")
-    said = "No policy has the code owner. There are none at all: name them with -policy=DIR, or put them"
+    said = "No policy has the code owner. There are no policies: name some with -policy=DIR, or put policies"
     assert ran.code == 1 and said in " ".join((ran.out + ran.err).split())

@@ -35,7 +35,11 @@ ANSWER = (
     Flag("limit", "int", "The number of paths that allpaths lists (100).", 100, "N"),
     Flag("csv", "bool", "Print comma-separated values."),
     Flag("dot", "bool", "Print the subgraph of the answer in the DOT language."),
-    Flag("full", "bool", "In the table of a verb, list every vertex: also those that expand, read or close an object."),
+    Flag(
+        "full",
+        "bool",
+        "In the table of a verb, list every vertex, including vertices that expand, read or close an object.",
+    ),
     JSON,
 )
 
@@ -59,8 +63,8 @@ Verbs query the graph:
   planner query rdeps NODES      the nodes and their dependents
   planner query somepath A B     a shortest path of edges from A to B
   planner query allpaths A B     all paths, the shortest first, up to -limit
-  planner query blast NODES      the reach of a change of them, by depth, with
-                                 the planned actions
+  planner query blast NODES      everything that a change of NODES may affect,
+                                 by depth, with the planned actions
 
 NODES are an address, a vertex as "planner graph" names it, a pattern with * and ?, or sets of these: + is union, & is
 intersection, - (after a blank) is difference, from left to right. In sets, verbs are functions with an optional depth:

@@ -182,8 +182,8 @@ KINDS = {"": ("apply", "plan"), "plan": ("plan",), "apply": ("apply",)}
     "[options] -out=FILE.html | -serve",
     """Writes one HTML page about a plan for a browser, which needs no network. The page begins with the planned
 actions, and shows the graph, with search, zoom and collapsible modules; kinds of edges; changes and their causes; the
-rule and the source line of each edge; the reach of a change; the path between two nodes; and policy verdicts. The
-drawing can be saved as SVG or PNG, and the changes as Markdown.
+rule and the source line of each edge; the objects that a change may affect; the path between two nodes; and policy
+verdicts. The drawing can be saved as SVG or PNG, and the changes as Markdown.
 
 With -plan the page shows a saved plan, otherwise a new one. Nothing is changed.
 

@@ -123,7 +123,7 @@ def rules_stats(arguments: Arguments, terminal: Terminal) -> int:
 PROGRAM = Flag(
     "program",
     "string",
-    "The program of the product to check with; default: those that the files mention.",
+    "The product's program to check with (default: the programs that the files mention).",
     value="NAME",
 )
 

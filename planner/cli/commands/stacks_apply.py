@@ -57,7 +57,8 @@ and is updated when files of the stack are saved.""",
         Flag(
             "component",
             "list",
-            "Plan only this component (an instance, all of them, a child stack) and its dependencies. May be repeated.",
+            "Plan only this component (an instance, all of its instances, a child stack), with its dependencies. May be"
+            " repeated.",
             value="ADDRESS",
         ),
         Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),

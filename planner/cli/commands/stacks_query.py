@@ -222,7 +222,7 @@ def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
 COMPONENT = Flag(
     "component",
     "list",
-    "Show only this component (an instance, all of them, a child stack). May be repeated.",
+    "Show only this component (an instance, all instances, a child stack). May be repeated.",
     value="ADDRESS",
 )
 

@@ -294,7 +294,9 @@ objects that are only in a journal: -adopt reads them and adds those that exist 
 journals aside.""",
     (
         Flag(
-            "adopt", "bool", "Save the state with the changes of the journals, after reading the objects that it lacks."
+            "adopt",
+            "bool",
+            "Save the state with the journals' changes, after reading the objects that the state lacks.",
         ),
         Flag("discard", "bool", "Set the journals aside: each is kept in a file that planner no longer reads."),
         *LOCK,

@@ -114,7 +114,7 @@ FLAGS = (
     Flag("expand", "string", "Show one step of the proof in full, by its name in -json: p1, p2, ...", value="ID"),
     Flag("full", "bool", "Show the whole proof: every fact, rule and condition."),
     Flag("not", "bool", "Explain why something does not hold."),
-    Flag("fix", "bool", "List the smallest sets of lines and options to remove so that it no longer holds."),
+    Flag("fix", "bool", "List the smallest sets of lines and options whose removal avoids the result."),
     PAGER,
     JSON,
     DESTROY,

@@ -91,7 +91,7 @@ MEANINGS = {
     "iterator": "The name of the object that has `key` and `value` of the element.",
     "provisioner": "An operation that runs after the object is created, or before it is destroyed.",
     "connection": "How provisioners connect to the object.",
-    "moved": "An object has a new address: it stays, and nothing is destroyed.",
+    "moved": "An object has a new address: it is kept, and nothing is destroyed.",
     "removed": "An object is no longer managed; `lifecycle { destroy = false }` keeps it.",
     "import": "An existing object becomes managed by this configuration.",
     "check": "Conditions that are reported as warnings and do not stop a plan.",

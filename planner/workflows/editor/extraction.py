@@ -60,7 +60,7 @@ def extract_module(options: OperationOptions, addresses: Sequence[str], to: str,
     targets = [target_of(workspace, options, address) for address in addresses]
     directory, module = targets[0][0].directory, targets[0][1]
     if any(prefix != module for _, prefix in targets):
-        raise refusal("The addresses belong to different modules: name objects of one.")
+        raise refusal("The addresses belong to different modules: name objects of a single module.")
     made = _Extraction(workspace, directory, [target.key for target, _ in targets], os.path.abspath(to), name)
     calls = [(old[7:], new.replace("module.", "")) for old, new in made.moves() if old.startswith("module.")]
     back = FormerAddresses(module, made.moves())

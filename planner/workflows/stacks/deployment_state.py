@@ -89,6 +89,6 @@ def stack_addresses(names: Iterable[str], addresses: Iterable[str], diagnostics:
     parts = tuple(split(recorded, address, deployment) for address in addresses)
     whole = [str(name) for name, rest in parts if not rest]
     if whole:
-        detail = f"{whole[0]} is a component: write the address of an object in it after it, {whole[0]}.TYPE.NAME."
+        detail = f"{whole[0]} is a component: append the address of an object in the component, {whole[0]}.TYPE.NAME."
         raise Failure(error("stack.whole_component", "Not a resource", detail))
     return StackAddresses(session, states, parts)

@@ -140,7 +140,7 @@ def _asked_to_destroy(
         if block.kind == "stack":  # a stack block does not determine the module and providers
             detail = (
                 f"{name} cannot be destroyed by a removed block for a whole child stack. Keep the stack block, "
-                "write removed blocks for its components into the child stack, apply, and delete the block then."
+                "write removed blocks for its components into the child stack, apply, then delete the stack block."
             )
             raise Failure(error("stack.removed_stack", "Child stack cannot be removed", detail, block.span))
         return flow.asked(block, name, each)

@@ -177,7 +177,9 @@ def published_by(
     real = os.path.realpath(folder)
     if real in readers:
         way = "".join(f"\n  - {reader}" for reader in (*readers[readers.index(real) :], real))
-        detail = f"The published outputs of each of these stacks depend on those of the next one:{way}"
+        detail = (
+            f"The published outputs of each of these stacks depend on the published outputs of the next stack:{way}"
+        )
         raise Failure(error("stack.upstream_circle", "Upstream waits for itself", detail))
     if not os.path.isdir(folder):
         detail = (

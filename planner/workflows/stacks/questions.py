@@ -168,7 +168,7 @@ def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: boo
             detail = f"{name} is forgotten as a whole by a removed block."
         raise Failure(error("stack.not_planned_yet", "Nothing to explain", detail))
     if not rest:
-        detail = f"{name} is a component: write the address of an object in it after it, {name}.TYPE.NAME."
+        detail = f"{name} is a component: append the address of an object in the component, {name}.TYPE.NAME."
         raise Failure(error("stack.whole_component", "Nothing to explain", detail))
     proof, problems = why_in_plan(step.planned, verb, rest, negated)
     if proof is None:

@@ -104,7 +104,7 @@ def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Pla
     if expected.code not in verdict.codes and not about:
         detail = f"No policy has the code {expected.code}.{did_you_mean(expected.code, verdict.codes)}"
         if not verdict.codes:
-            detail += " There are none at all: name them with -policy=DIR, or put them into .planner/policies."
+            detail += " There are no policies: name some with -policy=DIR, or put policies into .planner/policies."
         return [error("test.no_policy", "Unknown policy", detail, expected.span)]
     if not about and expected.address is not None:
         known = {*_objects(made), *(f.address for f in verdict.findings)}
