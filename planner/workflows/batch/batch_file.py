@@ -241,11 +241,12 @@ class _BatchFileReader:
         if not (folders or stacks):
             detail = f"None of the directories that match {pattern} is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
-        for folder in folders:
-            self.found[folder] = self._draft(folder, folder, [content], self.scope, block.header_span)
-        for folder, stack in sorted(stacks.items()):
-            draft = self._draft(folder, folder, [content], self.scope, block.header_span)
-            self.found |= self._deployments(draft, stack, block.header_span)
+        first: _Draft | None = None
+        for folder in (*folders, *sorted(stacks)):
+            if first is None:
+                first = self._draft(folder, folder, [content], self.scope, block.header_span)
+            draft = evolve(first, unit=evolve(first.unit, name=folder, folder=folder))
+            self.found |= self._deployments(draft, stacks.get(folder), block.header_span)
 
     def _deployments(self, draft: _Draft, stack: StackFolder | None, span: Span) -> dict[str, _Draft]:
         if stack is None:
