@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
 
 WORTH = 0.5
-"""CPU seconds that this process must have used before printing a plan without plugins, for the plan to be stored"""
+"""minimum CPU seconds used before a plan without plugins is printed; a cheaper plan is not stored"""
 
 
 @define(eq=False)

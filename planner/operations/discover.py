@@ -116,7 +116,7 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
-    """The objects of a state. `place`: its unit in a fleet, and the component there."""
+    """The objects of a state. `place`: in a fleet the object's unit, for a deployment also the component."""
     prefix = f"{place}: " if place else ""
     known = []
     for resource, instance in state.instances():

@@ -30,8 +30,8 @@ class Options:
     rules: tuple[str, ...] = ()
     """directories with the user's own rules"""
     ask_variable: Callable[[str, str, bool], str | None] | None = field(default=None, eq=False)
-    """prompts for a variable (name, description, whether sensitive); returns None if nothing is entered; None: no
-    prompts"""
+    """function (name, description, whether sensitive) that prompts for a variable, and returns None if nothing is
+    entered; None: prompts are not possible"""
     inputs: Mapping[str, Any] = field(factory=dict)
     """values of root variables from other sources, which may be unknown; they override all others"""
     surrounding: Mapping[str, Any] = field(factory=dict)

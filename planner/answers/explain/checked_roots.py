@@ -14,9 +14,9 @@ _INPUTS = ("variable", "text", "file")
 
 class Steps(Protocol):
     """Relations of rules/plan/because.dl. `further`: next steps from each name. `leaves`: {final step: kind}. `forces`:
-    steps each of which would replace an instance. `besides`: values by which a created instance would change if it
-    existed. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`: values that may
-    be. `doubtful`: values whose known causes may be incomplete."""
+    steps each of which would replace an instance. `besides`: values that would change a created instance if it had
+    existed before. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`: values
+    that may be. `doubtful`: values whose known causes may be incomplete."""
 
     further: dict[str, list[str]]
     leaves: dict[str, str]

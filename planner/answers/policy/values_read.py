@@ -262,7 +262,7 @@ _ANCHORED = re.compile(r"\^([A-Za-z0-9_]+)([*?{])?")
 
 @cache
 def _acts(action: str) -> frozenset[str]:
-    """The actions within an action, as in the relation acts."""
+    """`create-then-delete` -> {`create`, `delete`, `replace`}, as in the relation acts."""
     return frozenset((*steps(action), *(["replace"] if does(action, "replaces") else [])))
 
 

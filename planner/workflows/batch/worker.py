@@ -196,7 +196,8 @@ def _run(request: Request, check: Check) -> UnitResult:
 
 
 def _apply(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan and apply without approval, in rounds: deferred parts are planned again after the others are applied."""
+    """Plan and apply without approval, in rounds: deferred parts are planned again after the other parts are
+    applied."""
     result = _apply_once(request, options, check)
     while decide("apply", {}, result=result.result, is_partial=result.is_partial).is_continued:
         more = _apply_once(request, options, lambda: None)

@@ -135,7 +135,7 @@ def _step(text: str, at: int, key: str) -> tuple[int, int] | None:
 
 class _KeyTexts:
     """Where a key is written. `places`: (file, node, whether it is a name without quotes). `holders`: local values and
-    variables that contain it."""
+    variables that contain the key."""
 
     def __init__(self, workspace: Workspace, key: str) -> None:
         self.workspace, self.key = workspace, key
