@@ -1,10 +1,10 @@
 """Reduces a configuration to the expressions that determine objects, without secrets, for the record of an apply. A
 value is kept if the state shows it: in a non-sensitive argument of a resource or data source, in a repetition, or in a
-root output. Comments are removed, and values that only configurations of providers, backends and encryption,
-provisioners, connections or ephemeral resources read. Sensitive expressions (sensitive arguments, defaults and
-arguments of sensitive variables, arguments of `sensitive(...)`) are kept without strings and numbers, so that only the
-sources of a value are visible. Everything else becomes `unrecorded.value`. An encrypted record (`secrets`) also has
-sensitive values, but no ephemeral ones."""
+root output. Comments are removed, and so are values that are read only by configurations of providers, backends and
+encryption, or by provisioners, connections and ephemeral resources. Sensitive expressions (sensitive arguments,
+defaults and arguments of sensitive variables, arguments of `sensitive(...)`) are kept without strings and numbers, so
+that only the sources of a value are visible. Everything else becomes `unrecorded.value`. An encrypted record
+(`secrets`) also has sensitive values, but no ephemeral ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Fixes that avoid an unknown value, a denial or a change: the smallest sets of places to edit.
 
-For unknown values and denials, sets are found by repeated derivation (planner.logic.graph.fixes). For a change, they
-consist of its root causes (rules/plan/because.dl): all certain causes together, or one of the candidates. Planning
-again checks them."""
+For unknown values and denials, sets are found by repeated derivation (planner.logic.graph.fixes). For a change, a set
+consists of root causes (rules/plan/because.dl): all certain causes together, or one of the candidates. Sets are checked
+by planning again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the instances to which a resource instance refers from its block, without evaluating it. Constant keys,
+"""Finds the instances to which a resource instance refers, in its block and without evaluation. Constant keys,
 `each.key`, `each.value`, `count.index` and lookups with these are traced through locals, inputs and outputs of modules.
 If a key cannot be traced (a function computes it, or a conditional selects it), the reference may be to any instance
 that it could select."""

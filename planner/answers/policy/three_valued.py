@@ -22,8 +22,8 @@ reasons, unknown_after, sensitive_at. Verdicts that hold in every outcome for di
 undecided here; case_analysis.py decides them. One simplification: elements of a set with unknown parts keep the plan's
 numbers, although unknown elements may later come before them. This affects only rules that name a number.
 
-A rule with n literals about values has 2^n ways to hold. A rule with many is split first: each part reads a few and
-passes on the values that the other parts need."""
+A rule with n literals about values has 2^n ways to hold. A rule with many such literals is split first: each part reads
+a few values, and passes on the values that the other parts need."""
 
 from __future__ import annotations
 

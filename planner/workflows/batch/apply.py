@@ -1,7 +1,7 @@
 """Applies or destroys a fleet, either at once or wave by wave with approval.
 
-At once: each unit is planned and applied when all units before it are done, so no unit is planned with unknown inputs.
-By waves: all units are planned first, even with unknown inputs. Then, in each wave, incomplete units are planned again
+At once: each unit is planned and applied when its dependencies are done, so no unit is planned with unknown inputs. By
+waves: all units are planned first, even with unknown inputs. Then, in each wave, incomplete units are planned again
 with the values that are known then, the plans are shown, and the approved plans are applied exactly as shown."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Applies a saved plan of a fleet: exactly as approved, or not at all.
 
-First, the current inputs are compared with the inputs of the saved plan; one difference rejects the plan before
+First, the current inputs are compared with the inputs of the saved plan; any difference rejects the plan before
 anything is changed. Then the units are applied in order. A unit whose plan was incomplete is planned again with the
 current state. The new plan is applied if it is the approved plan with its unknown values filled in; otherwise it needs
 approval."""

@@ -1,6 +1,6 @@
 """Worker processes on this machine, each with its own pipe, so that a process that dies loses only its own unit.
 
-They are forked from a server that has loaded only planner (`forkserver`), so no thread or lock of this process is
+Workers are forked from a server that has loaded only planner (`forkserver`), so no thread or lock of this process is
 copied, and all modules are imported already. The server lives as long as this process and may have been started with
 another environment; each worker receives the environment of its pool. The first workers of a pool can be forked from
 this process instead, if none of its threads can hold a lock. Workers end with this process. For each worker a thread

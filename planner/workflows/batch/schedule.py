@@ -1,6 +1,6 @@
 """Runs units in order. Relations determine the next unit, and rules its outcome (unit_decisions.py).
 
-A unit starts when all units before it have ended; of several ready units, the first by name. If a worker dies, its unit
+A unit starts when its dependencies have ended; of several ready units, the first by name. If a worker dies, its unit
 may run again; other units are not affected."""
 
 from __future__ import annotations

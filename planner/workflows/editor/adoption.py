@@ -1,5 +1,5 @@
 """`adopt`: writes configuration for objects of the state and of import blocks that have none. A block first contains
-the required arguments and those with values; if a plan shows that it needs more, these are added. A value that comes
+required arguments and arguments with values; if a plan shows that more are needed, these are added. A value that comes
 from another object becomes a reference, and a repeated value becomes a variable."""
 
 from __future__ import annotations

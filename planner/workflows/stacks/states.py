@@ -1,5 +1,5 @@
 """The states of deployments. Each component instance has a workspace. The deployment has a state, too, which contains
-its outputs, so that everything that reads states can read the outputs."""
+its outputs, so that programs that read states can read the outputs."""
 
 from __future__ import annotations
 

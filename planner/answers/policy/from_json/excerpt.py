@@ -1,11 +1,11 @@
 """Reads only the members of a large plan that most policies need. Planned values, the prior state and the
 configuration, which are more than half of a plan, are not read.
 
-This works for plans as OpenTofu and Terraform print them: one line, with members in their order. Assumed positions of
-members are verified: the text before the planned values, and from the timestamp to the end, is parsed, which shows that
-these members are at the top level. In the rest, the name of each member must occur exactly once, with a single value
-after it. Any other plan is read as a whole. Parts that are not read are not checked. Changes of resources are read in
-chunks, one at a time in memory."""
+This works for plans as OpenTofu and Terraform print them: one line, with members in their order. Positions of members
+are verified: the text before the planned values, and the text from the timestamp to the end, are parsed, which shows
+that these members are at the top level. In the text between, the name of each member must occur exactly once, with a
+single value after it. Any other plan is read as a whole. Parts that are not read are not checked. Changes of resources
+are read in chunks, one at a time in memory."""
 
 from __future__ import annotations
 
