@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from planner.api.model import Cause, Explanation
-from planner.api.values import Path, Sensitive, alike, sensitive_parts, to_python, unknown_parts, without_copies
+from planner.api.values import Path, Sensitive, sensitive_parts, share_secrets, to_python, unknown_parts, without_copies
 from planner.foundation.vocabulary.address import parse_resource_instance
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import NO_OP, words
@@ -56,7 +56,7 @@ class Change:
     _explain: Callable[[str], Explanation] = field(repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return pickled(self)
+        return pickle_form(self)
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class OutputChange:
     _explain: Callable[[str], Explanation] = field(repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return pickled(self)
+        return pickle_form(self)
 
     @property
     def explanation(self) -> Explanation:
@@ -120,7 +120,7 @@ class KnownExplanation:
         return self.explanation
 
 
-def pickled(change: Change | OutputChange) -> tuple[Any, ...]:
+def pickle_form(change: Change | OutputChange) -> tuple[Any, ...]:
     """The fields of a change, with its explanation instead of the plan. Raises Failure."""
     state: Any = change.__getstate__()
     known = KnownExplanation(change.explanation)
@@ -137,7 +137,7 @@ def forms_of(change: ResourceChange, schemas: Schemas) -> tuple[Any, Any]:
         to_python(value if schema is None else marked_by_schema(value, schema.block))
         for value in (change.before, change.after)
     )
-    return alike(before, after), alike(after, before)
+    return share_secrets(before, after), share_secrets(after, before)
 
 
 def change_of(change: ResourceChange, forms: tuple[Any, Any], secrets: frozenset[str], explain: Explain) -> Change:

@@ -17,7 +17,7 @@ from planner.api.judging import judge
 from planner.api.model import Explanation
 from planner.api.plan import Plan
 from planner.api.session import session
-from planner.api.values import UNKNOWN, Sensitive, alike, without_copies
+from planner.api.values import UNKNOWN, Sensitive, share_secrets, without_copies
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import NO_OP, Counts, action_of, does
@@ -150,7 +150,7 @@ def _action(steps: Sequence[str]) -> str:
 def _values(change: Mapping[str, Any]) -> tuple[Any, Any]:
     before = _mark(change.get("before"), None, change.get("before_sensitive"))
     after = _mark(change.get("after"), change.get("after_unknown"), change.get("after_sensitive"))
-    before, after = without_copies(alike(before, after), alike(after, before))
+    before, after = without_copies(share_secrets(before, after), share_secrets(after, before))
     return before, after
 
 

@@ -31,14 +31,14 @@ from planner.api.policies import all_policies
 from planner.api.questions import Questions, subject_of
 from planner.api.session import Stop, UnsavedStateError, session
 from planner.api.undecided import strict
-from planner.api.values import Sensitive, cleared, from_python, secrets_in, to_python, without
+from planner.api.values import Sensitive, from_python, hide_secrets, secrets_in, to_python, without
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.notebook import table_html
 from planner.foundation.vocabulary.address import AddressError, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.limits import Limits
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.logic.datalog.ask.limit import OutOfTime, within
+from planner.logic.datalog.ask.limit import TimeLimitError, within
 from planner.logic.programs.actions import Counts, verb_of
 
 if TYPE_CHECKING:
@@ -205,11 +205,11 @@ class Plan:
         try:
             with within(seconds) if seconds > 0 else nullcontext():
                 answers, problems = self._asking(policies).answers(words, kind=kind, seconds=0)
-        except OutOfTime:
+        except TimeLimitError:
             detail = f"The query took longer than {seconds:g} seconds: use more constants, or a smaller relation."
             raise Failure(error("query.timeout", "The query takes too long", detail)) from None
         require(True, problems)
-        return Rows(answers.columns, tuple(cleared(list(answers.rows), self.secrets)))
+        return Rows(answers.columns, tuple(hide_secrets(list(answers.rows), self.secrets)))
 
     def graph(self, kind: Kind = "plan") -> Graph:
         """The graph from which the plan was made, or the graph that its apply walks. Raises Failure for cycles."""
@@ -260,7 +260,9 @@ class Plan:
         from planner.render.review.subject import ReviewSubject
 
         with self._session():
-            document: dict[str, Any] = cleared(plan_review(self._made, ReviewSubject(), self._chains), self.secrets)
+            document: dict[str, Any] = hide_secrets(
+                plan_review(self._made, ReviewSubject(), self._chains), self.secrets
+            )
             return document
 
     def to_markdown(self) -> str:
@@ -377,7 +379,7 @@ class Plan:
         one_of("kind", kind, ("", "plan", "apply"))
         kind = kind or ("plan" if len(words) == 2 else "")
         document, problems = self._asking(policies).proof(words, negated, kind)
-        document = cleared(require(document, problems), self.secrets)
+        document = hide_secrets(require(document, problems), self.secrets)
         return Proof(document, answer_text(document, Paint(False), 0))
 
     @cached_property

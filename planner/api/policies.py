@@ -43,7 +43,7 @@ from planner.api.undecided import UndecidedError, Uses, recorded_uses, refuse_un
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import quote
-from planner.logic.datalog.ask.limit import OutOfTime, within
+from planner.logic.datalog.ask.limit import TimeLimitError, within
 
 if TYPE_CHECKING:
     from planner.operations.plan import MadePlan
@@ -56,7 +56,7 @@ SECONDS = 60.0
 """seconds for a file and its functions"""
 
 
-_PROBLEMS = (Exception, SystemExit, GeneratorExit, OutOfTime)
+_PROBLEMS = (Exception, SystemExit, GeneratorExit, TimeLimitError)
 """the exceptions that make a policy fail; they include SystemExit, because otherwise an exit would end the process as
 if nothing were denied"""
 
@@ -143,7 +143,7 @@ def _rules(file: str, base: str, plan: Any) -> str:
     try:
         with within(SECONDS):
             return _rules_in_time(file, base, plan)
-    except OutOfTime:
+    except TimeLimitError:
         detail = f"{file} took longer than {SECONDS:g} seconds."
         raise Failure(error("policy.python", "A Python policy failed", detail)) from None
 
@@ -151,7 +151,7 @@ def _rules(file: str, base: str, plan: Any) -> str:
 def _rules_in_time(file: str, base: str, plan: Any) -> str:
     try:
         names = run_file(file, {"print": _print})
-    except OutOfTime:
+    except TimeLimitError:
         raise
     except _PROBLEMS as problem:
         raise _failure(file, "", problem) from problem
@@ -187,7 +187,7 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
             _collect(function(plan), kind, rows, uses)
         except UndecidedError as problem:
             uses = uses or {("", str(problem)): True}
-        except (Failure, OutOfTime):
+        except (Failure, TimeLimitError):
             raise
         except _PROBLEMS as problem:
             if not any(uses.values()):

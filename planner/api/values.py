@@ -151,7 +151,7 @@ def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple
     return tuple(_hidden(value, secrets) for value in values)
 
 
-def alike(one: Any, other: Any) -> Any:
+def share_secrets(one: Any, other: Any) -> Any:
     """A version of an object, in which all parts are sensitive that are sensitive in the other version: an edited state
     may have lost this."""
     if isinstance(one, Sensitive) or one is None:
@@ -159,9 +159,9 @@ def alike(one: Any, other: Any) -> Any:
     if isinstance(other, Sensitive):
         return Sensitive(one)
     if isinstance(one, dict) and isinstance(other, dict):
-        return {name: alike(item, other[name]) if name in other else item for name, item in one.items()}
+        return {name: share_secrets(item, other[name]) if name in other else item for name, item in one.items()}
     if isinstance(one, list) and isinstance(other, list):
-        return [alike(item, other[i]) if i < len(other) else item for i, item in enumerate(one)]
+        return [share_secrets(item, other[i]) if i < len(other) else item for i, item in enumerate(one)]
     return one
 
 
@@ -184,14 +184,14 @@ def without(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def cleared(document: Any, secrets: Iterable[str]) -> Any:
+def hide_secrets(document: Any, secrets: Iterable[str]) -> Any:
     """The document with `(sensitive value)` for these strings."""
     if not secrets:
         return document
     if isinstance(document, str):
         return without(document, secrets)
     if isinstance(document, Mapping):
-        return {name: cleared(item, secrets) for name, item in document.items()}
+        return {name: hide_secrets(item, secrets) for name, item in document.items()}
     if isinstance(document, list | tuple):
-        return type(document)(cleared(item, secrets) for item in document)
+        return type(document)(hide_secrets(item, secrets) for item in document)
     return document

@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Any
 
 from planner.answers.explain.renames import index_shifts, proposed_moves, values_in_common, wholes
-from planner.engine.plan.moves import moved_along
+from planner.engine.plan.moves import follow_moves
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.address import format_key, parse_resource_instance, sort_key
 from planner.foundation.vocabulary.diagnostic import Diagnostic
@@ -81,7 +81,7 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
     commands: dict[str, tuple[str, ...]] = {}
     for resource, moves in shifts.items():
         steps = _steps(resource, moves, made.plan.prior_state)
-        if start is not None and _is_kept(start, moved_along(made.plan.prior_state, steps), moves):
+        if start is not None and _is_kept(start, follow_moves(made.plan.prior_state, steps), moves):
             facts.add("tried_shift", resource, len(moves), *min(moves.items(), key=lambda pair: sort_key(pair[0])))
             commands[resource] = tuple(f"planner state mv {quote(old)} {quote(new)}" for old, new in steps)
     built = build_graph(facts.build(), own=made.loaded.rules, more=("advice",))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from planner.engine.plan.moves import asked_facts, moved_back
+from planner.engine.plan.moves import query_facts, undo_moves
 from planner.foundation.support.disk import read_text
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address, parse_resource_instance
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
@@ -129,13 +129,13 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
             loaded = made.loaded
             if made.plan.previous_state is not None:
                 origins = {c.address: c.previous_address for c in made.plan.changes if not c.deposed}
-                state = moved_back(made.plan.previous_state, origins)
+                state = undo_moves(made.plan.previous_state, origins)
         else:
             stored = load_stored(options, diagnostics)
             loaded, state = stored, stored.state
     if loaded is None or state is None:
         return None, diagnostics
-    program, facts = product_program("moving"), asked_facts(loaded.config, state, loaded.options.limits)
+    program, facts = product_program("moving"), query_facts(loaded.config, state, loaded.options.limits)
     return Graph({}, (), {}, database=evaluate(program, facts), program=program), diagnostics
 
 

@@ -41,7 +41,7 @@ from planner.operations.load import load_variables
 from planner.operations.plan import MadePlan
 from planner.world.state.backend import Store, open_backend
 from planner.world.state.build import StateBuilder
-from planner.world.state.input_record import CREATED, DESTROYED, ApplyInputs, InputRecord, salted
+from planner.world.state.input_record import CREATED, DESTROYED, ApplyInputs, InputRecord, with_salt
 from planner.world.state.model import State
 from planner.world.state.workspace import data_directory
 
@@ -182,9 +182,9 @@ def _of_record(
 
 def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
     """The state in which objects moved by this or an earlier plan (`names`) have their former addresses."""
-    from planner.engine.plan.moves import moved_back
+    from planner.engine.plan.moves import undo_moves
 
-    return moved_back(made.plan.previous_state, former_addresses(made.plan.changes, names))
+    return undo_moves(made.plan.previous_state, former_addresses(made.plan.changes, names))
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
@@ -321,7 +321,7 @@ class RecordedTree:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
             raise UnrecordedError
         data = _content(path)
-        if data is not None and salted(self._record.salt, data) == known[0]:
+        if data is not None and with_salt(self._record.salt, data) == known[0]:
             return data
         text = self._record.sources.get(known[1])
         if text is None:

@@ -30,7 +30,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.language.config.variables import RootVariable
 from planner.language.expressions.evaluate import try_evaluate
-from planner.language.functions.file_names import located
+from planner.language.functions.file_names import locate
 from planner.language.syntax.body import variables as mentions
 from planner.language.syntax.nodes import Call
 from planner.logic.model.plan import Plan
@@ -44,13 +44,13 @@ from planner.world.state.input_record import (
     MOST_BYTES,
     ApplyInputs,
     InputRecord,
-    fitted,
+    fit,
     new_record,
     read_record,
     record_bytes,
-    renamed,
-    salted,
+    rename,
     with_run,
+    with_salt,
 )
 from planner.world.state.model import ObjectState, State
 from planner.world.state.taint_record import TaintOrigin, read_taints, taints_bytes
@@ -98,12 +98,12 @@ def keep_record(
     from planner.answers.documents.recorded_sources import recorded_sources
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
-    known = renamed(record_of(store, after) or new_record(after.lineage), moves_of(plan))
+    known = rename(record_of(store, after) or new_record(after.lineage), moves_of(plan))
     secret = os.environ.get(KEY, "") if store.seal.is_plain else ""
     encrypted = bool(secret) or not store.seal.is_plain
     recorded = recorded_sources(loaded.config, loaded.schemas, encrypted)
     read, contents = _files_read(made, recorded.readers, known.salt, encrypted)
-    keys = {name: salted("", text.encode("utf-8", "surrogatepass")) for name, text in recorded.texts.items()}
+    keys = {name: with_salt("", text.encode("utf-8", "surrogatepass")) for name, text in recorded.texts.items()}
     run = ApplyInputs(
         after.serial,
         whole,
@@ -121,7 +121,7 @@ def keep_record(
     gone = () if whole else _objects(before).keys() - _objects(after).keys() - set(moves_of(plan).values())
     most = min(max(store.size, LEAST_BYTES), MOST_BYTES)
     altered = {} if whole else _altered(before, after, moves_of(plan))
-    data = record_bytes(fitted(with_run(known, run, sources, left, entries, gone, altered), most))
+    data = record_bytes(fit(with_run(known, run, sources, left, entries, gone, altered), most))
     try:
         return store.put_beside(APPLIED, _key_seal(secret).seal_document(APPLIED, data) if secret else data)
     except Failure as failure:
@@ -141,7 +141,7 @@ def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Dia
     record, taints = record_of(store, state), taints_of(store, state)
     if not moves:
         return []
-    problems = store.put_beside(APPLIED, record_bytes(renamed(record, moves))) if record is not None else []
+    problems = store.put_beside(APPLIED, record_bytes(rename(record, moves))) if record is not None else []
     return problems + keep_taints(store, state, {now: taints[was] for now, was in moves.items() if was in taints})
 
 
@@ -187,7 +187,7 @@ class StateEntries:
         schema = self._schemas.resource(source, resource.mode, resource.type)
         if schema is None or contains(schema.block, "sensitive"):
             return ""
-        return salted(self._salt, dumps(entry.attributes, sort_keys=True))
+        return with_salt(self._salt, dumps(entry.attributes, sort_keys=True))
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
@@ -272,9 +272,9 @@ def _files_read(
             if is_text and len(data) <= _LONGEST_VALUE:
                 with suppress(UnicodeDecodeError):
                     text = data.decode("utf-8")
-                    key = salted("", data)
+                    key = with_salt("", data)
                     contents[key] = text
-            digests[relative_name(path, directory)] = salted(salt, data), key
+            digests[relative_name(path, directory)] = with_salt(salt, data), key
     return digests, contents
 
 
@@ -299,7 +299,7 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool =
                 for node in reader.shown if is_shown else (reader.expression,):
                     if isinstance(node, Call) and is_shown and node is not reader.expression:
                         named, _ = try_evaluate(node.arguments[0], scope)
-                        files |= {located(named, "")} if named.__class__ is str else set()
+                        files |= {locate(named, "")} if named.__class__ is str else set()
                         continue
                     with files_used() as used:
                         try_evaluate(node, scope)

@@ -26,9 +26,16 @@ from planner.world.install.getters import Fetcher
 from planner.world.install.modules import ModuleInstaller
 from planner.world.install.placing import Mirroring, Placer, Progress
 from planner.world.install.providers import Installer, incomplete_warning
-from planner.world.install.sources import MirrorDirectory, NetworkMirror, PackageSource, Registry, all_of, usual
+from planner.world.install.sources import (
+    MirrorDirectory,
+    NetworkMirror,
+    PackageSource,
+    Registry,
+    all_of,
+    default_sources,
+)
 from planner.world.install.web import Hosts, Web
-from planner.world.provider.locate import own_platform, usual_directories
+from planner.world.provider.locate import default_directories, own_platform
 from planner.world.provider.lock_file import (
     Lock,
     Locks,
@@ -37,10 +44,10 @@ from planner.world.provider.lock_file import (
     read_locks,
     read_module_hashes,
     same_selections,
-    upgraded,
+    upgrade_locks,
     write_locks,
 )
-from planner.world.provider.selections import VersionSet, unmanaged
+from planner.world.provider.selections import VersionSet, unmanaged_providers
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
@@ -111,7 +118,7 @@ def init_providers(
     try:
         wanted = requirements(config, state, others, names)
         before, problems = read_locks(directory)
-        before, more = upgraded(before)
+        before, more = upgrade_locks(before)
         problems += [*more, *_similar(wanted), *_legacy(wanted)]
         net = connections()
         source = _source(net, directory, choices.plugin_dirs)
@@ -161,7 +168,7 @@ def _installer(
         say,
         placer(Path(net.config.cache)) if net.config.cache else None,
         net.config.may_break_lock,
-        unmanaged(os.environ),
+        unmanaged_providers(os.environ),
         optional=frozenset(net.config.overrides),
         environ=os.environ,
     )
@@ -181,7 +188,7 @@ def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, .
         return all_of([InstallMethod("filesystem_mirror", path) for path in plugin_dirs], net.web, net.hosts)
     if net.config.methods is not None:
         return all_of(net.config.methods, net.web, net.hosts)
-    return usual(usual_directories(directory, os.environ), net.web, net.hosts)
+    return default_sources(default_directories(directory, os.environ), net.web, net.hosts)
 
 
 def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
@@ -267,7 +274,7 @@ def lock_providers(
     try:
         wanted = _select({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
         before, problems = read_locks(directory)
-        before, more = upgraded(before)
+        before, more = upgrade_locks(before)
         net = connections()
     except Failure as failure:
         return failure.diagnostics
@@ -361,7 +368,7 @@ def mirror_providers(
     try:
         wanted = requirements(config)
         locks, problems = read_locks(directory)
-        locks, more = upgraded(locks)
+        locks, more = upgrade_locks(locks)
         net = connections()
     except Failure as failure:
         return failure.diagnostics

@@ -23,7 +23,7 @@ from planner.foundation.vocabulary.address import (
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.foundation.vocabulary.span import Source, Span
-from planner.language.config.directory import located
+from planner.language.config.directory import folder_at
 from planner.language.config.file_content import read_file
 from planner.language.config.model import Config, ModuleCall, ModuleConfig, MovedDecl, ResourceDecl
 from planner.language.config.reading import Problems
@@ -261,7 +261,7 @@ def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -
     problems: list[Diagnostic] = []
     for name, items in sorted(by_file.items()):
         try:
-            before = _read_writable(name, located(directory, name), config.files.get(name, ""))
+            before = _read_writable(name, folder_at(directory, name), config.files.get(name, ""))
             changed[name] = before, insert_blocks(before, name, items)
         except Failure as failure:
             problems += failure.diagnostics
@@ -270,10 +270,10 @@ def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -
     done: list[str] = []
     for name, (_, after) in changed.items():
         try:
-            replace_file(located(directory, name), after)
+            replace_file(folder_at(directory, name), after)
         except OSError as problem:
             for other in done:
-                replace_file(located(directory, other), changed[other][0])
+                replace_file(folder_at(directory, other), changed[other][0])
             return [], [_unwritable(name, f"{problem.strerror or problem}.")]
         done.append(name)
     return done, []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.engine.plan.moves import asked_facts, moved_back
+from planner.engine.plan.moves import query_facts, undo_moves
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.operations.plan import MadePlan
@@ -30,7 +30,7 @@ def moves(made: MadePlan[Any]) -> list[MovedObject]:
     origins = {c.address: c.previous_address for c in plan.changes if not c.deposed and c.address != c.previous_address}
     if not origins or plan.previous_state is None:
         return []
-    facts = asked_facts(made.loaded.config, moved_back(plan.previous_state, origins), plan.limits)
+    facts = query_facts(made.loaded.config, undo_moves(plan.previous_state, origins), plan.limits)
     implied = {row[0] for row in facts.relation("implied_statement")}
     blocks: dict[str, Any] = {}
     for row in sorted(facts.relation("statement_moves"), reverse=True):

@@ -163,14 +163,14 @@ def damaged_selections(directory: str) -> list[Diagnostic]:
 def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Diagnostic]:
     from planner.foundation.clients.cli_config import load_cli_config
     from planner.world.provider.lock_file import read_locks
-    from planner.world.provider.selections import unmanaged, unselected
+    from planner.world.provider.selections import unmanaged_providers, unselected_providers
 
     try:
-        overridden = {*load_cli_config(os.environ).overrides, *unmanaged(os.environ)}
+        overridden = {*load_cli_config(os.environ).overrides, *unmanaged_providers(os.environ)}
         locks, problems = read_locks(directory)
     except Failure as failure:
         return failure.diagnostics
-    return [*problems, *unselected(set(addresses), provider_constraints(config), locks, overridden)]
+    return [*problems, *unselected_providers(set(addresses), provider_constraints(config), locks, overridden)]
 
 
 def lacks_selected(config: Config, directory: str) -> bool:
@@ -181,11 +181,11 @@ def lacks_selected(config: Config, directory: str) -> bool:
 
 def _lacks_selected(config: Config, directory: str, addresses: frozenset[str]) -> bool:
     from planner.world.provider.locate import NOT_INSTALLED, Locator
-    from planner.world.provider.selections import unmanaged
+    from planner.world.provider.selections import unmanaged_providers
 
     locator = Locator(directory, os.environ, provider_constraints(config), data_directory(os.environ))
     problems: list[Diagnostic] = []
-    for address in addresses - unmanaged(os.environ):
+    for address in addresses - unmanaged_providers(os.environ):
         try:
             locator.locate(address)
         except Failure as failure:
@@ -202,10 +202,10 @@ def not_installed(configs: Iterable[Config], directory: str, init: str = "init")
 def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagnostic]:
     from planner.foundation.clients.cli_config import load_cli_config
     from planner.world.provider.lock_file import lockable, read_locks
-    from planner.world.provider.selections import unmanaged
+    from planner.world.provider.selections import unmanaged_providers
 
     try:
-        apart = {*load_cli_config(os.environ).overrides, *unmanaged(os.environ)}
+        apart = {*load_cli_config(os.environ).overrides, *unmanaged_providers(os.environ)}
         locks, problems = read_locks(directory)
     except Failure as failure:
         return failure.diagnostics

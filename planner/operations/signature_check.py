@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from planner.foundation.signatures.envelope import MOST_BYTES, verified
+from planner.foundation.signatures.envelope import MOST_BYTES, verify_envelope
 from planner.foundation.signatures.keys import Verifier, load_verifiers
 from planner.foundation.support.disk import read_given
 from planner.foundation.support.exact_json import JsonError, loads
@@ -49,7 +49,7 @@ def _valid(
     """{key: time of its valid signature}, and why other signatures do not count."""
     valid: dict[str, str] = {}
     reasons: list[str] = []
-    for signed in verified(data, verifiers):
+    for signed in verify_envelope(data, verifiers):
         if not signed.signers:
             reasons.append("one was not made with any of these keys, or was changed")
             continue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.policy.rulebook import PredicateEntry
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic
-from planner.foundation.vocabulary.nearest import enumerated
+from planner.foundation.vocabulary.nearest import enumerate_words
 from planner.language.syntax.rule_syntax import quote
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.language.builtins import BuiltinPredicate
@@ -44,7 +44,7 @@ def entry_text(entry: PredicateEntry, paint: Paint) -> str:
     predicate, description = entry.predicate, entry.description
     lines = [
         paint(predicate.declaration, "bold"),
-        f"  {predicate.span}, in the rules of {enumerated(entry.programs)}",
+        f"  {predicate.span}, in the rules of {enumerate_words(entry.programs)}",
         "",
     ]
     lines += [f"  {line}".rstrip() for line in predicate.doc.split("\n")]
@@ -71,7 +71,7 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
     elif predicate.operator:
         yield f"Native: computed as {predicate.operator}({', '.join(predicate.inputs)})."
     elif entry.given:
-        yield f"Derived by rules, except in {enumerated(entry.given)}, where its facts are given."
+        yield f"Derived by rules, except in {enumerate_words(entry.given)}, where its facts are given."
     else:
         yield "Derived by rules."
     if predicate.is_output:

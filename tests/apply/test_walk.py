@@ -11,7 +11,7 @@ from planner.engine.apply.shared_work import ApplyOptions
 from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.machine import StopSignal
 from planner.world.state.file import state_document
-from planner.world.state.journal import Journal, read_journal, replayed
+from planner.world.state.journal import Journal, read_journal, replay
 from planner.world.state.model import State
 
 AB = """
@@ -234,7 +234,7 @@ def test_the_journal_has_every_change_and_what_is_under_way(world: World, tmp_pa
     assert recorded is not None
     assert not problems
     assert recorded.in_flight == []
-    again = replayed(State(), recorded)
+    again = replay(State(), recorded)
     assert (again.lineage, again.serial) == ("lineage", 4)
     assert state_document(again)["resources"] == state_document(done.state)["resources"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from planner.engine.evaluation import variables
 from planner.engine.validate import walk
-from planner.engine.validate.walk import Alike
+from planner.engine.validate.walk import SharedValues
 
 from .conftest import Ran
 
@@ -68,7 +68,7 @@ def test_the_same_is_said(
     Path("main.tf").write_text(calls)
     planner("init")
     once = said(planner)
-    monkeypatch.setattr(Alike, "value", lambda self, module, decl, expr: None)
+    monkeypatch.setattr(SharedValues, "value", lambda self, module, decl, expr: None)
     assert said(planner) == once
 
 

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from planner.foundation.encryption.envelope import members
 from planner.foundation.encryption.key_providers import pbkdf2
-from planner.foundation.encryption.keys import MetadataError, ProviderError, decoded
+from planner.foundation.encryption.keys import MetadataError, ProviderError, decode_metadata
 from planner.foundation.encryption.methods import aes_gcm
 from planner.foundation.encryption.target import InvalidMethodError, Ready, Target
 from planner.foundation.vocabulary.diagnostic import Failure, error
@@ -47,7 +47,7 @@ class Passphrase:
         provider = pbkdf2.build({"passphrase": self.text, "iterations": 200_000})
         known = metadata.get(self.name)
         try:
-            keys, kept = provider.provide(decoded(known))
+            keys, kept = provider.provide(decode_metadata(known))
             return Ready(aes_gcm.build({"keys": keys}), {self.name: members(kept)})
         except (MetadataError, ProviderError, InvalidMethodError) as bad:
             raise Failure(error("config.key_provider", "No key", str(bad))) from None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from thinned import thinned
 
-from planner.foundation.encryption.envelope import indented, read_envelope
+from planner.foundation.encryption.envelope import indent, read_envelope
 from planner.foundation.encryption.key_providers import external, pbkdf2
 from planner.foundation.encryption.methods import aes_gcm
 from planner.operations.load import Encryption, encryption_of_directory
@@ -104,7 +104,7 @@ def test_written_to_the_byte(payload: str, encryption: Encryption, monkeypatch: 
     seal = _seal(encryption, payload)
     written = seal.seal(seal.unseal(data).data)
     if data.startswith(b"{\n"):
-        written = indented(written)
+        written = indent(written)
     assert written == data.rstrip(b"\n") + (b"\n" if data.endswith(b"\n") else b"")
 
 

@@ -21,7 +21,7 @@ from state.backends.servers import free_port, moto, started  # type: ignore[impo
 
 from planner.foundation.encryption.envelope import members
 from planner.foundation.encryption.key_providers import aws_kms, azure_vault, gcp_kms, openbao
-from planner.foundation.encryption.keys import Keys, Metadata, ProviderError, decoded
+from planner.foundation.encryption.keys import Keys, Metadata, ProviderError, decode_metadata
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -31,7 +31,7 @@ def round_trip(provider: Any, length: int) -> Metadata:
     first, kept = provider.provide(None)
     assert isinstance(first, Keys) and first.encryption is not None and first.decryption is None
     assert first.encryption.length == length
-    again, kept_again = provider.provide(decoded(members(kept)))
+    again, kept_again = provider.provide(decode_metadata(members(kept)))
     assert again.decryption is not None and again.decryption.bytes() == first.encryption.bytes()
     assert again.encryption.bytes() != first.encryption.bytes() and kept_again != kept
     return kept  # type: ignore[no-any-return]
@@ -276,7 +276,7 @@ def test_data_that_must_agree(kms: str, double: str, monkeypatch: pytest.MonkeyP
     kept = round_trip(aws_kms.build(aws), 32)
     assert kept["encryption_context"] == {"team": "a"}
     with pytest.raises(ProviderError, match="failed to decrypt key"):
-        aws_kms.build(aws).provide(decoded(members({**kept, "encryption_context": {"team": "b"}})))
+        aws_kms.build(aws).provide(decode_metadata(members({**kept, "encryption_context": {"team": "b"}})))
     round_trip(gcp_kms.build(google), 32)
     assert {body.get("additionalAuthenticatedData") for path, body in Double.asked if ":" in path} == {"bW9yZQ=="}
     with pytest.raises(ProviderError, match="must be valid Base64"):
@@ -292,4 +292,4 @@ def test_associated_data_of_openbao(bao: str, monkeypatch: pytest.MonkeyPatch) -
     kept = round_trip(openbao.build({"key_name": "tk", "associated_data": b64encode(b"more").decode()}), 32)
     assert kept["associated_data"] == "bW9yZQ=="
     with pytest.raises(ProviderError, match="failed to decrypt"):
-        openbao.build({"key_name": "tk"}).provide(decoded(members({"ciphertext": kept["ciphertext"]})))
+        openbao.build({"key_name": "tk"}).provide(decode_metadata(members({"ciphertext": kept["ciphertext"]})))

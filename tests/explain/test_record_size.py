@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from bench.generate import main as generate
 
-from planner.world.state.input_record import LEAST_BYTES, ApplyInputs, InputRecord, fitted, read_record, record_bytes
+from planner.world.state.input_record import LEAST_BYTES, ApplyInputs, InputRecord, fit, read_record, record_bytes
 
 Run = Callable[..., Any]
 RECORD = ".terraform.tfstate.applied.json"
@@ -25,13 +25,13 @@ def test_contents_of_files_go_first_and_the_largest_of_them() -> None:
     texts = {f"k{n}": noise(10_000 * (n + 1), n) for n in range(6)}
     record = InputRecord("l", "s", {"r": ApplyInputs(1, True, {"main.tf": "m"}, read=read)}, {}, {**texts, "m": "main"})
     whole = len(record_bytes(record))
-    assert fitted(record, whole) is record
+    assert fit(record, whole) is record
     for most in (whole - 1, whole // 2, whole // 10, 2_000):
-        less = fitted(record, most)
+        less = fit(record, most)
         assert len(record_bytes(less)) <= most and less.runs == record.runs
         left = sorted(less.sources)
         assert left == [*(f"k{n}" for n in range(len(left) - 1)), "m"]
-    assert not fitted(record, 200).runs and fitted(record, 200).lineage == "l"
+    assert not fit(record, 200).runs and fit(record, 200).lineage == "l"
 
 
 def test_a_large_file_of_a_small_state(tmp_path: Path, planner: Run, monkeypatch: pytest.MonkeyPatch) -> None:

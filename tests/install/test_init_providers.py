@@ -330,13 +330,13 @@ def test_lock_and_mirror_for_other_platforms(project: Project, world: World) -> 
 
 
 def test_selections_of_the_predecessors_registry(project: Project, world: World) -> None:
-    from planner.world.provider.lock_file import read_locks, upgraded
+    from planner.world.provider.lock_file import read_locks, upgrade_locks
 
     project.write(
         'provider "registry.terraform.io/hashicorp/null" {\n  version = "3.2.1"\n  hashes = ["h1:x="]\n}\n',
         ".terraform.lock.hcl",
     )
-    locks, warnings = upgraded(read_locks(str(project.work))[0])
+    locks, warnings = upgrade_locks(read_locks(str(project.work))[0])
     assert str(locks["registry.opentofu.org/hashicorp/null"].version) == "3.2.1" and len(warnings) == 1
     assert locks["registry.opentofu.org/hashicorp/null"].hashes == ()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from random_tests import examples
 
 from planner.foundation.signatures import ssh
-from planner.foundation.signatures.envelope import encoded, envelope, verified
+from planner.foundation.signatures.envelope import encode, envelope, verify_envelope
 from planner.foundation.signatures.keys import PASSPHRASE, load_signer, load_verifiers
 from planner.foundation.vocabulary.diagnostic import Failure, ServiceError
 
@@ -44,7 +44,7 @@ def pem_key(folder: Path, *options: str) -> tuple[Path, Path]:
 def parts(line: bytes) -> tuple[bytes, bytes]:
     """The signed bytes and the signature of an envelope."""
     whole = json.loads(line)
-    return encoded(base64.b64decode(whole["payload"])), base64.b64decode(whole["signatures"][0]["sig"])
+    return encode(base64.b64decode(whole["payload"])), base64.b64decode(whole["signatures"][0]["sig"])
 
 
 def armored(data: bytes) -> str:
@@ -69,7 +69,7 @@ def test_ssh_keygen_checks_what_keys_of_openssh_sign(tmp_path: Path, kind: str) 
     )
     assert b"Good" in checked
     for keys in ("key.pub", "allowed"):
-        (signed,) = verified(line, load_verifiers((str(tmp_path / keys),)))
+        (signed,) = verify_envelope(line, load_verifiers((str(tmp_path / keys),)))
         assert [one.key_id for one in signed.signers] == [json.loads(line)["signatures"][0]["keyid"]]
         assert signed.signers[0].key_id.encode() in run("ssh-keygen", "-l", "-f", str(tmp_path / "key.pub"))
 
@@ -114,11 +114,11 @@ def test_openssl_checks_what_other_keys_sign(tmp_path: Path, options: tuple[str,
     files["sig"].write_bytes(signature)
     words = [word.format(**files) for word in check]
     run("openssl", *words, *(("-inkey", str(public)) if "pkeyutl" in words else ()))
-    (signed,) = verified(line, load_verifiers((str(public),)))
+    (signed,) = verify_envelope(line, load_verifiers((str(public),)))
     assert len(signed.signers) == 1
     changed = json.loads(line)
     changed["payload"] = base64.b64encode(json.dumps({**STATEMENT, "predicateType": "y"}).encode()).decode()
-    (signed,) = verified(json.dumps(changed).encode(), load_verifiers((str(public),)))
+    (signed,) = verify_envelope(json.dumps(changed).encode(), load_verifiers((str(public),)))
     assert signed.signers == ()
 
 
@@ -144,7 +144,7 @@ def test_an_agent_signs(tmp_path: Path, agent: None, kind: str) -> None:
     with pytest.raises(ServiceError, match="it does not have this key"):
         signer.sign(b"x")
     run("ssh-add", "-q", str(key))
-    (signed,) = verified(envelope(STATEMENT, signer), load_verifiers((public,)))
+    (signed,) = verify_envelope(envelope(STATEMENT, signer), load_verifiers((public,)))
     assert len(signed.signers) == 1
 
 
@@ -209,12 +209,12 @@ def signed_line(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
 def test_damaged_envelopes_prove_nothing(signed_line: tuple[bytes, str], more: bytes, at: int, flip: int) -> None:
     line, public = signed_line
     verifiers = load_verifiers((public,))
-    assert not any(signed.signers for signed in verified(more, verifiers))
+    assert not any(signed.signers for signed in verify_envelope(more, verifiers))
     whole = json.loads(line)
     signature = bytearray(base64.b64decode(whole["signatures"][0]["sig"]))
     signature[at % len(signature)] ^= flip
     whole["signatures"][0]["sig"] = base64.b64encode(bytes(signature)).decode()
-    assert not any(signed.signers for signed in verified(json.dumps(whole).encode(), verifiers))
+    assert not any(signed.signers for signed in verify_envelope(json.dumps(whole).encode(), verifiers))
 
 
 def test_a_message_that_ends_too_early() -> None:

@@ -55,7 +55,7 @@ from planner.world.state.journal import Journal, differences, journal_in
 from planner.world.state.journal_lines import line_of
 from planner.world.state.lock import info_path, lock_info_of, new_lock_info
 from planner.world.state.model import State
-from planner.world.state.recovery import recovered
+from planner.world.state.recovery import recover
 from planner.world.state.workspace import BackendPointer, read_pointer, write_pointer
 
 ROOT = Path(__file__).parents[2]
@@ -455,7 +455,7 @@ def of_journals(work: Path, first: bytes, last: bytes, seal: Seal, name: str) ->
         for state in (before, after, None, State()):
             _summary("x.journal", recorded, state or State())
             for adopts in (False, True):
-                recovery = recovered(state, recorded, "x.journal", "x", False, "ab" * 32, adopts)
+                recovery = recover(state, recorded, "x.journal", "x", False, "ab" * 32, adopts)
                 shown(recovery.problems)
                 if recovery.state is not None:
                     again, _ = read_state(write_state(recovery.state))

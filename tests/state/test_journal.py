@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.diagnostic import Failure
 from planner.world.state.backends.local import StateStore
 from planner.world.state.build import StateBuilder
 from planner.world.state.file import state_document
-from planner.world.state.journal import Journal, is_written, journal_in, read_journal, replayed
+from planner.world.state.journal import Journal, is_written, journal_in, read_journal, replay
 from planner.world.state.journal_lines import line_of, text_of
 from planner.world.state.model import ObjectState, State
 
@@ -175,7 +175,7 @@ def test_replaying_twice_changes_nothing(tmp_path: Path) -> None:
     assert recorded is not None
     state, _ = StateStore(str(path)).read()
     assert state is not None
-    assert content(replayed(state, recorded)) == content(state)
+    assert content(replay(state, recorded)) == content(state)
 
 
 BEGIN = {"version": 1, "lineage": "l", "serial": 1, "operation": "apply", "time": "t"}

@@ -16,7 +16,7 @@ import pytest
 
 from planner.foundation.support.signals import StopSignal
 from planner.world.state.backends.local import StateStore
-from planner.world.state.lock import held_by, info_path, myself, read_lock_info, remove_info
+from planner.world.state.lock import held_by, info_path, read_lock_info, remove_info, user_at_host
 from planner.world.state.model import State
 
 HOLDER = """
@@ -173,7 +173,7 @@ def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> N
     child = os.fork()
     if not child:
         os.setuid(54321)
-        os.write(writing, myself().encode())
+        os.write(writing, user_at_host().encode())
         os._exit(0)
     os.waitpid(child, 0)
     assert os.read(reading, 1000).decode() == f"54321@{os.uname().nodename}"

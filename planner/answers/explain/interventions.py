@@ -21,9 +21,7 @@ from planner.engine.evaluation.context import ModuleInstance
 from planner.engine.evaluation.lazy import LazyContext
 from planner.engine.evaluation.repetition import expand
 from planner.engine.evaluation.scope import ModuleScope, is_unrecorded
-from planner.foundation.support.disk import (
-    view,
-)
+from planner.foundation.support.disk import view
 from planner.foundation.values.value import Null, Set, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Failure, has_errors
@@ -33,7 +31,7 @@ from planner.language.config.references import Ref, parse_reference
 from planner.language.config.variables import RootVariable
 from planner.language.expressions.decode import decode_block
 from planner.language.expressions.evaluate import try_evaluate
-from planner.language.functions.file_names import HASHES, located, shown_reads
+from planner.language.functions.file_names import HASHES, locate, shown_reads
 from planner.language.syntax.body import Block, NativeBody
 from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import ResourceChange
@@ -372,7 +370,7 @@ class Interventions:
         calls = self.former.mentions(node)[1]
         named = [try_evaluate(call.arguments[0], scope, source)[0] for call in shown_reads(calls) if call.arguments]
         if all(name.__class__ is str for name in named):
-            self._shown |= {os.path.abspath(located(name, "")) for name in named}
+            self._shown |= {os.path.abspath(locate(name, "")) for name in named}
             if any(call.name.removeprefix("core::").startswith(HASHES) for call in calls):
                 self._hashed |= set(map(os.path.abspath, files))
         else:

@@ -34,7 +34,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.config.model import Config, ModuleConfig
 from planner.language.config.variables import RootVariable
 from planner.language.functions import lookup
-from planner.language.functions.file_names import located
+from planner.language.functions.file_names import locate
 from planner.language.syntax.body import function_calls, variables
 from planner.language.syntax.chains import Chain, chains
 from planner.language.syntax.nodes import Call, Expression, GetAttr, GetIndex, Literal, Object, Parens, Traversal, Tuple
@@ -414,7 +414,7 @@ class MentionTrace:
         before = self.former.files_used(evaluate) if self.former is not None else used
         statuses: dict[str, Status] = dict.fromkeys(used.matched ^ before.matched, "other")
         names = {call: given.evaluate(call.arguments[0]) for call in readers}
-        places = {located(name, ""): call for call, name in names.items() if name.__class__ is str}
+        places = {locate(name, ""): call for call, name in names.items() if name.__class__ is str}
         named = places.keys() if used.matched == before.matched else set()
         for path in (used.read | before.read | named) - statuses.keys():
             statuses[path] = self.former.file_status(path) if self.former is not None else "unknown"

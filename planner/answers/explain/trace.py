@@ -14,7 +14,7 @@ from planner.answers.explain.places import ValueLocation, repetition
 from planner.answers.explain.repetition import RepetitionLocation, repeated
 from planner.answers.explain.value_trace import ValueTrace, part_at
 from planner.engine.evaluation.context import ModuleInstance
-from planner.engine.evaluation.scope import watched
+from planner.engine.evaluation.scope import trigger_reference
 from planner.engine.plan.decision_sources import decision_source, output_source
 from planner.foundation.values.convert import path_text
 from planner.foundation.values.expression_text import short_text, short_texts
@@ -289,7 +289,7 @@ class Trace(ValueTrace):
                 if expr.span.text != row[2]:
                     continue
                 try:
-                    ref = watched(expr, scope.repetition)
+                    ref = trigger_reference(expr, scope.repetition)
                 except Failure:
                     continue
                 self._new_trigger(change, module, decl, expr)

@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Source, Span, pickled_without_texts
 from planner.language.syntax.rule_syntax import Atom, Constant, RuleFile, RuleVariable, Statement
-from planner.logic.datalog.engine.cache import MADE_BY, parts, spaces_parts, unpickled
+from planner.logic.datalog.engine.cache import MADE_BY, parts, spaces_parts, unpickle
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Rule, atoms
@@ -306,7 +306,7 @@ def _read(name: str, program: RuleProgram) -> Modal | None:
 
     def load() -> list[Statement]:
         sources = {file: Source(file, text) for file, text in program.files}
-        results: list[Statement] = unpickled(statements, {**sources, filename: source})
+        results: list[Statement] = unpickle(statements, {**sources, filename: source})
         return results
 
     return Modal(KeptFile(source, load, is_whole), could, doubts, broken)

@@ -20,7 +20,7 @@ from planner.language.config.model import OutputDecl, ProviderDecl, ResourceDecl
 from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.interpret import Assignment, value_of
 from planner.logic.datalog.explain.proof import proof_json
-from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, rendered
+from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, render
 from planner.logic.datalog.explain.search import Entry, Proof, Prover
 from planner.logic.datalog.language.functions import to_symbol
 from planner.logic.datalog.language.model import Rule, atoms, inner_names, names, outer_names
@@ -195,9 +195,9 @@ class Curtain:
                 body.append(Absence(literal.atom.predicate, pattern))
             elif isinstance(literal, syntax.Aggregate):
                 fixed = {name: value for name, value in assignment.items() if name in outer}
-                body.append(AggregateValue(rendered(literal, fixed), value_of(literal.result, assignment)))
+                body.append(AggregateValue(render(literal, fixed), value_of(literal.result, assignment)))
             else:
-                body.append(Condition(rendered(literal, assignment)))
+                body.append(Condition(render(literal, assignment)))
         return Proof(proof.predicate, shown, rule, assignment, tuple(body), proof.height)
 
     def _source(self, source: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from planner.foundation.values.value import (
 from planner.foundation.vocabulary.address import AddressError, ResourceAddress, address_of
 from planner.foundation.vocabulary.address import TraversalStep as AddressStep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
-from planner.foundation.vocabulary.nearest import did_you_mean, enumerated
+from planner.foundation.vocabulary.nearest import did_you_mean, enumerate_words
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.config.model import Config, Expr, ImportDecl, ModuleConfig
@@ -148,7 +148,7 @@ def import_identity(
     identity = _evaluate(expr, scope, wanted, "identity", allow_unknown, remarks)
     absent = [] if identity is None else [n for n in sorted(wanted.attributes) if identity[n].__class__ is Null]
     if missing := [name for name in absent if name not in wanted.optional]:
-        reason = f"{enumerated(missing)} must not be null: the provider needs it to find the object."
+        reason = f"{enumerate_words(missing)} must not be null: the provider needs it to find the object."
         raise Failure(error("plan.import_id", "Invalid import identity argument", reason, expr.span))
     return identity
 
@@ -159,7 +159,7 @@ def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
     if not isinstance(given, ObjectType):
         return
     for name in sorted(given.attributes.keys() - wanted.attributes.keys()):
-        hint = did_you_mean(name, wanted.attributes) or f" It has {enumerated(sorted(wanted.attributes))}."
+        hint = did_you_mean(name, wanted.attributes) or f" It has {enumerate_words(sorted(wanted.attributes))}."
         reason = f'The identity has no attribute named "{name}".{hint}'
         raise Failure(error("plan.import_id", "Invalid import identity argument", reason, expr.span))
 

@@ -434,7 +434,7 @@ def _undeclared_resource(module: ModuleConfig, ref: Ref, span: Span) -> Diagnost
 # References in elements of lifecycle.replace_triggered_by.
 
 
-def watched(expr: Expr, repetition: Repetition) -> Ref:
+def trigger_reference(expr: Expr, repetition: Repetition) -> Ref:
     """The reference in an element of replace_triggered_by, for these repetition values. Raises Failure."""
     ref = parse_reference(_static(expr, expr.node, repetition))
     if isinstance(ref, BadReference):

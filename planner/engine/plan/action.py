@@ -155,7 +155,7 @@ def keeps_object(decl: ResourceDecl | None) -> bool:
     return not value
 
 
-def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
+def decide_instance(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
     """The decision about an instance, which considers prevent_destroy, and diagnostics if the action is forbidden."""
     decision = decide(facts)
     decl = it.decl

@@ -7,8 +7,8 @@ from planner.engine.evaluation.objects import RemoteObject
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.repetition import repetition_argument
 from planner.engine.evaluation.schemas import without_write_only
-from planner.engine.plan.action import Facts, decided, keeps_object, rows
-from planner.engine.plan.refresh import read_current, reads, refreshed
+from planner.engine.plan.action import Facts, decide_instance, keeps_object, rows
+from planner.engine.plan.refresh import must_read, read_current, refresh_recorded
 from planner.engine.plan.shared_work import PlanWork
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import Null, Value, unmark_deep
@@ -27,8 +27,8 @@ def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         _hide(it)
         return []
     current, problems = read_current(walk, it)
-    if current is not None and reads(walk, {"orphaned": (), "exists": ()}):
-        current = refreshed(walk, it, current, problems)
+    if current is not None and must_read(walk, {"orphaned": (), "exists": ()}):
+        current = refresh_recorded(walk, it, current, problems)
     if walk.options.mode == "refresh-only":
         if it.objects is not None and current is not None:
             it.objects.set(it.key, current.value)
@@ -49,8 +49,8 @@ def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Raises Failure."""
     current, problems = read_current(walk, it)
-    if current is not None and walk.options.mode != "destroy" and reads(walk, {"deposed_object": (), "exists": ()}):
-        current = refreshed(walk, it, current, problems)
+    if current is not None and walk.options.mode != "destroy" and must_read(walk, {"deposed_object": (), "exists": ()}):
+        current = refresh_recorded(walk, it, current, problems)
     if walk.options.mode != "refresh-only":
         problems += _end(walk, it, current, {"deposed_object": ()}, warns=True)
     return problems
@@ -60,7 +60,7 @@ def plan_destroy(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     """Raises Failure."""
     if it.mode != "managed":
         facts: Facts = {"destroy_requested": (), "exists": ()}
-        decision, _ = decided(it, facts, walk.module_scope(it))
+        decision, _ = decide_instance(it, facts, walk.module_scope(it))
         walk.record.add(_change(walk, it, decision.action, "", None, facts))
         return []
     current, problems = read_current(walk, it)
@@ -79,7 +79,7 @@ def _end(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Fact
         removal = walk.removal(it.config_address) if walk.options.mode != "destroy" else None
         if removal is not None:
             facts["removal"] = ("destroy" if removal.destroy else "keep",)
-    decision, destruction = decided(it, facts, walk.module_scope(it))
+    decision, destruction = decide_instance(it, facts, walk.module_scope(it))
     problems: list[Diagnostic] = []
     private = current.record.private if current else None
     identity: Value = None

@@ -27,7 +27,7 @@ from planner.world.state.model import InstanceKey, State
 
 
 @frozen(eq=False)
-class Seen:
+class RefreshedObject:
     """A managed object of the state, before and after refreshing (Null if it no longer exists)."""
 
     before: Value
@@ -51,7 +51,7 @@ class PlanRecord:
         self._changes: dict[tuple[str, str], ResourceChange] = {}
         self._by_resource: dict[str, list[ResourceChange]] = {}
         self._by_config: dict[str, set[tuple[str, str]]] = {}
-        self._seen: dict[str, tuple[Seen, Facts, Action]] = {}
+        self._seen: dict[str, tuple[RefreshedObject, Facts, Action]] = {}
         self._invocations: list[Invocation] = []
         self._deferred: dict[str, DeferredChange] = {}
         self._decided: list[tuple[tuple[str, ...], ...]] = []
@@ -129,7 +129,7 @@ class PlanRecord:
         with self._lock:
             return {item for item in self._by_config.get(config_address, ()) if does(item[0], "changes")}
 
-    def add_refreshed(self, address: str, seen: Seen) -> None:
+    def add_refreshed(self, address: str, seen: RefreshedObject) -> None:
         """Record the effect of refreshing on an object of the state."""
         facts: Facts = {"looked_at": ()}
         if seen.after.__class__ is Null:
@@ -145,7 +145,7 @@ class PlanRecord:
         """Managed objects that were changed outside planner, or moved without a change, by address."""
         return tuple(self._drift(address, *self._seen[address]) for address in sorted(self._seen, key=sort_key))
 
-    def _drift(self, address: str, seen: Seen, facts: Facts, action: Action) -> ResourceChange:
+    def _drift(self, address: str, seen: RefreshedObject, facts: Facts, action: Action) -> ResourceChange:
         instance = parse_resource_instance(address)
         return ResourceChange(
             address,

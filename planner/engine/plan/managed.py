@@ -19,9 +19,9 @@ from planner.engine.evaluation.schemas import (
     sensitive_paths,
     without_write_only,
 )
-from planner.engine.evaluation.scope import traversal_problems, watched
-from planner.engine.plan.action import Facts, decided, derive, keeps_object, rows
-from planner.engine.plan.refresh import import_object, read_current, reads, refreshed, settle_dependencies
+from planner.engine.evaluation.scope import traversal_problems, trigger_reference
+from planner.engine.plan.action import Facts, decide_instance, derive, keeps_object, rows
+from planner.engine.plan.refresh import import_object, must_read, read_current, refresh_recorded, settle_dependencies
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import apply_marks, get, marked_paths, unknown_paths
 from planner.foundation.values.refine import with_documents
@@ -73,7 +73,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     else:
         current, problems = read_current(walk, it)
         if current is not None:
-            current = refreshed(walk, it, current, problems, not walk.options.minimal_refresh)
+            current = refresh_recorded(walk, it, current, problems, not walk.options.minimal_refresh)
     assert it.objects is not None
     # decided in Python: -refresh-only plans no action for managed objects -- the rules have nothing to decide
     if walk.options.mode == "refresh-only":
@@ -156,18 +156,18 @@ def _plan(
     known, before_reading = dict(facts), list(problems)
     proposal, replace_paths = _propose_with_facts(walk, it, current, config, problems, facts)
     if walk.options.minimal_refresh and current is not None and not derive(facts, "imported"):
-        if reads(walk, facts):
+        if must_read(walk, facts):
             facts.clear()
             facts.update(known)
             problems[:] = before_reading
-            current = refreshed(walk, it, current, problems)
+            current = refresh_recorded(walk, it, current, problems)
             proposal, replace_paths = _propose_with_facts(walk, it, current, config, problems, facts)
         else:
             facts["recorded_only"] = ()
     deferral = next((p for p in proposal.answer.diagnostics if p.deferred), None)
     answer, marked = proposal.answer, proposal.planned
     planned = marked
-    decision, destruction = decided(it, facts, walk.module_scope(it))
+    decision, destruction = decide_instance(it, facts, walk.module_scope(it))
     # decided in Python: a replacement is planned a second time, as a new object -- a step of the provider protocol
     if does(decision.action, "replaces") and "tainted" not in facts and deferral is None:
         start = PriorObject(Null(it.object_type), answer.private, meta=walk.meta(it))
@@ -340,7 +340,7 @@ def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
     is_triggered = False
     for expr in it.decl.lifecycle.replace_triggered_by:
         try:
-            ref = watched(expr, it.repetition)
+            ref = trigger_reference(expr, it.repetition)
             address = f"{it.module_text}.{ref.name}" if it.module_text else ref.name
             changes = walk.record.of_resource(address)
             if ref.key is not None or ref.rest:

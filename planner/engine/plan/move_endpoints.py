@@ -100,7 +100,7 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
     return [name for name, _ in from_.steps] == [name for name, _ in to.steps]
 
 
-def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
+def address_after(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
     """The new address of an instance; the kind of object that moves as a whole (module, resource, instance); and the
     new address of that object, which must not be in use. None if the statement does not apply to the instance."""
     # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key

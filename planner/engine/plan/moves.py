@@ -15,7 +15,7 @@ from planner.engine.plan.move_endpoints import (
     Endpoint,
     Steps,
     absolute,
-    carry,
+    address_after,
     changes_key_only,
     endpoints,
     implied_endpoints,
@@ -187,7 +187,7 @@ def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
     return facts.build()
 
 
-def asked_facts(config: Config, state: State, limits: Limits) -> FactBase:
+def query_facts(config: Config, state: State, limits: Limits) -> FactBase:
     """All facts about moves in a state, for queries."""
     results = apply_moves(config, state)
     facts = FactBuilder(command_line("plan", limits))
@@ -197,7 +197,7 @@ def asked_facts(config: Config, state: State, limits: Limits) -> FactBase:
     return facts.build()
 
 
-def moved_back(state: State, origins: Mapping[str, str]) -> State:
+def undo_moves(state: State, origins: Mapping[str, str]) -> State:
     """The state before its objects moved. `origins`: the former address of the instance at each address."""
     builder = StateBuilder(state)
     known = (resource.address + format_key(instance.key) for resource, instance in state.instances())
@@ -209,7 +209,7 @@ def moved_back(state: State, origins: Mapping[str, str]) -> State:
     return builder.snapshot()
 
 
-def moved_along(state: State, steps: Iterable[tuple[str, str]]) -> State:
+def follow_moves(state: State, steps: Iterable[tuple[str, str]]) -> State:
     """The state after objects moved in this order, each a pair (from, to)."""
     builder = StateBuilder(state)
     for origin, to in steps:
@@ -326,7 +326,7 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
             steps = at.module.steps
             around = [s for depth in range(1, len(steps) + 1) for s in by_module.of(steps[:depth], None)]
             for s in (*by_resource.get((at.mode, at.type, at.name), ()), *around):
-                step = carry(s.from_, s.to, at)
+                step = address_after(s.from_, s.to, at)
                 if step is None or step[0] == at:
                     continue
                 to, whole, vacancy = step

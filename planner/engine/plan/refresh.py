@@ -10,7 +10,7 @@ from planner.engine.evaluation.objects import RemoteObject, object_id, read_obje
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schemas import combined_marks, schema_marks
 from planner.engine.plan.action import Facts, derive, keeps_object
-from planner.engine.plan.findings import Seen
+from planner.engine.plan.findings import RefreshedObject
 from planner.foundation.values.paths import apply_marks, marked_paths
 from planner.foundation.values.value import Null, identical, unmark_deep
 from planner.foundation.vocabulary.address import parse_resource_instance
@@ -53,25 +53,25 @@ def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
     return (source, before.type) if (source, before.type) != (now, it.type) else None
 
 
-def reads(walk: PlanWork, facts: Facts) -> bool:
+def must_read(walk: PlanWork, facts: Facts) -> bool:
     """Whether the rules require that the provider reads an object with these facts, which all come from the state."""
     if not walk.options.refresh or not walk.options.minimal_refresh:
         return walk.options.refresh
     return bool(derive({**facts, "recorded_only": ()}, "read_anew"))
 
 
-def refreshed(
+def refresh_recorded(
     walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic], reads: bool = True
 ) -> RemoteObject | None:
     """The object in the refreshed state; None if it no longer exists. Adds the provider's warnings to `problems`.
-    `reads`: whether to call the provider. Raises Failure."""
+    `must_read`: whether to call the provider. Raises Failure."""
     record = _with_lifecycle(walk, it, current.record)
     if not walk.options.refresh or not reads:
         if record is not current.record:
             walk.write(walk.record.refreshed, it, record)
         return RemoteObject(current.value, record, current.identity)
     result = refresh(walk, it, RemoteObject(current.value, record, current.identity), problems)
-    seen = Seen(
+    seen = RefreshedObject(
         current.value,
         result.value if result else Null(it.object_type),
         it.object_type,

@@ -106,7 +106,7 @@ class PlanWalk(PlanWork):
             return None, misplaced
         if not has_errors(problems):
             problems += blocked_warning(self.record.moves)
-            problems += unmatched(self)
+            problems += unmatched_addresses(self)
         return self._plan(has_errors(problems)), problems
 
     def _plan(self, errored: bool) -> Plan:
@@ -319,7 +319,7 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
 # the facts for rules/graph/instances.dl, and suggests similar names.
 
 
-def unmatched(walk: PlanWork) -> list[Diagnostic]:
+def unmatched_addresses(walk: PlanWork) -> list[Diagnostic]:
     """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or the
     state. No warning if the address may match an instance of a block that the plan omits and whose instances are
     unknown."""

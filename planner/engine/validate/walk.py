@@ -25,7 +25,7 @@ from planner.engine.evaluation.repetition import (
     unknown_repetition,
 )
 from planner.engine.evaluation.schemas import Schemas
-from planner.engine.evaluation.scope import ModuleScope, traversal_problems, watched
+from planner.engine.evaluation.scope import ModuleScope, traversal_problems, trigger_reference
 from planner.engine.evaluation.variables import (
     check_validations,
     depends_on_problems,
@@ -127,7 +127,7 @@ class ValidateWalk(VertexWalk):
         self.provisioners, self.settled = provisioners, settled
         self.providers = ConfiguredProviders(self.context)
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
-        self._alike = Alike()
+        self._alike = SharedValues()
         self._imports = import_blocks(self.context.config)
         self._repeated: dict[int, ModuleScope] = {}  # the scope of each module call, for its arguments
 
@@ -316,7 +316,7 @@ class ValidateWalk(VertexWalk):
         repetition = Repetition(each_key="") if decl.for_each is not None else key
         for expr in decl.lifecycle.replace_triggered_by:
             try:
-                ref = watched(expr, repetition)
+                ref = trigger_reference(expr, repetition)
             except Failure as failure:
                 problems += failure.diagnostics
                 continue
@@ -471,7 +471,7 @@ def _ignored_problems(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagno
 _Foundations = tuple["dict[str, VariableDecl]", "dict[str, LocalDecl]"]
 
 
-class Alike:
+class SharedValues:
     """Values of outputs and local values that were evaluated without diagnostics, by declaration."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ class Credentials:
 CredentialSource = Callable[[], Credentials]
 
 
-def signed(
+def sign_request(
     method: str,
     url: str,
     headers: Mapping[str, str],
@@ -116,7 +116,7 @@ class Service:
             ) from None
 
         def sign(m: str, url: str, h: dict[str, str], b: bytes) -> dict[str, str]:
-            return signed(m, url, {**h, "User-Agent": user_agent()}, b, credentials, self.region, self.name)
+            return sign_request(m, url, {**h, "User-Agent": user_agent()}, b, credentials, self.region, self.name)
 
         try:
             answer = self.http.ask(method, self.endpoint.rstrip("/") + path, headers or {}, body, sign=sign)
@@ -171,18 +171,18 @@ _STATUS = {400: "BadRequest", 403: "Forbidden", 404: "NotFound", 412: "Precondit
 def element(xml: str, name: str) -> str:
     """The text of the first XML element with this name; sufficient for the flat responses of the services used here."""
     match = re.search(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)
-    return unescaped(match[1]) if match else ""
+    return unescape(match[1]) if match else ""
 
 
 def elements(xml: str, name: str) -> list[str]:
-    return [unescaped(text) for text in re.findall(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)]
+    return [unescape(text) for text in re.findall(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)]
 
 
 _ENTITY = re.compile(r"&(?:(lt|gt|quot|apos|amp)|#([0-9]{1,7})|#x([0-9a-fA-F]{1,6}));")
 _LETTERS = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """XML text with the five predefined entities and numeric references decoded; other references are unchanged."""
 
     def letter(match: re.Match[str]) -> str:

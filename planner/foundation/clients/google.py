@@ -69,13 +69,13 @@ class GoogleTokens(Tokens):
             return account.access_token, float("inf")
         text = account.credentials
         if text:
-            return self._by_kind(parsed(contents_of(text)), scopes)
+            return self._by_kind(parse_json(contents_of(text)), scopes)
         named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "")
         if named and not os.path.exists(named):
             raise ServiceError(f"open {named}: no such file or directory")
         path = named or os.path.expanduser("~/.config/gcloud/application_default_credentials.json")
         if os.path.exists(path):
-            return self._by_kind(parsed(contents_of(path)), scopes)
+            return self._by_kind(parse_json(contents_of(path)), scopes)
         return self._of_machine()
 
     def _by_kind(self, known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
@@ -124,7 +124,7 @@ def _token_in(answer: Any) -> tuple[str, float]:
 def check(account: GoogleAccount) -> None:
     """Raises ServiceError if configured credentials are invalid."""
     if account.credentials and not account.access_token:
-        parsed(contents_of(account.credentials))
+        parse_json(contents_of(account.credentials))
 
 
 def contents_of(text: str, what: str = "credentials") -> str:
@@ -142,7 +142,7 @@ def contents_of(text: str, what: str = "credentials") -> str:
     return text
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parse_json(text: str) -> dict[str, Any]:
     """Raises ServiceError."""
     try:
         known = json.loads(text)

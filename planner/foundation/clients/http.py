@@ -367,7 +367,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
                 cadata=tls.authorities if is_text else None, cafile=None if is_text else on_disk(tls.authorities)
             )
         else:
-            trust_the_system(context)
+            use_system_certificates(context)
         if tls.certificate:
             # the ssl module accepts certificates only in files
             with tempfile.TemporaryDirectory(prefix="planner-") as folder:
@@ -380,7 +380,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-def trust_the_system(context: ssl.SSLContext) -> None:
+def use_system_certificates(context: ssl.SSLContext) -> None:
     """Load the certificates of the system if the ssl module does not find them, unless SSL_CERT_FILE or SSL_CERT_DIR is
     set. Raises OSError."""
     if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or context.cert_store_stats()["x509_ca"]:

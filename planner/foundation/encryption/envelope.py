@@ -72,7 +72,7 @@ def read_envelope(data: bytes) -> Envelope:
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|[{},:]')
 
 
-def indented(envelope: bytes) -> bytes:
+def indent(envelope: bytes) -> bytes:
     """An envelope in the layout of OpenTofu's local state files: indented by two spaces, with a line break at the
     end."""
     depth = 0

@@ -103,7 +103,7 @@ def _module(folder: str, type: str) -> Any:
     return import_module(name)
 
 
-def decoded(data: bytes | None) -> Metadata | None:
+def decode_metadata(data: bytes | None) -> Metadata | None:
     """Parse the metadata in an envelope. Raises MetadataError."""
     if data is None:
         return None

@@ -23,7 +23,7 @@ MOST_BYTES = 16 << 20  # the maximum size of a file with envelopes
 _MOST_SIGNATURES = 64
 
 
-def encoded(payload: bytes) -> bytes:
+def encode(payload: bytes) -> bytes:
     """DSSE's pre-authentication encoding of a payload: the bytes that are signed."""
     return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD.encode(), len(payload), payload)
 
@@ -31,7 +31,7 @@ def encoded(payload: bytes) -> bytes:
 def envelope(statement: Mapping[str, Any], signer: SigningKey) -> bytes:
     """One line of JSON. Raises ServiceError if signing fails."""
     payload = orjson.dumps(statement, option=orjson.OPT_SORT_KEYS)
-    signature = signer.sign(encoded(payload))
+    signature = signer.sign(encode(payload))
     signatures = [{"keyid": signer.key_id, "sig": base64.b64encode(signature).decode()}]
     whole = {"payloadType": PAYLOAD, "payload": base64.b64encode(payload).decode(), "signatures": signatures}
     return bytes(orjson.dumps(whole)) + b"\n"
@@ -45,7 +45,7 @@ class Signed:
     signers: tuple[Verifier, ...]
 
 
-def verified(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
+def verify_envelope(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
     """The statements in a file. Lines that are not envelopes are ignored."""
     for line in data.splitlines():
         if line.strip():
@@ -60,7 +60,7 @@ def _verify_line(line: bytes, verifiers: tuple[Verifier, ...]) -> Signed:
     if whole["payloadType"] != PAYLOAD:
         raise ValueError("the payload is of a different kind")
     payload = base64.b64decode(whole["payload"], validate=True)
-    message = encoded(payload)
+    message = encode(payload)
     statement = orjson.loads(payload)
     if statement["_type"] != STATEMENT:
         raise ValueError("the statement is of a different kind")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from planner.foundation.values.numbers import TooLong, number_to_text
-from planner.foundation.values.refine import length_bounds, length_is_known, refined
+from planner.foundation.values.numbers import NumberTooLongError, number_to_text
+from planner.foundation.values.refine import length_bounds, length_is_known, refine
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import (
     DYNAMIC,
@@ -165,7 +165,7 @@ def number_text(value: Any) -> str:
         return str(value)
     try:
         return number_to_text(value)
-    except TooLong:
+    except NumberTooLongError:
         raise ConversionError("the number has too many digits to write them all") from None
 
 
@@ -211,10 +211,10 @@ def _unknown(value: Unknown, wanted: Type) -> Value:
         least, upper = length_bounds(value)
         if isinstance(wanted, SetType):
             least = min(least, 1)
-        return refined(wanted, Refinement(not_null, min_length=least or None, max_length=upper))
+        return refine(wanted, Refinement(not_null, min_length=least or None, max_length=upper))
     else:
-        return refined(wanted, Refinement(not_null))
-    return refined(wanted, Refinement(not_null, min_length=least or None, max_length=most))
+        return refine(wanted, Refinement(not_null))
+    return refine(wanted, Refinement(not_null, min_length=least or None, max_length=most))
 
 
 def _require(given: Type, wanted: Type, path: Path) -> None:

@@ -27,7 +27,7 @@ LONGEST = 20_000_000
 MAX_EXPONENT = 2**31 - 1
 
 
-class TooLong(Failure, OverflowError):
+class NumberTooLongError(Failure, OverflowError):
     """The number has too many digits to be written in full."""
 
 
@@ -227,7 +227,7 @@ def number_to_text(x: Any) -> str:
     negative, digits, point = decimal_digits(x)
     if abs(point) > LONGEST:
         detail = f"Written out, a number here has more than {LONGEST:,} digits."
-        raise TooLong(error("language.number_too_long", "Number too long", detail))
+        raise NumberTooLongError(error("language.number_too_long", "Number too long", detail))
     if not digits:
         return ("-" if negative else "") + "0" if point == 0 else ("-Inf" if negative else "+Inf")
     if point <= 0:

@@ -44,7 +44,7 @@ def definitely_not_null(value: Value) -> bool:
     return True
 
 
-def refined(t: Type, refinement: Refinement) -> Value:
+def refine(t: Type, refinement: Refinement) -> Value:
     """An unknown value with a refinement; the only possible value if the refinement allows just one."""
     if t is DYNAMIC:
         return UNKNOWN
@@ -83,7 +83,7 @@ def not_null(value: Value) -> Value:
     narrower = Refinement(True, r.prefix, r.lower, r.upper, r.min_length, r.max_length)
     if value.document is not None:
         return Unknown(value.type, narrower, value.document)
-    return refined(value.type, narrower)
+    return refine(value.type, narrower)
 
 
 Bound = tuple[Any, bool] | None

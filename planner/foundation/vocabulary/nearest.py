@@ -118,6 +118,6 @@ def file(path: str) -> str:
     return word(path) if set(path) & set('"$`\\!\n') else f'"{path}"'
 
 
-def enumerated(words: Sequence[str]) -> str:
+def enumerate_words(words: Sequence[str]) -> str:
     """ "a, b and c"."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -21,7 +21,7 @@ from planner.language.config.sources import SourceError, parse_module_source
 _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 
-def located(root_dir: str, directory: str, absolute: str = "") -> str:
+def folder_at(root_dir: str, directory: str, absolute: str = "") -> str:
     """The path of a module's directory, which is absolute or relative to the root module. `absolute`: a directory with
     copies of the directories that have absolute paths."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)

@@ -17,7 +17,7 @@ from planner.foundation.encryption.keys import (
     MetadataError,
     ProviderError,
     Setting,
-    decoded,
+    decode_metadata,
     method_module,
     provider_module,
 )
@@ -183,7 +183,7 @@ class _SetUp:
             raise Failure(_failure("Unable to build encryption key data", label, bad)) from None
         undecodable = "Unable to decode encrypted metadata (did you change your encryption config?)"
         try:
-            metadata = decoded(self.given.get(label))
+            metadata = decode_metadata(self.given.get(label))
             provided: tuple[Keys, Metadata] = provider.provide(metadata)
         except MetadataError as bad:
             detail = f"metadata decoder for {label} failed with error: {bad}"
@@ -251,10 +251,10 @@ class _SetUp:
         """An argument as a Python value; None for null. Raises Failure."""
         value = self._value(attribute, subject)
         try:
-            value = converted(value, setting.type)
+            value = convert_value(value, setting.type)
             if is_null(value) and not setting.nullable:
                 raise ConversionError("null value is not allowed")
-            return plain(value)
+            return plain_value(value)
         except ConversionError as bad:
             raise Failure(_unsuitable(attribute, str(bad))) from None
 
@@ -366,19 +366,19 @@ def _unsuitable(attribute: Attribute, why: str) -> Diagnostic:
 _BYTES = ListType(NUMBER)
 
 
-def plain(value: Value) -> Any:
+def plain_value(value: Value) -> Any:
     """A value as a Python value; None for null. Numbers must be whole. Raises ConversionError."""
     if not is_wholly_known(value):
         raise ConversionError("value must be known")
     if is_null(value):
         return None
     if isinstance(value, List | Set):
-        return tuple(plain(item) for item in value.items)
+        return tuple(plain_value(item) for item in value.items)
     if isinstance(value, tuple):
-        return tuple(plain(item) for item in value)
+        return tuple(plain_value(item) for item in value)
     if isinstance(value, Map | dict):
         items = value.items if isinstance(value, Map) else value
-        table = {name: plain(item) for name, item in items.items()}
+        table = {name: plain_value(item) for name, item in items.items()}
         return {name: item for name, item in table.items() if item is not None}
     if isinstance(value, str | bool):
         return value
@@ -387,7 +387,7 @@ def plain(value: Value) -> Any:
     return value
 
 
-def converted(value: Value, wanted: Type) -> Value:
+def convert_value(value: Value, wanted: Type) -> Value:
     """Convert to a type. For bytes, the numbers must be 0 to 255. Raises ConversionError."""
     if isinstance(wanted, ListType) and not isinstance(value, List | Set | tuple | Null | Unknown):
         raise ConversionError(f"{friendly_name(wanted)} required, but have {type_name(value)}")
@@ -427,7 +427,7 @@ def keys_in(value: Value) -> Keys | tuple[()] | None:
 def _key(value: Value | None) -> Key | None:
     if value is None or is_null(value):
         return None
-    return Key.of(bytes(plain(converted(value, _BYTES))))
+    return Key.of(bytes(plain_value(convert_value(value, _BYTES))))
 
 
 def type_name(value: Value) -> str:

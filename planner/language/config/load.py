@@ -18,8 +18,8 @@ from planner.foundation.vocabulary.version_constraints import parse_constraints
 from planner.language.config.directory import (
     DATA_DIRECTORY,
     Manifest,
+    folder_at,
     is_secret,
-    located,
     module_files,
     module_key,
     read_manifest,
@@ -145,7 +145,7 @@ class InstalledModules:
                 f"{self.init} again."
             )
             problems.error("module_version_changed", "Module version requirements have changed", detail, where)
-        if not is_directory(located(self.root_dir, record.directory, self.absolute)):
+        if not is_directory(folder_at(self.root_dir, record.directory, self.absolute)):
             detail = f"The directory {record.directory} of module {call.name} no longer exists. Run {self.init} again."
             problems.error("module_not_installed", "Module not installed", detail, call.span)
             return None
@@ -199,7 +199,7 @@ class _ConfigLoader:
         warned = tuple(d for d in problems if not d.is_error)
         if not any(d.is_error and d.code != MALFORMED_TEMPLATE for d in problems):
             mine = Problems()
-            top = real_path(located(self.root_dir, directory, self.absolute))
+            top = real_path(folder_at(self.root_dir, directory, self.absolute))
             root = self._with_children(root, scope, (top,), mine)
             if not mine.has_errors:
                 check_provider_configurations(root, mine)
@@ -240,7 +240,7 @@ class _ConfigLoader:
         self, directory: str, queries: str, problems: Problems
     ) -> tuple[list[FileContent], list[FileContent], list[LanguageStatement]]:
         """The normal files, the override files, and the languages that the files declare."""
-        full = located(self.root_dir, directory, self.absolute)
+        full = folder_at(self.root_dir, directory, self.absolute)
         try:
             files = module_files(full, queries)
         except OSError:
@@ -261,7 +261,7 @@ class _ConfigLoader:
         return *kept, languages
 
     def _decide(self, directory: str, names: tuple[str, ...]) -> None:
-        folder = located(self.root_dir, directory, self.absolute)
+        folder = folder_at(self.root_dir, directory, self.absolute)
         for name in names:
             with suppress(OSError):
                 self._root_files[directory, name] = read_whole(os.path.join(folder, name))
@@ -272,7 +272,7 @@ class _ConfigLoader:
         known = self._root_files.pop((directory, name), None)
         if known is not None:
             return known
-        return read_whole(os.path.join(located(self.root_dir, directory, self.absolute), name))
+        return read_whole(os.path.join(folder_at(self.root_dir, directory, self.absolute), name))
 
     def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
         """The declarations of a file. The files of a module that is called several times are read once: syntax errors
@@ -285,7 +285,7 @@ class _ConfigLoader:
                 problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror or bad}.")
                 return None
             digest = self.files[shown] = sha256_of(data)
-            key = absolute_path(os.path.join(located(self.root_dir, directory, self.absolute), name)), shown, override
+            key = absolute_path(os.path.join(folder_at(self.root_dir, directory, self.absolute), name)), shown, override
             kept, known = _lately_read.pop(key, ("", None))
             if known is None or kept != digest:
                 body, _, diagnostics = load_text(data, shown, bool(self._keeps))
@@ -322,7 +322,7 @@ class _ConfigLoader:
         directory = self.locate(path, call, module.directory, problems)
         if directory is None:
             return None
-        real = real_path(located(self.root_dir, directory, self.absolute))
+        real = real_path(folder_at(self.root_dir, directory, self.absolute))
         if above.count(real) > (0 if call.source_is_constant else DEEPEST_RECURSION):
             detail = f"The directory {directory} is already being loaded: the module would contain itself without end."
             problems.error("cyclic_module", "Module calls itself", detail, call.span)

@@ -10,17 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert, with_element_type
-from planner.foundation.values.refine import is_collection, length_bounds, refined
-from planner.foundation.values.types import (
-    BOOL,
-    DYNAMIC,
-    STRING,
-    ListType,
-    SetType,
-    TupleType,
-    Type,
-    friendly_name,
-)
+from planner.foundation.values.refine import is_collection, length_bounds, refine
+from planner.foundation.values.types import BOOL, DYNAMIC, STRING, ListType, SetType, TupleType, Type, friendly_name
 from planner.foundation.values.value import (
     NO_MARKS,
     NOT_NULL,
@@ -348,7 +339,7 @@ def _of_unknown(env: Environment, value: Unknown, each: Run, slot: int) -> Value
         return UNKNOWN
     if isinstance(t, ListType) and is_collection(value.type):
         least, most = length_bounds(value)
-        return refined(t, Refinement(True, min_length=least or None, max_length=most))
+        return refine(t, Refinement(True, min_length=least or None, max_length=most))
     return Unknown(t, NOT_NULL)
 
 

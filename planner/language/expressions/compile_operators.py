@@ -33,7 +33,7 @@ from planner.foundation.values.refine import (
     is_collection,
     length_bounds,
     number_bounds,
-    refined,
+    refine,
 )
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, ObjectType, Primitive, TupleType, Type, friendly_name
 from planner.foundation.values.unify import unify, way_to_common
@@ -367,11 +367,11 @@ def _unknown_result(yes: Value, no: Value, wanted: Type) -> Value:
         if low is None or high is None or low[0] != high[0]:  # an infinite bound is no information
             low = None if low is not None and is_infinite(low[0]) else low
             high = None if high is not None and is_infinite(high[0]) else high
-        return refined(NUMBER, Refinement(never_null, lower=low, upper=high))
+        return refine(NUMBER, Refinement(never_null, lower=low, upper=high))
     if first == second and is_collection(first):
         (least_a, most_a), (least_b, most_b) = length_bounds(yes), length_bounds(no)
         most = None if most_a is None or most_b is None else max(most_a, most_b)
-        return refined(wanted, Refinement(never_null, min_length=min(least_a, least_b) or None, max_length=most))
+        return refine(wanted, Refinement(never_null, min_length=min(least_a, least_b) or None, max_length=most))
     return Unknown(wanted, NOT_NULL) if never_null and wanted is not DYNAMIC else Unknown(wanted)
 
 

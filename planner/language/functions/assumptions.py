@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from planner.foundation.values.convert import ConversionError, convert
 from planner.foundation.values.operations import equal
-from planner.foundation.values.refine import NOTHING, length_bounds, refined, safe_prefix
+from planner.foundation.values.refine import NOTHING, length_bounds, refine, safe_prefix
 from planner.foundation.values.types import DYNAMIC, NUMBER, STRING, ListType, MapType, SetType, Type
 from planner.foundation.values.value import (
     EPHEMERAL,
@@ -94,7 +94,7 @@ def _with(value: Value, more: Refinement) -> Value:
     if most is not None and least > most:
         raise FunctionError(_FAILED, 0)
     is_not_null = known.not_null or more.not_null
-    return refined(value.type, Refinement(is_not_null, prefix, known.lower, known.upper, least or None, most))
+    return refine(value.type, Refinement(is_not_null, prefix, known.lower, known.upper, least or None, most))
 
 
 def _smaller(one: int | None, other: int | None) -> int | None:

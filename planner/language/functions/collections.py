@@ -4,26 +4,9 @@ from __future__ import annotations
 
 from planner.foundation.values.convert import convert, unify
 from planner.foundation.values.operations import equal
-from planner.foundation.values.refine import length_bounds, length_is_known, refined
-from planner.foundation.values.types import (
-    BOOL,
-    DYNAMIC,
-    NUMBER,
-    STRING,
-    ListType,
-    Type,
-)
-from planner.foundation.values.value import (
-    List,
-    Null,
-    Refinement,
-    Set,
-    Unknown,
-    Value,
-    mark,
-    type_of,
-    unmark,
-)
+from planner.foundation.values.refine import length_bounds, length_is_known, refine
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, Type
+from planner.foundation.values.value import List, Null, Refinement, Set, Unknown, Value, mark, type_of, unmark
 from planner.foundation.vocabulary.span import count_graphemes
 from planner.language.functions.protocol import (
     INT64_MAX,
@@ -115,7 +98,7 @@ def length(value: Value) -> Value:
     if what == "string":
         return mark(_characters(value), marks)
     if what == "set" and not length_is_known(value):
-        return mark(refined(NUMBER, Refinement(True, lower=(1, True), upper=(len(value), True))), marks)
+        return mark(refine(NUMBER, Refinement(True, lower=(1, True), upper=(len(value), True))), marks)
     return mark(len(value), marks)
 
 
@@ -125,10 +108,10 @@ def _unknown_length(value: Unknown, what: str) -> Value:
         return len(t.elements if what == "tuple" else t.attributes)
     if what == "string":
         prefix = value.refinement.prefix if value.refinement is not None else ""
-        return refined(NUMBER, Refinement(True, lower=(_characters(prefix), True)))
+        return refine(NUMBER, Refinement(True, lower=(_characters(prefix), True)))
     least, most = length_bounds(value)
     upper = INT64_MAX if most is None else most
-    return refined(NUMBER, Refinement(True, lower=(least, True), upper=(upper, True)))
+    return refine(NUMBER, Refinement(True, lower=(least, True), upper=(upper, True)))
 
 
 def _characters(text: str) -> int:

@@ -37,6 +37,6 @@ def expand_home(path: str) -> str:
     return clean(f"{home}/{path[1:]}")
 
 
-def located(path: str, base_dir: str) -> str:
+def locate(path: str, base_dir: str) -> str:
     path = expand_home(path)
     return clean(path if path.startswith("/") else f"{base_dir or '.'}/{path}")

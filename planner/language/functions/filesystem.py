@@ -31,7 +31,7 @@ from planner.foundation.values.value import Value, mark, unmark
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.language.functions.crypto import base64, hexadecimal
 from planner.language.functions.encoding import base64_text
-from planner.language.functions.file_names import clean, expand_home, located
+from planner.language.functions.file_names import clean, expand_home, locate
 from planner.language.functions.protocol import CallContext, Function, FunctionError, Param, function, text
 
 FUNCTIONS: list[Function] = []
@@ -42,7 +42,7 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
     name."""
     name = "The file" if hidden else f'"{path}"'
     try:
-        at = located(path, base_dir)
+        at = locate(path, base_dir)
         data = read_whole(at)
         note_file_read(at)
         return data
@@ -161,7 +161,7 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     path, marks = unmark(path)
     name = "The path" if marks else f'"{path}"'
     try:
-        at = located(path, context.base_dir)
+        at = locate(path, context.base_dir)
         note_look(at)
         mode = path_mode(at)
     except FileNotFoundError:
@@ -192,7 +192,7 @@ def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
     directory = path if path.startswith("/") else _join_path(context.base_dir, path)
     paths: list[str] = []
     files: list[str] = []
-    note_look(located(directory, ""))
+    note_look(locate(directory, ""))
     try:
         for name in glob(_join_path(directory, pattern)):
             try:

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from planner.foundation.values.convert import convert, unify
 from planner.foundation.values.operations import equal, same_value
-from planner.foundation.values.refine import length_bounds, length_is_known, refined
-from planner.foundation.values.types import (
-    BOOL,
-    DYNAMIC,
-    NUMBER,
-    STRING,
-    ListType,
-    TupleType,
-    Type,
-)
+from planner.foundation.values.refine import length_bounds, length_is_known, refine
+from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, TupleType, Type
 from planner.foundation.values.value import (
     NO_MARKS,
     UNKNOWN,
@@ -248,7 +240,7 @@ def sort(values: Value) -> Value:
     """Sorts a list of strings by their characters' code points."""
     if not is_wholly_known(values):
         least, most = length_bounds(values)
-        return refined(_STRINGS, Refinement(min_length=least or None, max_length=most))
+        return refine(_STRINGS, Refinement(min_length=least or None, max_length=most))
     for position, value in enumerate(values.items):
         if value.__class__ is Null:
             raise FunctionError(f"The element with index {position} is null, which cannot be sorted.")

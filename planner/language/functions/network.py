@@ -40,7 +40,7 @@ class Network:
 
     def contains(self, address: int, bits: int) -> bool:
         """An IPv4 address and its mapped form are equal."""
-        address, bits = unmapped(address, bits)
+        address, bits = unmap(address, bits)
         first, own_bits, mask = self.first, self.bits, self.mask
         if own_bits == 128 and first >> 32 == 0xFFFF:
             first, own_bits, mask = first & 0xFFFFFFFF, 32, mask & 0xFFFFFFFF
@@ -51,14 +51,14 @@ class Network:
         return f"{address_text(self.first, self.bits)}/{self.prefix - 96 if mapped else self.prefix}"
 
 
-def unmapped(address: int, bits: int) -> tuple[int, int]:
+def unmap(address: int, bits: int) -> tuple[int, int]:
     """Convert a mapped IPv4 address to IPv4. Returns the address and its length in bits."""
     return (address & 0xFFFFFFFF, 32) if bits == 128 and address >> 32 == 0xFFFF else (address, bits)
 
 
 def address_text(address: int, bits: int) -> str:
     """RFC 5952."""
-    address, bits = unmapped(address, bits)
+    address, bits = unmap(address, bits)
     return str(IPv4Address(address)) if bits == 32 else str(IPv6Address(address))
 
 
@@ -149,7 +149,7 @@ def cidrcontains(prefix: str, address: str) -> Value:
     else:
         inner = parse_network(address)
         first, last, bits = inner.first, inner.last, inner.bits
-    if (unmapped(first, bits)[1] == 32) != outer.is_ipv4:
+    if (unmap(first, bits)[1] == 32) != outer.is_ipv4:
         raise FunctionError(f"{prefix} and {address} are of different address families.")
     return outer.contains(first, bits) and outer.contains(last, bits)
 

@@ -85,7 +85,7 @@ def next_character(data: bytes, position: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> Pattern:
+def compile_pattern(pattern: str) -> Pattern:
     """Raises FunctionError if the pattern is invalid."""
     return Pattern(pattern)
 
@@ -93,7 +93,7 @@ def compiled(pattern: str) -> Pattern:
 def match_type(pattern: str) -> Type:
     """The type of one match: an object if the pattern has named groups, a tuple of strings for unnamed groups,
     otherwise a string."""
-    names = compiled(pattern).names
+    names = compile_pattern(pattern).names
     if not names:
         return STRING
     if not any(names):
@@ -132,7 +132,7 @@ def _part(data: bytes, span: tuple[int, int]) -> str:
 def regex(pattern: str, string: str) -> Value:
     """Returns the first match of a regular expression in a string. If the expression has groups, the result is a tuple
     of their matches, or an object if the groups have names. Fails if nothing matches."""
-    expression, data = compiled(pattern), string.encode("utf-8", "surrogateescape")
+    expression, data = compile_pattern(pattern), string.encode("utf-8", "surrogateescape")
     spans = expression.search(data)
     if spans is None:
         raise FunctionError("The regular expression does not match any part of the string.")
@@ -147,7 +147,7 @@ def regex(pattern: str, string: str) -> Value:
 )
 def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
     """Returns all matches of a regular expression in a string, each in the same form as the result of `regex`."""
-    expression, data = compiled(pattern), string.encode("utf-8", "surrogateescape")
+    expression, data = compile_pattern(pattern), string.encode("utf-8", "surrogateescape")
     return List(result_type.element, tuple(_match_value(expression, data, s) for s in expression.search_all(data)))
 
 
@@ -161,7 +161,7 @@ def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
 def replace(string: str, substring: str, replacement: str) -> Value:
     """Replaces all occurrences of a substring, or all matches of a regular expression, in a string."""
     if len(substring) > 1 and substring[0] == substring[-1] == "/":
-        return text(_replace_matches(compiled(substring[1:-1]), string, replacement))
+        return text(_replace_matches(compile_pattern(substring[1:-1]), string, replacement))
     return text(string.replace(substring, replacement))
 
 

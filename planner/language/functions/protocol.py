@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from planner.foundation.support.disk import UnrecordedError
 from planner.foundation.values.convert import convert
 from planner.foundation.values.numbers import is_infinite
-from planner.foundation.values.refine import NOTHING, not_null, refined
+from planner.foundation.values.refine import NOTHING, not_null, refine
 from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, TupleType, Type
 from planner.foundation.values.value import (
     NO_MARKS,
@@ -227,7 +227,7 @@ def function(
 
 def unknown(type: Type, refinement: Refinement | None = None) -> Value:
     """An unknown value; the only possible value if the refinement allows just one."""
-    return Unknown(type) if refinement is None and type is not DYNAMIC else refined(type, refinement or NOTHING)
+    return Unknown(type) if refinement is None and type is not DYNAMIC else refine(type, refinement or NOTHING)
 
 
 def call(function: Function, arguments: Sequence[Value], context: CallContext) -> Value:

@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.foundation.values.convert import convert, unify
 from planner.foundation.values.operations import contains
-from planner.foundation.values.refine import length_bounds, length_is_known, refined
+from planner.foundation.values.refine import length_bounds, length_is_known, refine
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleType, Type
 from planner.foundation.values.value import (
@@ -164,4 +164,4 @@ def _unknown_product(sequences: list[Value], result_type: Type) -> Value:
         if most > 2 * _PRODUCT_LIMIT:
             return unknown(result_type)
     bounds = Refinement(True, min_length=0 if most == 0 else 1, max_length=most)
-    return refined(result_type, bounds)
+    return refine(result_type, bounds)

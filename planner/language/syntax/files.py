@@ -33,7 +33,7 @@ def load_file(
 
 def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body | None, Source, list[Diagnostic]]:
     """`load_file` for a file with this content."""
-    source, wrong = decoded(data, display_name)
+    source, wrong = decode(data, display_name)
     if wrong:
         return None, source, wrong
     text = source.text
@@ -57,7 +57,7 @@ def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body |
     return body, source, diagnostics
 
 
-def decoded(data: bytes, display_name: str) -> tuple[Source, list[Diagnostic]]:
+def decode(data: bytes, display_name: str) -> tuple[Source, list[Diagnostic]]:
     try:
         return Source(display_name, data.decode("utf-8")), []
     except UnicodeDecodeError as problem:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
-from planner.language.syntax.files import decoded
+from planner.language.syntax.files import decode
 from planner.language.syntax.lexer import Token, simple_tokens, tokenize
 from planner.language.syntax.literals import normal, quoted_text
 from planner.language.syntax.parse import parse_config
@@ -56,7 +56,7 @@ Pieces = list[FormatToken]
 
 def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
     """The formatted text (None if there are mistakes), and the problems."""
-    source, problems = decoded(data, name)
+    source, problems = decode(data, name)
     if problems:
         return None, problems
     tokens = tokenize(source.text)

@@ -52,7 +52,7 @@ def grounds(graph: Graph, edges: AbstractSet[Edge]) -> EdgeSources:
         layers[edge] = sorted_layers.get(several) or sorted_layers.setdefault(
             several, tuple(sorted(several, key=LAYERS.index))
         )
-    objects = speakers(graph)
+    objects = evaluated_objects(graph)
     stated = [database.facts.sources(name) for name in _MENTIONS if database.facts.rows(name)]
     places: dict[Edge, Sequence[Any]] = {}
     mentions: dict[Edge, list[Row]] = defaultdict(list)
@@ -110,7 +110,7 @@ def _ordered_reasons(
                 yield DerivedRows(reason, [edge], [(value,) for value in values])
 
 
-def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
+def evaluated_objects(graph: Graph) -> dict[str, tuple[str, ...]]:
     """The objects whose configuration each vertex evaluates: its own object, for an instance also its resource."""
     database = graph.database
     resources: dict[str, str] = {row[0]: row[1] for row in database["instance"]}
@@ -142,7 +142,7 @@ def declarations(graph: Graph) -> dict[str, Any]:
             if source is not None:
                 places.setdefault(row[0], source)
     result = {}
-    for name, objects in speakers(graph).items():
+    for name, objects in evaluated_objects(graph).items():
         for object in objects:
             if object in places:
                 result[name] = places[object]

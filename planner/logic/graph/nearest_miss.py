@@ -20,7 +20,7 @@ _LONG = 6  # maximum number of listed vertices on a path
 
 
 @frozen
-class Near:
+class NearMiss:
     """A remark of one sentence. `kind`: through-others, other-way, given-up, left-out, itself, instance, destroyer,
     mentions or nothing-refers. `lines` are printed below it; `sources` are positions in the proof format."""
 
@@ -35,14 +35,14 @@ class Near:
         return {"kind": self.kind, "text": self.text, **more, "sources": list(self.sources)}
 
 
-def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
+def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[NearMiss]:
     """Remarks about a pair without an edge, the most informative first. The vertices may be left out of the graph."""
     return list(_MissSearch(graph, dependent, dependency).all())
 
 
 def left_out(graph: Graph, node: str) -> str:
     """Why a vertex was left out of the graph by pruning or by the command line; "" if it is in the graph."""
-    return near_text(_MissSearch(graph, node, node).left_out(node))
+    return near_miss_text(_MissSearch(graph, node, node).left_out(node))
 
 
 class _MissSearch:
@@ -52,9 +52,9 @@ class _MissSearch:
         self.waiting = Waiting(graph.nodes, graph.database["edge"])
         self.prover = Prover(graph.program, graph.database)
 
-    def all(self) -> Iterator[Near]:
+    def all(self) -> Iterator[NearMiss]:
         if self.a == self.b:
-            yield Near("itself", f"Both are the vertex {self.a}, and no vertex waits for itself.")
+            yield NearMiss("itself", f"Both are the vertex {self.a}, and no vertex waits for itself.")
             return
         gone = [near for node in (self.a, self.b) for near in self.left_out(node)]
         yield from gone
@@ -62,11 +62,11 @@ class _MissSearch:
             return
         way = self.way(self.a, self.b)
         if way:
-            yield Near("through-others", f"{self.a} waits for {self.b} through other vertices:", _steps(way))
+            yield NearMiss("through-others", f"{self.a} waits for {self.b} through other vertices:", _steps(way))
             yield from self.mentions()
             return
         if (self.a, self.b) in self.database["given_up"]:
-            yield Near(
+            yield NearMiss(
                 "given-up",
                 f"{self.b} should be done before {self.a}, but that order was dropped because it would close a cycle.",
             )
@@ -77,22 +77,22 @@ class _MissSearch:
     def way(self, start: str, end: str) -> list[str]:
         return shortest_path(self.waiting, [start], [end])
 
-    def left_out(self, node: str) -> Iterator[Near]:
+    def left_out(self, node: str) -> Iterator[NearMiss]:
         """A remark that the vertex was left out by pruning or by the command line."""
         if node in self.graph.nodes:
             return
         proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))
         if proof is None or proof.rule is None:
-            yield Near("left-out", f"{node} is not a vertex of this graph.")
+            yield NearMiss("left-out", f"{node} is not a vertex of this graph.")
             return
         reason = reason_text(proof.rule, proof.assignment)
         given = sorted(
             {f"-{name}={row[0]}" for name in ("target", "exclude") for row in self.database.facts.relation(name)}
         )
         because = f" ({', '.join(given)})" if given else ""
-        yield Near("left-out", f"{node} is left out of this graph: {reason}{because}.", (), self.sources(proof))
+        yield NearMiss("left-out", f"{node} is left out of this graph: {reason}{because}.", (), self.sources(proof))
 
-    def apart(self) -> Iterator[Near]:
+    def apart(self) -> Iterator[NearMiss]:
         """A reference that does not result in an edge."""
         if (self.a, self.b) not in self.database["refers"]:
             return
@@ -102,19 +102,19 @@ class _MissSearch:
                 f"{self.a} refers to {self.b}, but a reference does not make an object wait until another one is "
                 "destroyed."
             )
-            yield Near("destroyer", text)
+            yield NearMiss("destroyer", text)
             return
         modules = {row[0]: row[2] for row in self.database["module_instance_of"]}
         mine, other = modules.get(self.a), modules.get(self.b)
         if mine is not None and other is not None and mine != other:
             text = f"{self.a} refers to {self.b} by name, but in its own module instance: {mine}, not {other}."
-            yield Near("instance", text)
+            yield NearMiss("instance", text)
 
-    def mentions(self) -> Iterator[Near]:
+    def mentions(self) -> Iterator[NearMiss]:
         """The references from the dependent to other targets."""
         rows = sorted(row for row in self.database["mentions"] if row[0] == self.a)
         if (self.a, self.b) not in self.database["refers"]:
-            yield Near("nothing-refers", f"Nothing in {self.a} refers to {self.b}.")
+            yield NearMiss("nothing-refers", f"Nothing in {self.a} refers to {self.b}.")
         if not rows:
             return
         lines, sources = [], []
@@ -127,18 +127,18 @@ class _MissSearch:
             lines.append(f"{row[1]} ({how}{f', {at}' if at else ''})")
         if len(rows) > _FEW:
             lines.append(f"and {len(rows) - _FEW} more")
-        yield Near("mentions", f"{self.a} refers to:", tuple(lines), tuple(sources))
+        yield NearMiss("mentions", f"{self.a} refers to:", tuple(lines), tuple(sources))
 
-    def other_way(self) -> Iterator[Near]:
+    def other_way(self) -> Iterator[NearMiss]:
         """An order in the opposite direction."""
         way = self.way(self.b, self.a)
         if len(way) == 2:
             proof = self.prover.why("edge", (self.b, self.a))
             result = self.sources(proof)[:1] if proof else ()
             at = "".join(f" ({place(source)})" for source in result)
-            yield Near("other-way", f"{self.b} waits for {self.a}{at}, not the other way round.", (), result)
+            yield NearMiss("other-way", f"{self.b} waits for {self.a}{at}, not the other way round.", (), result)
         elif way:
-            yield Near(
+            yield NearMiss(
                 "other-way", f"There is a path in the opposite direction: {self.b} waits for {self.a}:", _steps(way)
             )
 
@@ -165,7 +165,7 @@ def _steps(way: list[str]) -> tuple[str, ...]:
     return tuple(edges) if hidden <= 0 else (*edges[: _LONG - 1], f"... {hidden} more ...", edges[-1])
 
 
-def near_text(found: Iterable[Near]) -> str:
+def near_miss_text(found: Iterable[NearMiss]) -> str:
     lines: list[str] = []
     for near in found:
         lines.append(near.text)

@@ -16,7 +16,7 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.proof import proof_json
 from planner.logic.datalog.explain.search import Prover
 from planner.logic.graph.build import SPOKEN, SPOKEN_AT_FIRST, Names, substitution_note
-from planner.logic.graph.nearest_miss import near_text, nearest_misses
+from planner.logic.graph.nearest_miss import near_miss_text, nearest_misses
 from planner.logic.graph.question_checks import meant_query
 from planner.logic.model.graph import Graph, source_json
 
@@ -69,7 +69,7 @@ def prove_wait(
         f"{dependent} can start before {dependency} is done, because there is no chain of edges between them.",
     ]
     lines += [
-        near_text(nearest_misses(graph, dependent, dependency)),
+        near_miss_text(nearest_misses(graph, dependent, dependency)),
         "To see all rules that were tried: planner why -not -full",
     ]
     return None, [error("graph.no_wait", "Nothing to explain", "\n".join(lines))]

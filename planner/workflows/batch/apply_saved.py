@@ -31,7 +31,7 @@ from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions
 from planner.workflows.batch.stale_plans import refusals
 from planner.workflows.batch.unit_options import NOTHING, UnitOptions
-from planner.world.state.lock import myself
+from planner.world.state.lock import user_at_host
 
 if TYPE_CHECKING:
     from planner.workflows.batch.fleet_policies import FleetPolicies
@@ -197,7 +197,7 @@ def _begin(
         "at_once": at_once,
         "directory": os.getcwd(),
         "options": to_json(batch.options),
-        "by": myself(),
+        "by": user_at_host(),
     }
     policies = _policies(batch, manifest)
     record = Record.new(batch.fleet.root, document)

@@ -30,7 +30,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.workflows.batch import FOLDER
 from planner.workflows.batch.model import FinishedUnit, from_json, to_json
-from planner.world.state.lock import myself
+from planner.world.state.lock import user_at_host
 
 FORMAT = "1.0"
 
@@ -327,7 +327,7 @@ def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
         except OSError:  # the file system has no locks
             break
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    holder = {"command": command, "process": os.getpid(), "who": myself(), "since": since}
+    holder = {"command": command, "process": os.getpid(), "who": user_at_host(), "since": since}
     file.truncate(0)
     file.write(orjson.dumps(holder))
     file.flush()

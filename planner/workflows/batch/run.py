@@ -38,7 +38,7 @@ from planner.workflows.batch.schedule import HARMLESS, BatchListener, PassWork, 
 from planner.workflows.batch.session import Batch, BatchOptions
 from planner.workflows.batch.unit_decisions import EarlierResult, UnitDecision
 from planner.workflows.batch.unit_options import NOTHING, UnitOptions
-from planner.world.state.lock import myself
+from planner.world.state.lock import user_at_host
 
 if TYPE_CHECKING:
     from planner.workflows.batch.fleet_policies import FleetPolicies
@@ -406,7 +406,7 @@ def begin(
     plain = to_json(evolve(options, asked=evolve(options.asked, variables=())))  # variables may contain secrets
     document = {"command": command, "options": plain, "directory": os.getcwd(), **asked}
     if command not in HARMLESS:
-        document["by"] = myself()
+        document["by"] = user_at_host()
     if options.asked.variables:
         document["is_given_variables"] = True
     retain(batch.fleet.root)

@@ -35,7 +35,7 @@ from planner.workflows.batch.files_read import A_FOLDER, digest
 from planner.workflows.batch.model import FinishedUnit, UnitResult, from_json, to_json
 from planner.workflows.batch.record import safe_name
 from planner.workflows.batch.unit_options import NOTHING, UnitOptions
-from planner.world.state.lock import myself
+from planner.world.state.lock import user_at_host
 
 NAME = "manifest.json"
 REPORT = "report.json"
@@ -170,7 +170,7 @@ def write(folder: str, manifest: SavedManifest) -> None:
         "version": VERSION,
         "planner_version": RELEASE,
         "made": manifest.made or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "by": manifest.by or myself(),
+        "by": manifest.by or user_at_host(),
         "mode": manifest.mode,
         "refresh": manifest.refresh,
         "key": manifest.key,

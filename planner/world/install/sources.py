@@ -215,7 +215,7 @@ class Registry:
         return answer
 
 
-class Several:
+class CombinedSources:
     """Several sources, each for certain providers. Their versions are combined."""
 
     def __init__(self, sources: Iterable[tuple[PackageSource, InstallMethod]]) -> None:
@@ -258,7 +258,7 @@ class Several:
         raise no_platform(address, version, platform)
 
 
-def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Several:
+def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> CombinedSources:
     """The sources in the CLI configuration, in order."""
     sources: list[tuple[PackageSource, InstallMethod]] = []
     for method in methods:
@@ -273,10 +273,10 @@ def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Several:
             from planner.world.install.oci import OciMirror
 
             sources.append((OciMirror(method.location, web, hosts.config.oci, hosts.environ), method))
-    return Several(sources)
+    return CombinedSources(sources)
 
 
-def usual(directories: Iterable[str], web: Web, hosts: Hosts) -> Several:
+def default_sources(directories: Iterable[str], web: Web, hosts: Hosts) -> CombinedSources:
     """The default sources: the default mirror directories, and the registry for providers that these do not have."""
     present = [d for d in directories if Path(d).is_dir()]
     methods = [InstallMethod("filesystem_mirror", d) for d in present]

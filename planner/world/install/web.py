@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from planner.foundation.clients.cli_config import CliConfig
 from planner.foundation.clients.host_tokens import HostTokens
-from planner.foundation.clients.http import BoundedResponse, is_unknown_host, trust_the_system, user_agent
+from planner.foundation.clients.http import BoundedResponse, is_unknown_host, use_system_certificates, user_agent
 from planner.foundation.support.trace import note
 from planner.foundation.vocabulary.diagnostic import InstallError, ServiceError
 from planner.foundation.vocabulary.records import field, frozen
@@ -234,7 +234,7 @@ def _opener() -> Any:
     key = (os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
     if key not in _openers:
         context = ssl.create_default_context()  # depends on SSL_CERT_FILE and SSL_CERT_DIR
-        trust_the_system(context)
+        use_system_certificates(context)
         opener = urllib.request.OpenerDirector()  # does not support ftp, file and data URLs
         for handler in (
             urllib.request.ProxyHandler(),

@@ -72,7 +72,7 @@ class Locator:
             seen += [p.version for p in packages]
             chosen = self._newest(address, packages)
             if chosen is not None:
-                folder = unpacked(chosen.path, address) if chosen.packed else chosen.path
+                folder = unpacked_directory(chosen.path, address) if chosen.packed else chosen.path
                 return Located(self._program(address, folder), chosen.version)
         raise Failure(self._missing(address, seen))
 
@@ -101,7 +101,7 @@ class Locator:
             yield (Mirror(config.cache),)
 
     def _usual_mirrors(self) -> Iterator[Mirror]:
-        return map(Mirror, usual_directories(self.directory, self.environ))
+        return map(Mirror, default_directories(self.directory, self.environ))
 
     def _newest(self, address: str, packages: Iterable[Package]) -> Package | None:
         wanted = [parse_constraints(text) for text in self.constraints.get(address, ())]
@@ -143,7 +143,7 @@ class Locator:
         return error("provider.not_found", "Provider not found", detail)
 
 
-def usual_directories(directory: str, environ: Mapping[str, str]) -> Iterator[str]:
+def default_directories(directory: str, environ: Mapping[str, str]) -> Iterator[str]:
     """The default mirror directories; they need not exist."""
     yield os.path.join(directory, "terraform.d", "plugins")
     own = home(environ)
@@ -187,7 +187,7 @@ def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
     return packages
 
 
-def unpacked(archive: Path, address: str) -> Path:
+def unpacked_directory(archive: Path, address: str) -> Path:
     """The unpacked package in the user's cache, which is used only if its content still has the recorded checksum.
     Raises Failure."""
     from planner.foundation.support.archive import unpack

@@ -171,7 +171,7 @@ def same_selections(one: Locks, other: Locks) -> bool:
     }
 
 
-def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
+def upgrade_locks(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
     """The locks, with selections for providers of Terraform's registry copied to the same providers of OpenTofu's
     registry. Checksums are not copied, because the packages differ."""
     upgraded_locks, changed = dict(locks), []

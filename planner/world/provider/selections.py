@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.version_constraints import Constraint, Versio
 from planner.world.provider.lock_file import Locks, lockable
 
 
-def unselected(
+def unselected_providers(
     addresses: Iterable[str],
     constraints: Mapping[str, tuple[str, ...]],
     locks: Locks,
@@ -42,7 +42,7 @@ def unselected(
     return [error("lock.inconsistent", "Inconsistent dependency lock file", detail)]
 
 
-def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
+def unmanaged_providers(environ: Mapping[str, str] | None = None) -> frozenset[str]:
     """Providers that run outside of planner (TF_REATTACH_PROVIDERS), for which nothing is installed or selected."""
     text = (os.environ if environ is None else environ).get("TF_REATTACH_PROVIDERS", "")
     if not text:

@@ -211,7 +211,7 @@ def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
     return LineSeal(key)
 
 
-def opened_lines(
+def open_lines(
     entries: list[dict[str, Any]], seal: Seal
 ) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
     """The entries of a journal, descriptions of problems, and the key for further lines. Raises Failure."""

@@ -65,9 +65,9 @@ def _from(root: Any, where: str) -> tuple[State | None, list[Diagnostic]]:
 def _current(root: dict[str, Any]) -> dict[str, Any]:
     if root["version"] == 4:
         return root
-    from planner.world.state.upgrade import upgraded
+    from planner.world.state.upgrade import upgrade
 
-    return upgraded(root)
+    return upgrade(root)
 
 
 def _unsupported_version(detail: str) -> Diagnostic:
@@ -316,9 +316,9 @@ class SealedFiles:
         """The bytes to write. Raises Failure."""
         if self.seal.is_plain:
             return text
-        from planner.foundation.encryption.envelope import indented
+        from planner.foundation.encryption.envelope import indent
 
-        self._kept, self._said = indented(self.seal.seal(text)), Unsealed(text)
+        self._kept, self._said = indent(self.seal.seal(text)), Unsealed(text)
         return self._kept
 
     def unseal(self, data: bytes) -> Unsealed:

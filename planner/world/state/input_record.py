@@ -88,7 +88,7 @@ class InputRecord:
     altered: Mapping[str, Mapping[str, int]] = field(factory=dict)
 
     def digest(self, data: bytes) -> str:
-        return salted(self.salt, data)
+        return with_salt(self.salt, data)
 
     @property
     def latest(self) -> str:
@@ -114,7 +114,7 @@ def fresh_salt() -> str:
     return os.urandom(8).hex()
 
 
-def salted(salt: str, data: bytes) -> str:
+def with_salt(salt: str, data: bytes) -> str:
     return blake2b(data, key=salt.encode(), digest_size=_SIZE).hexdigest()
 
 
@@ -149,7 +149,7 @@ def with_run(
     return InputRecord(known.lineage, known.salt, runs, objects, texts, frozenset(made - {""}), changed)
 
 
-def renamed(known: InputRecord, moves: Mapping[str, str]) -> InputRecord:
+def rename(known: InputRecord, moves: Mapping[str, str]) -> InputRecord:
     """The record after objects of the state were moved. `moves`: former addresses by current address."""
     runs = {key: evolve(run, names=_names(run.names, moves)) for key, run in known.runs.items()}
     objects, altered = _with_moves(known.objects, moves), _with_moves(known.altered, moves)
@@ -167,7 +167,7 @@ def _names(names: Mapping[str, str], moves: Mapping[str, str]) -> dict[str, str]
     return others | {now: was for now, was in moved.items() if now != was}
 
 
-def fitted(record: InputRecord, most: int) -> InputRecord:
+def fit(record: InputRecord, most: int) -> InputRecord:
     """The record as a document of at most this number of bytes. If necessary, contents of files that functions read are
     dropped, the largest first, and only their digests are kept; if that is not enough, the whole record is dropped."""
     if len(record_bytes(record)) <= most:

@@ -250,7 +250,7 @@ class Journal:
         except OSError as problem:
             self._problem = problem
             return
-        hold(self._descriptor)
+        lock_journal(self._descriptor)
         with suppress(OSError):
             os.fchmod(self._descriptor, self._mode)
         if not self._seal.is_plain and not self._begin_sealed():
@@ -304,7 +304,7 @@ class Journal:
                 self._problem = self._problem or problem
 
 
-def hold(descriptor: int) -> None:
+def lock_journal(descriptor: int) -> None:
     """Lock this journal, as long as its file is open, to show that a process is writing it."""
     import fcntl
 
@@ -358,9 +358,9 @@ def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[s
 def _open_entries(
     entries: list[dict[str, Any]], seal: Seal
 ) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
-    from planner.world.state.encrypted_seal import opened_lines
+    from planner.world.state.encrypted_seal import open_lines
 
-    return opened_lines(entries, seal)
+    return open_lines(entries, seal)
 
 
 def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> dict[str, Any]:
@@ -507,7 +507,7 @@ def _whole_number(entry: dict[str, Any], name: str) -> int:
     return int(value)
 
 
-def replayed(state: State, recorded: JournalContent, checksum: str = "") -> State:
+def replay(state: State, recorded: JournalContent, checksum: str = "") -> State:
     """The state (or a snapshot of the same apply) plus the later changes in the journal, under the next serial."""
     builder = StateBuilder(state)
     for change in recorded.changes_after(state, checksum):
@@ -540,10 +540,13 @@ def recovery_warnings(path: str, recorded: JournalContent, count: int) -> list[D
     )
     if recorded.is_torn:
         detail += " Its last line is incomplete: the operation ended at that point."
-    return [warning("state.recovered", "An interrupted operation was recovered", detail), *unfinished(recorded)]
+    return [
+        warning("state.recovered", "An interrupted operation was recovered", detail),
+        *unfinished_warnings(recorded),
+    ]
 
 
-def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Diagnostic]:
+def unfinished_warnings(recorded: JournalContent, has_moved_on: bool = False) -> list[Diagnostic]:
     """A warning for each operation that began and never ended. `has_moved_on`: the state was changed later, so
     operations on objects that it contains are not reported."""
     problems = []

@@ -90,10 +90,10 @@ def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
     seconds, parts = divmod(time.time_ns() // 1000, 1_000_000)
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     created = f"{moment}.{parts:06}".rstrip("0").rstrip(".") + "Z"
-    return LockInfo(random_uuid(), operation, info, myself(), COMPATIBLE_VERSION, created, path)
+    return LockInfo(random_uuid(), operation, info, user_at_host(), COMPATIBLE_VERSION, created, path)
 
 
-def myself() -> str:
+def user_at_host() -> str:
     """The user of this process as USER@HOST; if the user has no name, the user id."""
     names = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
     return f"{next(filter(None, names), None) or _account()}@{os.uname().nodename}"

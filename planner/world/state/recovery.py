@@ -17,7 +17,7 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.build import StateBuilder
 from planner.world.state.encryption_seal import PLAIN, Seal
 from planner.world.state.file import read_state, same_content
-from planner.world.state.journal import JournalContent, recovery_warnings, replayed, unfinished
+from planner.world.state.journal import JournalContent, recovery_warnings, replay, unfinished_warnings
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
 
 _MOST_LISTED = 20
@@ -60,7 +60,7 @@ class StateRecovery:
     missing: tuple[str, ...] = ()
 
 
-def recovered(
+def recover(
     state: State | None,
     recorded: JournalContent,
     journal: str,
@@ -82,7 +82,7 @@ def recovered(
     if is_its_own or any(snapshot.is_it(base, checksum) for snapshot in recorded.snapshots):
         count = len(recorded.changes_after(base, checksum))
         problems = () if is_at_work else tuple(recovery_warnings(journal, recorded, count))
-        return StateRecovery(replayed(base, recorded, checksum), problems, True)
+        return StateRecovery(replay(base, recorded, checksum), problems, True)
     strays = strays_of(base, recorded)
     if is_at_work:
         return StateRecovery(state)
@@ -97,7 +97,7 @@ def recovered(
 def _has_all(state: State, recorded: JournalContent) -> bool:
     """Whether a state that was written after the journal began has all changes in the journal."""
     follows = state.lineage == recorded.lineage and state.serial > recorded.serial
-    return follows and same_content(replayed(state, recorded), state)
+    return follows and same_content(replay(state, recorded), state)
 
 
 def strays_of(state: State, recorded: JournalContent) -> Strays:
@@ -235,7 +235,7 @@ def _divergence_warnings(
             "add them again."
         )
         problems.append(warning("state.journal_moved", "Objects of an interrupted operation have moved", detail))
-    return (*problems, *unfinished(recorded, has_moved_on=True))
+    return (*problems, *unfinished_warnings(recorded, has_moved_on=True))
 
 
 def _bullet_list(lines: list[str]) -> str:

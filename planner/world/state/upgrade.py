@@ -29,7 +29,7 @@ from planner.world.state.reader import MalformedError, as_list, as_object, as_te
 _WHOLE = re.compile(r"([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|[1-9][0-9_]*|0)")
 
 
-def upgraded(root: dict[str, Any]) -> dict[str, Any]:
+def upgrade(root: dict[str, Any]) -> dict[str, Any]:
     """A document of version 1, 2 or 3 as version 4. Raises MalformedError."""
     version = root["version"]
     serial = as_whole(root, "serial", "the state")

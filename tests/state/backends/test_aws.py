@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from state.backends.servers import SERVERS, moto
 
-from planner.foundation.clients.aws import AwsError, Credentials, elements, signed
+from planner.foundation.clients.aws import AwsError, Credentials, elements, sign_request
 from planner.foundation.clients.aws_credentials import (
     NO_CREDENTIALS,
     CredentialChain,
@@ -37,7 +37,7 @@ ROLE = "arn:aws:iam::123456789012:role/planner"
 def test_the_signature_of_the_documentation() -> None:
     """https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html (the example there)"""
     keys = Credentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
-    headers = signed(
+    headers = sign_request(
         "GET",
         "https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08",
         {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"},

@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend, schema_of
 from planner.world.state.lock import LockInfo, new_lock_info
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, RemoteStateClient
+from planner.world.state.remote.client import LockHeld, RemoteStateClient, VersionConflict
 from planner.world.state.settings import settings_hash
 
 LARGEST = {"kubernetes": 500_000}
@@ -53,7 +53,7 @@ def test_bytes(server: Server, two: tuple[RemoteStateClient, RemoteStateClient])
     kept = other.get()
     assert kept is not None and kept.data.decode() == '{"a": "ä\N{SNOWMAN}<&>"}\n' and kept.version == version
     newer = other.put(b'{"b": 1}\n', kept.version)
-    with pytest.raises(Newer):
+    with pytest.raises(VersionConflict):
         one.put(b'{"c": 1}\n', version)
     assert other.get() == one.get()
     assert one.put(b'{"c": 2}\n', newer) and one.put(b'{"c": 3}\n', None)
@@ -69,7 +69,7 @@ def test_locks(server: Server, two: tuple[RemoteStateClient, RemoteStateClient])
     one, other = two
     assert one.locks
     mine = one.lock(new_lock_info("OperationTypeApply", one.lock_path))
-    with pytest.raises(Held) as held:
+    with pytest.raises(LockHeld) as held:
         other.lock(new_lock_info("OperationTypePlan", other.lock_path))
     assert held.value.may_wait and held.value.info is not None
     if server.type not in SESSIONS:

@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
 from planner.world.state.backends.consul import ConsulBackend, ConsulClient
 from planner.world.state.lock import new_lock_info
-from planner.world.state.remote.client import Held, Newer
+from planner.world.state.remote.client import LockHeld, VersionConflict
 
 LARGE = b'"' + b"0123456789abcdef" * 100_000 + b'"\n'
 
@@ -71,7 +71,7 @@ def test_a_large_state_is_in_parts() -> None:
 def test_parts_that_nobody_needs_are_removed() -> None:
     one, settings = client()
     one.put(b"{}\n", "")
-    with pytest.raises(Newer):
+    with pytest.raises(VersionConflict):
         one.put(LARGE, "")
     assert keys(settings) == [""]
 
@@ -134,7 +134,7 @@ def test_force_unlock_compares() -> None:
     one.force_unlock(lock.id)
     assert keys(settings, "/.") == []
     one.force_unlock("x")  # nobody holds it
-    with pytest.raises(Held) as held:  # Consul's lock-delay
+    with pytest.raises(LockHeld) as held:  # Consul's lock-delay
         one.lock(new_lock_info("OperationTypeApply", one.lock_path))
     assert held.value.may_wait and held.value.info is None
     assert "allow anyone to take the lock" in held.value.text and "lock delay" in held.value.text

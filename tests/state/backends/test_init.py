@@ -252,7 +252,7 @@ def test_without_locks(here: Directory) -> None:
 def test_two_first_inits_of_a_database_at_once(there: str) -> None:
     settings = SERVERS["pg"]().settings()
     backend = pg.open(SettingsReading({**settings, "schema_name": f"at_once_{len(there)}"}), PLAIN)
-    name = pg.quoted(backend.table.schema)
+    name = pg.quote(backend.table.schema)
     with psycopg.connect(settings["conn_str"]) as first, psycopg.connect(settings["conn_str"], autocommit=True) as eye:
         eye.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE; {there.format(name)}")
         first.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")

@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
 from planner.world.state.backends.kubernetes import KubernetesBackend
 from planner.world.state.lock import new_lock_info
-from planner.world.state.remote.client import Held
+from planner.world.state.remote.client import LockHeld
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases/"
 SECRETS = "/api/v1/namespaces/default/secrets/"
@@ -75,10 +75,10 @@ def test_a_lease_as_others_see_it() -> None:
     assert lease["spec"] == {"holderIdentity": info.id}
     assert lease["metadata"]["annotations"] == {"app.terraform.io/lock-info": info.to_json().decode()}
     assert lease["metadata"]["labels"]["tfstate"] == "true"
-    with pytest.raises(Held) as held:
+    with pytest.raises(LockHeld) as held:
         other.force_unlock("x")
     assert held.value.text == 'lock id "x" does not match existing lock' and held.value.info == info
-    with pytest.raises(Held, match=r"^the state is already locked by another tofu client$"):
+    with pytest.raises(LockHeld, match=r"^the state is already locked by another tofu client$"):
         other.lock(new_lock_info("OperationTypePlan", ""))
     one.unlock(info.id)
     lease = kept(settings, path)

@@ -12,7 +12,7 @@ from state.backends.test_shared_states import OURS, Place, alternating, peer
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import DEFAULT_WORKSPACE, open_backend
 from planner.world.state.lock import new_lock_info
-from planner.world.state.remote.client import Held
+from planner.world.state.remote.client import LockHeld
 from planner.world.state.remote.tfe import TfeBackend, TfeClient
 
 STATE = b'{"version":4,"serial":%d,"lineage":"l","outputs":{"o":{"value":"v","type":"string","sensitive":true}}}\n'
@@ -99,7 +99,7 @@ def test_locks() -> None:
     one, other = named("locks"), named("locks")
     mine = one.lock(new_lock_info("OperationTypeApply", ""))
     assert mine.id == "org/locks" and workspace(one)["locked-reason"].startswith("Locked by OpenTofu {")
-    with pytest.raises(Held) as held:
+    with pytest.raises(LockHeld) as held:
         other.lock(new_lock_info("OperationTypePlan", ""))
     assert held.value.text == 'workspace already locked (lock ID: "org/locks")'
     assert held.value.info == mine

@@ -12,7 +12,7 @@ from planner.foundation.support.disk import list_directory, read_whole, real_pat
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Span
-from planner.language.config.directory import DATA_DIRECTORY, Manifest, is_folder, is_module, located, read_manifest
+from planner.language.config.directory import DATA_DIRECTORY, Manifest, folder_at, is_folder, is_module, read_manifest
 from planner.language.config.load import InstalledModules, Locate, load_tree
 from planner.language.config.model import (
     Config,
@@ -186,7 +186,7 @@ class _StackLoader:
         for name in names:
             shown = posixpath.normpath(posixpath.join(directory, name))
             try:
-                data = read_whole(os.path.join(located(self.root_dir, directory), name))
+                data = read_whole(os.path.join(folder_at(self.root_dir, directory), name))
             except OSError as bad:
                 problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror or bad}.")
                 continue
@@ -215,7 +215,7 @@ class _StackLoader:
     def stack(self, path: ModulePath, directory: str, above: tuple[str, ...], problems: Problems) -> StackModule:
         content = _Content()
         try:
-            names = stack_files(located(self.root_dir, directory)).components
+            names = stack_files(folder_at(self.root_dir, directory)).components
         except OSError as bad:
             problems.error(
                 "unreadable_directory", "Failed to read stack directory", f"{directory}: {bad.strerror or bad}."
@@ -255,7 +255,7 @@ class _StackLoader:
         where = self.places.locate((*path, kind, name), call, parent, problems)
         if where is None:
             return None
-        full = located(self.root_dir, where)
+        full = folder_at(self.root_dir, where)
         if kind == "component" and not is_module(full):
             detail = f"There is no configuration (*.tf, *.tofu) in {where}."
             problems.error("empty_module", "No module", detail, call.shown_span)
@@ -281,7 +281,7 @@ class _StackLoader:
     def _child(
         self, path: ModulePath, component: ComponentDecl, where: str, above: tuple[str, ...], problems: Problems
     ) -> StackModule | None:
-        real = real_path(located(self.root_dir, where))
+        real = real_path(folder_at(self.root_dir, where))
         if real in above or len(above) > DEEPEST:
             detail = f"The directory {where} is already being loaded: the stack would contain itself."
             problems.error("cyclic_stack", "Stack calls itself", detail, component.span)

@@ -14,9 +14,9 @@ from planner.foundation.vocabulary.span import Span
 from planner.language.config.directory import (
     DATA_DIRECTORY,
     Manifest,
+    folder_at,
     is_module,
     is_secret_directory,
-    located,
     module_key,
     read_manifest,
 )
@@ -85,7 +85,7 @@ class _MockFiles:
     def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
         """The bodies of the files, sorted by name."""
         self.asked[directory] = None
-        folder = located(self.root_dir, directory)
+        folder = folder_at(self.root_dir, directory)
         try:
             present = [entry.name for entry in list_directory(folder)]
             names = sorted(name for name in present if name.endswith(MOCKS) and not name.startswith("."))
@@ -162,7 +162,7 @@ def _installed_directory(
     record = manifest.get(key)
     title, hint = "Module not installed", 'Run "planner init" to install all modules required by this configuration.'
     is_local = module.source_kind == "local"
-    if record is None and is_local and is_module(root_dir) and not is_directory(located(root_dir, module.source)):
+    if record is None and is_local and is_module(root_dir) and not is_directory(folder_at(root_dir, module.source)):
         detail = f"This module's local cache directory could not be read. {hint}"
         problems.error("module_not_installed", title, detail, module.span)
         return None
@@ -175,7 +175,7 @@ def _installed_directory(
             "modules required by this configuration."
         )
         problems.error("module_source_changed", "Module source has changed", detail, module.source_span)
-    if not is_directory(located(root_dir, record.directory)):
+    if not is_directory(folder_at(root_dir, record.directory)):
         detail = f"This module's local cache directory {record.directory} could not be read. {hint}"
         problems.error("module_not_installed", title, detail, module.span)
         return None

@@ -80,7 +80,7 @@ AGAIN = 0.05
 """seconds after which the exception is raised again, because Python drops exceptions in callbacks such as finalizers"""
 
 
-class OutOfTime(BaseException):
+class TimeLimitError(BaseException):
     """The work took too long. A BaseException, so that it also stops code that catches every Exception."""
 
 
@@ -95,15 +95,15 @@ def within(seconds: float) -> Iterator[None]:
         while not ended.wait(wait):
             with lock:
                 if not ended.is_set():
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(OutOfTime))
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeLimitError))
             wait = AGAIN
 
     Thread(target=watch, name="deadline", daemon=True).start()
     try:
         yield
     finally:
-        with suppress(OutOfTime):  # the exception may be raised after the work is complete
+        with suppress(TimeLimitError):  # the exception may be raised after the work is complete
             ended.set()
         ended.set()
-        with suppress(OutOfTime), lock:
+        with suppress(TimeLimitError), lock:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)

@@ -101,7 +101,7 @@ class _Unpickler(Unpickler):
         return self._source if (module, name) == _SOURCE else super().find_class(module, name)
 
 
-def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
+def unpickle(data: bytes, sources: dict[str, Source]) -> Any:
     """The object, with these sources. The bytes must be written by this user (planner.foundation.support.store)."""
     return _Unpickler(data, sources).load()
 

@@ -55,7 +55,7 @@ class Condensed:
         return map(of, self._left), map(of, self._right)
 
 
-def condensed(edges: Relation, shared: Shared) -> Condensed:
+def condense(edges: Relation, shared: Shared) -> Condensed:
     """Computed once for each relation."""
     known = shared.get(id(edges))
     if known is not None:
@@ -106,7 +106,7 @@ class Behind(Mapping[Row, None]):
         return self._bits.get(node, 0)
 
     def _worked_out(self) -> dict[Any, int]:
-        graph = condensed(self._edges, {})
+        graph = condense(self._edges, {})
         own: dict[Any, int] = {}
         for node, label in self._labels:
             own[node] = own.get(node, 0) | 1 << self._places[label]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
-from planner.logic.datalog.engine.components import Behind, Relation, Shared, condensed
+from planner.logic.datalog.engine.components import Behind, Relation, Shared, condense
 from planner.logic.datalog.language.values import Row, sorted_rows
 
 # Operators that parse JSON strings.
@@ -49,7 +49,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
         reduced(A, B) :- edge(A, B), not implied(A, B).
 
     On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
-    components = condensed(edges, shared)
+    components = condense(edges, shared)
     successors = components.successors
     highest = [
         targets[0] if targets else -1 for targets in successors
@@ -144,7 +144,7 @@ def closure(edges: Relation, shared: Shared) -> Relation:
 
     path(A, B) :- edge(A, B).
     path(A, C) :- edge(A, B), path(B, C)."""
-    components = condensed(edges, shared)
+    components = condense(edges, shared)
     component, members, successors = components.component, components.members, components.successors
     loops = {component[a] for a, b in edges if a == b}
     reach: list[set[Any]] = []
@@ -191,7 +191,7 @@ def levels(edges: Relation, shared: Shared) -> Relation:
 
     On an acyclic graph: level(A, 0) if A has no edge; otherwise the level of A is one more than the highest level of
     its dependencies."""
-    components = condensed(edges, shared)
+    components = condense(edges, shared)
     component, successors = components.component, components.successors
     level: list[int] = []
     for targets in successors:
@@ -204,7 +204,7 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
     together(A, B) :- path(A, B), path(B, A).
     scc(A, R) :- together(A, A), R = min B : { together(A, B) }."""
-    components = condensed(edges, shared)
+    components = condense(edges, shared)
     loops = {a for a, b in edges if a == b}
     pairs: set[Row] = set()
     for group in components.groups:
@@ -225,7 +225,7 @@ def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
     if not wished:
         return []
     both = list(dict.fromkeys([*edges, *wished]))
-    components = condensed(both, {})
+    components = condense(both, {})
     component = components.component
     inside: dict[Any, list[Any]] = {}  # edges within components; only these can be part of a cycle
     for a, b in edges:

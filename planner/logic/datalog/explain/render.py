@@ -66,12 +66,12 @@ def _term(term: syntax.Term, assignment: Assignment) -> str:
     return str(term)
 
 
-def rendered(literal: syntax.Literal, assignment: Assignment) -> str:
+def render(literal: syntax.Literal, assignment: Assignment) -> str:
     """The text of a literal with values in place of bound variables; for an aggregate, the part after `=`."""
     if isinstance(literal, syntax.Atom):
         return f"{literal.predicate}({', '.join(_term(a, assignment) for a in literal.arguments)})"
     if isinstance(literal, syntax.Negation):
-        return f"not {rendered(literal.atom, assignment)}"
+        return f"not {render(literal.atom, assignment)}"
     if isinstance(literal, syntax.Comparison):
         return f"{_term(literal.left, assignment)} {literal.operator} {_term(literal.right, assignment)}"
     if isinstance(literal, syntax.Test):
@@ -85,7 +85,7 @@ def rendered(literal: syntax.Literal, assignment: Assignment) -> str:
         return f"{'not ' if literal.negated else ''}{literal.relation}({', '.join(shown)})"
     assert isinstance(literal, syntax.Aggregate)
     of = "" if literal.expression is None else f" {_term(literal.expression, assignment)}"
-    return f"{literal.function}{of} : {{ {', '.join(rendered(x, assignment) for x in literal.body)} }}"
+    return f"{literal.function}{of} : {{ {', '.join(render(x, assignment) for x in literal.body)} }}"
 
 
 def reason_text(rule: Rule, assignment: Assignment) -> str:

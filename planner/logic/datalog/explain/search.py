@@ -15,7 +15,7 @@ from planner.language.syntax import rule_syntax as syntax
 from planner.logic.datalog.engine.evaluate import Database
 from planner.logic.datalog.engine.interpret import Assignment, Interpreter, Solution, value_of
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, rendered
+from planner.logic.datalog.explain.render import Absence, AggregateValue, Condition, render
 from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, sort_key
@@ -238,9 +238,9 @@ class Prover:
             elif isinstance(literal, syntax.Aggregate):
                 inner = {name: value for name, value in assignment.items() if name in outer}
                 value = value_of(literal.result, assignment)
-                listed.append(AggregateValue(rendered(literal, inner), value))
+                listed.append(AggregateValue(render(literal, inner), value))
             else:
-                listed.append(Condition(rendered(literal, assignment)))
+                listed.append(Condition(render(literal, assignment)))
         return tuple(listed)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax.rule_syntax import Atom, Literal
 from planner.logic.datalog.engine.interpret import Assignment, value_of
-from planner.logic.datalog.explain.render import json_row, rendered
+from planner.logic.datalog.explain.render import json_row, render
 from planner.logic.datalog.explain.search import Prover, matched_head
 from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
@@ -65,7 +65,7 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
             stack += [(depth + 1, extended) for _row, extended in ways]
         elif depth > furthest:
             furthest = depth
-            best = Obstacle(rule, literal, rendered(literal, assignment), assignment)
+            best = Obstacle(rule, literal, render(literal, assignment), assignment)
     return best
 
 

@@ -22,7 +22,7 @@ _SMALL = 100_000
 _MOST_DIGITS = 1_000
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """The string is not JSON or YAML that rules can read."""
 
 
@@ -72,7 +72,7 @@ def _places(text: Value, kind: str) -> _Places | None:
 def _read_places(text: str, kind: str) -> _Places | None:
     try:
         return _collect(read_json(text) if kind == "json" else read_yaml(text))
-    except Unreadable:
+    except UnreadableError:
         return None
 
 
@@ -89,7 +89,7 @@ def _collect(document: Any) -> _Places:
         path, value, depth = waiting.pop()
         count += len(value)
         if count >= MOST_VALUES or (value and depth > DEEPEST):
-            raise Unreadable
+            raise UnreadableError
         held = elements(path, value)
         depth += 1
         for key, inner, item in held:
@@ -101,7 +101,7 @@ def _collect(document: Any) -> _Places:
             elif item is not None:
                 values.append((inner, item))
         if length > MOST_TEXT:
-            raise Unreadable
+            raise UnreadableError
     return values, list(dict.fromkeys(parts))
 
 
@@ -126,13 +126,13 @@ def _visit(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
         path, value, depth = waiting.pop()
         count, length = count + 1, length + len(path)
         if count > MOST_VALUES or length > MOST_TEXT or depth > DEEPEST:
-            raise Unreadable
+            raise UnreadableError
         kind = type(value)
         if kind not in _CONTAINERS:
             yield path, value, None
             continue
         if len(value) > MOST_VALUES:
-            raise Unreadable
+            raise UnreadableError
         held = elements(path, value)
         yield path, value, held
         depth += 1
@@ -177,13 +177,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedNames:
 def read_json(text: str) -> Any:
     """dicts, RepeatedNames, lists, None and values of the engine. Raises Unreadable."""
     if len(text) > LONGEST_JSON:
-        raise Unreadable
+        raise UnreadableError
     try:
         result = json.loads(
             text, parse_float=_number, parse_int=_number, parse_constant=_no_number, object_pairs_hook=_object
         )
     except (ValueError, RecursionError):
-        raise Unreadable from None
+        raise UnreadableError from None
     if "\\u" in text or not text.isascii():
         return _replace_surrogates(result)
     has_words = "true" in text or "false" in text
@@ -193,18 +193,18 @@ def read_json(text: str) -> Any:
 def _number(text: str) -> Number:
     mantissa, _, exponent = text.lower().partition("e")
     if len(mantissa) > _MOST_DIGITS or len(exponent) > 6 or abs(int(exponent or 0)) > LARGEST_EXPONENT:
-        raise Unreadable
+        raise UnreadableError
     return number(Decimal(text))
 
 
 def _no_number(text: str) -> Any:
-    raise Unreadable
+    raise UnreadableError
 
 
 def _encode(value: Any, depth: int = 0) -> Any:
     """Convert bools to the engine's representation."""
     if depth > DEEPEST:
-        raise Unreadable
+        raise UnreadableError
     kind = type(value)
     if kind is dict:
         return {key: _encode(inner, depth + 1) for key, inner in value.items()}
@@ -221,7 +221,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 def _replace_surrogates(value: Any, depth: int = 0) -> Any:
     """Replace lone surrogates, which cannot be encoded for output."""
     if depth > DEEPEST:
-        raise Unreadable
+        raise UnreadableError
     kind = type(value)
     if kind is str:
         return _HALF.sub("\ufffd", value)
@@ -252,12 +252,12 @@ def read_yaml(text: str) -> Any:
     import yaml
 
     if len(text) > LONGEST_YAML:
-        raise Unreadable
+        raise UnreadableError
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(_HALF.sub("\ufffd", text) or "\n")
     try:
         return _document(loader)
     except (yaml.YAMLError, ValueError, RecursionError):
-        raise Unreadable from None
+        raise UnreadableError from None
     finally:
         loader.dispose()
 
@@ -278,7 +278,7 @@ def _document(loader: Any) -> Any:
         if name == "DocumentStartEvent":
             documents += 1
             if documents > 1:
-                raise Unreadable
+                raise UnreadableError
             continue
         if name in ("StreamStartEvent", "DocumentEndEvent"):
             continue
@@ -294,7 +294,7 @@ def _document(loader: Any) -> Any:
         if name == "SequenceStartEvent" or name == "MappingStartEvent":
             kind = "seq" if name == "SequenceStartEvent" else "map"
             if event.tag not in (None, _PREFIX + kind, "!") or len(stack) > DEEPEST or _wants_key(stack, keys):
-                raise Unreadable
+                raise UnreadableError
             stack.append(([] if kind == "seq" else {}, event.anchor))
             if kind == "map":
                 keys.append(None)
@@ -302,7 +302,7 @@ def _document(loader: Any) -> Any:
             continue
         if name == "AliasEvent":
             if event.anchor not in anchors or _wants_key(stack, keys):
-                raise Unreadable
+                raise UnreadableError
             _add(stack[-1][0], keys, anchors[event.anchor])
             continue
         value = _scalar(event)
@@ -313,12 +313,12 @@ def _document(loader: Any) -> Any:
             keys[-1] = _MERGE if is_merge else _key(value)
             if not is_merge:
                 if keys[-1] in names[-1]:
-                    raise Unreadable
+                    raise UnreadableError
                 names[-1].add(keys[-1])
         else:
             _add(stack[-1][0], keys, value)
     if len(root) != 1:
-        raise Unreadable
+        raise UnreadableError
     return root[0]
 
 
@@ -331,7 +331,7 @@ def _wants_key(stack: list[Any], keys: list[Any]) -> bool:
 
 def _key(value: Any) -> str:
     if value is None:
-        raise Unreadable
+        raise UnreadableError
     return value if type(value) is str else str(value)
 
 
@@ -345,20 +345,20 @@ def _add(container: Any, keys: list[Any], value: Any) -> None:
         return
     for part in value if type(value) is list else [value]:
         if type(part) is not dict:
-            raise Unreadable
+            raise UnreadableError
         for name, inner in part.items():
             container.setdefault(name, inner)
     if len(container) > MOST_VALUES:
-        raise Unreadable
+        raise UnreadableError
 
 
 def _scalar(event: Any) -> Any:
     tag, source = event.tag or "", event.value
     if tag and tag != "!" and not tag.startswith(_PREFIX):
-        raise Unreadable
+        raise UnreadableError
     kind = tag.removeprefix(_PREFIX)
     if kind not in ("", "!", "str", "int", "float", "bool", "null", "timestamp", "binary"):
-        raise Unreadable
+        raise UnreadableError
     if kind in ("str", "!", "timestamp", "binary") or (not kind and not event.implicit[0]):
         return source
     if source in _NULLS and kind in ("", "null"):
@@ -372,5 +372,5 @@ def _scalar(event: Any) -> Any:
     if _DECIMAL.fullmatch(source) and kind in ("", "int", "float"):
         return _number(source.removeprefix("+"))
     if kind:
-        raise Unreadable
+        raise UnreadableError
     return source

@@ -241,7 +241,7 @@ class Linker:
 
 def linked_body(head: syntax.Atom | None, body: Iterable[syntax.Literal]) -> tuple[syntax.Literal, ...]:
     """The body with builtins distinguished from atoms, and with unique names for the local variables of aggregates."""
-    literals = tuple(map(linked, body))
+    literals = tuple(map(link_literal, body))
     taken = outer_names(head, literals)
     separated: list[syntax.Literal] = []
     for literal in literals:
@@ -258,7 +258,7 @@ def _unused_name(name: str, taken: set[str]) -> str:
     return next(n for n in (f"{name}_{i}" for i in count(2)) if n not in taken)
 
 
-def linked(literal: syntax.Literal) -> syntax.Literal:
+def link_literal(literal: syntax.Literal) -> syntax.Literal:
     """The literal with built-in tests and relations distinguished from atoms."""
     if isinstance(literal, syntax.Atom) and literal.predicate in TESTS:
         return syntax.Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
@@ -270,7 +270,7 @@ def linked(literal: syntax.Literal) -> syntax.Literal:
         inputs, outputs = read.arguments[:count], read.arguments[count:]
         return syntax.Builtin(read.predicate, inputs, outputs, read is not literal, literal.start, literal.end)
     if isinstance(literal, syntax.Aggregate):
-        return literal.mapped(linked)
+        return literal.mapped(link_literal)
     return literal
 
 

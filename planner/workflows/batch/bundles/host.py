@@ -26,7 +26,7 @@ from planner.workflows.batch.model import Request, UnitResult, diagnostics_json
 from planner.workflows.batch.unit_setup import set_up_unit, store_of_unit
 from planner.workflows.batch.worker import run_unit
 from planner.world.state.backend import Store
-from planner.world.state.lock import myself
+from planner.world.state.lock import user_at_host
 
 NAME = "planner.lease"
 
@@ -148,7 +148,7 @@ def _made(path: str) -> bytes:
 def _kept_files_text(left: list[str]) -> str:
     names = "".join(f"\n  - {path}" for path in left)
     return (
-        f"These files are kept on {myself()}:{names}\n\nThey record the completed changes and are needed to continue."
+        f"These files are kept on {user_at_host()}:{names}\n\nThey record completed changes and are needed to continue."
     )
 
 

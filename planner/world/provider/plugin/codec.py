@@ -15,7 +15,7 @@ from msgpack import ExtType
 
 from planner.foundation.values.json_codec import CodecError
 from planner.foundation.values.numbers import from_float, is_infinite, number_to_text
-from planner.foundation.values.refine import is_collection, refined
+from planner.foundation.values.refine import is_collection, refine
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import (
     BOOL,
@@ -290,7 +290,7 @@ def _unknown_in(data: ExtType, wanted: Type) -> Value:
     prefix = refinement.get(2, "")
     if prefix.__class__ is not str or (prefix and wanted is not STRING):
         raise CodecError("only an unknown string can have a known prefix")
-    return refined(wanted, Refinement(refinement.get(1) is False, _text(prefix), lower, upper, least, most))
+    return refine(wanted, Refinement(refinement.get(1) is False, _text(prefix), lower, upper, least, most))
 
 
 def _bound_in(data: Any, wanted: Type) -> tuple[Any, bool] | None:

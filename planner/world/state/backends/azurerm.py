@@ -34,7 +34,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient
+from planner.world.state.remote.client import LockHeld, Payload, StateClient, VersionConflict
 from planner.world.state.settings import SettingsReading, Unopened, flag, number, text
 
 SCHEMA = BlockSchema(
@@ -154,7 +154,7 @@ class AzureClient(StateClient):
             if before is not None:
                 now = self._version(known)
                 if now != before:
-                    raise Newer(f"{self.place} has the digest {now or '(none)'}, not {before or '(none)'}")
+                    raise VersionConflict(f"{self.place} has the digest {now or '(none)'}, not {before or '(none)'}")
             seen = {"If-None-Match": "*"} if known is None else {"If-Match": known.headers.get("etag", "*")}
             try:
                 self._write(self._blob, data, {**_metadata(known), **seen}, self._lease)
@@ -212,14 +212,14 @@ class AzureClient(StateClient):
         elif known.headers.get("x-ms-lease-status") == "locked":
             holder = _holder(known)
             if holder is None or holder.id != info.id:
-                raise Held("state blob is already locked", holder, may_wait=True)
+                raise LockHeld("state blob is already locked", holder, may_wait=True)
         headers = {"x-ms-lease-action": "acquire", "x-ms-lease-duration": "-1", "x-ms-proposed-lease-id": info.id}
         try:
             answer = self._ask("PUT", {"comp": "lease"}, headers)
         except AzureError as problem:
             if problem.status != 409:
                 raise
-            raise Held(problem.text, self.holder(), may_wait=True) from None
+            raise LockHeld(problem.text, self.holder(), may_wait=True) from None
         self._lease = answer.headers.get("x-ms-lease-id", info.id)
         mine = evolve(info, id=self._lease)
         try:
@@ -251,9 +251,9 @@ class AzureClient(StateClient):
         try:
             known = self._properties()
         except ServiceError as problem:
-            raise Held(f"failed to retrieve lock info: error getting lock info: {problem.text}") from None
+            raise LockHeld(f"failed to retrieve lock info: error getting lock info: {problem.text}") from None
         if known is None:
-            raise Held(f"failed to retrieve lock info: error getting lock info: there is no blob {self.place}")
+            raise LockHeld(f"failed to retrieve lock info: error getting lock info: there is no blob {self.place}")
         holder = _holder(known)
         if holder is None:
             # the holder ended before it recorded itself; the id of the lease is sufficient
@@ -263,17 +263,17 @@ class AzureClient(StateClient):
                     return
                 except ServiceError:
                     pass
-            raise Held(f'failed to retrieve lock info: blob metadata "{_META}" was empty')
+            raise LockHeld(f'failed to retrieve lock info: blob metadata "{_META}" was empty')
         if holder.id != lock_id:
-            raise Held(f'lock id "{lock_id}" does not match existing lock', holder)
+            raise LockHeld(f'lock id "{lock_id}" does not match existing lock', holder)
         try:
             self._record_holder(None, lease=lock_id)
         except ServiceError as problem:
-            raise Held(f"failed to delete lock info from metadata: {problem.text}", holder) from None
+            raise LockHeld(f"failed to delete lock info from metadata: {problem.text}", holder) from None
         try:
             self._release(lock_id)
         except ServiceError as problem:
-            raise Held(f"error when releasing lease for azure lock: {problem.text}", holder) from None
+            raise LockHeld(f"error when releasing lease for azure lock: {problem.text}", holder) from None
 
     def force_unlock(self, lock_id: str) -> None:
         self.unlock(lock_id)

@@ -25,7 +25,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient, compress, unpacked
+from planner.world.state.remote.client import LockHeld, Payload, StateClient, VersionConflict, compress, decompress
 from planner.world.state.settings import SettingsReading, flag, text
 
 SCHEMA = BlockSchema(
@@ -107,7 +107,7 @@ class ConsulClient(StateClient):
         return data
 
     def _plain(self, data: bytes) -> bytes:
-        return unpacked(data, self.place) if data.startswith(b"\x1f") else data
+        return decompress(data, self.place) if data.startswith(b"\x1f") else data
 
     def put(self, data: bytes, before: str | None) -> str:
         old = self._chunks_kept()
@@ -126,7 +126,7 @@ class ConsulClient(StateClient):
             link = json.dumps({"chunks": names, "current-hash": digest}, separators=(",", ":")).encode()
             try:
                 version = self._set(link, before)
-            except Newer:
+            except VersionConflict:
                 if self._chunks_kept() != digest:
                     self._drop(digest)
                 raise
@@ -148,7 +148,7 @@ class ConsulClient(StateClient):
         self._cluster.ask("DELETE", f"kv/{self._below}/tfstate.{digest}/", recurse=None)
 
     def _set(self, value: bytes, before: str | None) -> str:
-        """The new version; "" if the value is too large. Raises Newer, ServiceError."""
+        """The new version; "" if the value is too large. Raises VersionConflict, ServiceError."""
         verb = {"Verb": "set"} if before is None else {"Verb": "cas", "Index": int(before or 0)}
         try:
             done, problem = self._cluster.together({**verb, "Key": self._path, "Value": b64encode(value).decode()})
@@ -159,7 +159,7 @@ class ConsulClient(StateClient):
         if "too large" in problem:
             return ""
         if problem and ("index is stale" in problem or "key exists" in problem):
-            raise Newer(f"the content of {self.place} has changed since it was read")
+            raise VersionConflict(f"the content of {self.place} has changed since it was read")
         if problem or not done:
             raise ServiceError(f"consul CAS failed with transaction errors: {problem}")
         return version_of(done[0])
@@ -186,7 +186,7 @@ class ConsulClient(StateClient):
                     self._refuse_others()
                     if "lock" not in problem:
                         raise ServiceError(problem)
-                    raise Held(
+                    raise LockHeld(
                         f"Consul does not allow anyone to take the lock on {self._path} yet: {problem}", may_wait=True
                     )
             except BaseException:
@@ -198,7 +198,7 @@ class ConsulClient(StateClient):
             return lock
 
     def _refuse_others(self) -> None:
-        """Raises Held if another holder has the lock, and ServiceError if the key is not a lock."""
+        """Raises LockHeld if another holder has the lock, and ServiceError if the key is not a lock."""
         kept = self._cluster.key(self._lock_key)
         if kept is None:
             return
@@ -207,10 +207,10 @@ class ConsulClient(StateClient):
         if kept.get("Session"):
             holder = self._holder()
             if holder is None:
-                raise Held(
+                raise LockHeld(
                     f"consul session {kept['Session']} has the lock, without data about its holder", may_wait=True
                 )
-            raise Held("", holder)
+            raise LockHeld("", holder)
 
     def _holder(self) -> LockInfo | None:
         kept = self._cluster.key(self._info_key)
@@ -273,7 +273,7 @@ class ConsulClient(StateClient):
             self._session.end()
             try:
                 self.lock(self._lock)
-            except Held as held:
+            except LockHeld as held:
                 if held.info is not None:
                     return False
                 raise ServiceError(held.text, may_pass=True) from None

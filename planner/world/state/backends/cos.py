@@ -20,7 +20,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient
+from planner.world.state.remote.client import LockHeld, Payload, StateClient, VersionConflict
 from planner.world.state.settings import SettingsReading, flag, number, text
 
 _ROLE = {
@@ -130,7 +130,7 @@ class CosClient(StateClient):
     def put(self, data: bytes, before: str | None) -> str:
         version = self._write(self.path, data, before)
         if version is None:
-            raise Newer(f"the entity tag of {self.place} is no longer {before or '(none)'}")
+            raise VersionConflict(f"the entity tag of {self.place} is no longer {before or '(none)'}")
         return version
 
     def delete(self) -> None:
@@ -158,12 +158,12 @@ class CosClient(StateClient):
             self._give_tag_back()
         return evolve(info, id=_md5(data))
 
-    def _held_error(self, text: str, may_wait: bool | None = None) -> Held:
+    def _held_error(self, text: str, may_wait: bool | None = None) -> LockHeld:
         try:
             holder = self._holder()
         except ServiceError as problem:
-            return Held(_several(text, problem.text), None, may_wait)
-        return Held(text, holder, may_wait)
+            return LockHeld(_several(text, problem.text), None, may_wait)
+        return LockHeld(text, holder, may_wait)
 
     def _holder(self) -> LockInfo:
         kept = self._read(self._lock)
@@ -178,9 +178,9 @@ class CosClient(StateClient):
         try:
             holder = self._holder()
         except ServiceError as problem:
-            raise Held(_several(problem.text, problem.text)) from None
+            raise LockHeld(_several(problem.text, problem.text)) from None
         if holder.id != lock_id:
-            raise Held(f"lock id mismatch, {holder.id} != {lock_id}", holder)
+            raise LockHeld(f"lock id mismatch, {holder.id} != {lock_id}", holder)
         self._delete(self._lock)
         self._give_tag_back()
 

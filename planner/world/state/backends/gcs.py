@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from planner.foundation.clients.google import KINDS, GoogleAccount, GoogleTokens, contents_of, error_text, parsed
+from planner.foundation.clients.google import KINDS, GoogleAccount, GoogleTokens, contents_of, error_text, parse_json
 from planner.foundation.clients.http import NONE, Http, HttpResponse, Retries
 from planner.foundation.encryption.envelope import Base64Error, decode
 from planner.foundation.values.schema import BlockSchema
@@ -23,7 +23,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient
+from planner.world.state.remote.client import LockHeld, Payload, StateClient, VersionConflict
 from planner.world.state.settings import SettingsReading, text, texts
 
 SCHEMA = BlockSchema(
@@ -182,7 +182,7 @@ class GcsClient(StateClient):
             if problem.status == 412:
                 now = self._bucket.generation(self._state)
                 text = f"{self.place} has the generation {now or '(none)'}, not {before or '(none)'}"
-                raise Newer(text) from None
+                raise VersionConflict(text) from None
             raise _with(f"Failed to upload state to {self.place}: ", problem) from None
         except ServiceError as problem:
             raise _with(f"Failed to upload state to {self.place}: ", problem) from None
@@ -211,20 +211,20 @@ class GcsClient(StateClient):
                     continue  # the lock was just released
                 holder = lock_info_of(kept.data) if kept is not None else None
                 if kept is None or holder is None:
-                    raise Held(text, may_wait=is_taken) from None
+                    raise LockHeld(text, may_wait=is_taken) from None
                 # an earlier request of ours created the lock object, but its response was lost
                 if holder.id == info.id:
                     return evolve(info, id=kept.version)
-                raise Held(text, evolve(holder, id=kept.version)) from None
-        raise Held(text, may_wait=True)
+                raise LockHeld(text, evolve(holder, id=kept.version)) from None
+        raise LockHeld(text, may_wait=True)
 
     def unlock(self, lock_id: str) -> None:
         if not lock_id.isascii() or not lock_id.removeprefix("-").isdigit():
-            raise Held(f"Lock ID should be numerical value, got '{lock_id}'")
+            raise LockHeld(f"Lock ID should be numerical value, got '{lock_id}'")
         try:
             self._bucket.remove(self._lock, ifGenerationMatch=lock_id)
         except ServiceError as problem:
-            raise Held(_missing(problem), self.holder()) from None
+            raise LockHeld(_missing(problem), self.holder()) from None
 
     def force_unlock(self, lock_id: str) -> None:
         """Compares the generation here, too, because not all compatible servers compare it when they remove an
@@ -232,7 +232,7 @@ class GcsClient(StateClient):
         holder = self.holder()
         if holder is not None and holder.id != lock_id and lock_id.isdigit():
             text = "At least one of the pre-conditions you specified did not hold."
-            raise Held(f"googleapi: Error 412: {text}, conditionNotMet", holder)
+            raise LockHeld(f"googleapi: Error 412: {text}, conditionNotMet", holder)
         self.unlock(lock_id)
 
     def has_lock(self, lock_id: str) -> bool:
@@ -350,7 +350,7 @@ def open(read: SettingsReading, seal: Seal) -> GcsBackend:
     key = b""
     try:
         if account.credentials and not account.access_token:
-            known = parsed(contents_of(account.credentials, "credentials"))
+            known = parse_json(contents_of(account.credentials, "credentials"))
             if known.get("type") not in KINDS:
                 read.wrong("storage.NewClient() failed: dialing: credentials: unsupported unidentified file type")
         key = decode(contents_of(given_key, "encryption key")) if given_key else b""

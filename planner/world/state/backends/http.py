@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, NothingBeside, Payload
+from planner.world.state.remote.client import LockHeld, Payload, StateOnlyClient, VersionConflict
 from planner.world.state.settings import SettingsReading, flag, number, text, texts
 
 SCHEMA = BlockSchema(
@@ -60,7 +60,7 @@ class StateEndpoint:
     http: Http
 
 
-class HttpClient(NothingBeside):
+class HttpClient(StateOnlyClient):
     """The state at a URL. The server has no versions, so before a write the stored content is compared with the content
     that was read."""
 
@@ -127,7 +127,7 @@ class HttpClient(NothingBeside):
         if before is not None:
             kept = self.get()
             if (kept.version if kept is not None else "") != before:
-                raise Newer(f"the content of {self.place} has changed since it was read")
+                raise VersionConflict(f"the content of {self.place} has changed since it was read")
         url = self._to.address
         if self._lock is not None:
             parts = urlsplit(url)
@@ -158,11 +158,11 @@ class HttpClient(NothingBeside):
             raise ServiceError(f"Unexpected HTTP response code {answer.status}")
         holder = lock_info_of(answer.body)
         if holder is None:
-            raise Held("HTTP remote state already locked, failed to unmarshal body", info, may_wait=True)
+            raise LockHeld("HTTP remote state already locked, failed to unmarshal body", info, may_wait=True)
         if holder.id == info.id:  # an earlier request of ours took the lock, and its response was lost
             self._lock = info
             return info
-        raise Held(f"HTTP remote state already locked:\nID={holder.id}", holder)
+        raise LockHeld(f"HTTP remote state already locked:\nID={holder.id}", holder)
 
     def unlock(self, lock_id: str) -> None:
         info, self._lock = self._lock, None

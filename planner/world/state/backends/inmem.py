@@ -12,7 +12,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, new_lock_info
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient
+from planner.world.state.remote.client import LockHeld, Payload, StateClient, VersionConflict
 from planner.world.state.settings import SettingsReading, text
 
 SCHEMA = BlockSchema({"lock_id": text("The id with which the default workspace is locked from the beginning.")})
@@ -43,7 +43,7 @@ class MemoryClient(StateClient):
     def put(self, data: bytes, before: str | None) -> str:
         now = "" if self._kept.data is None else str(self._kept.writes)
         if before is not None and before != now:
-            raise Newer(f"the stored version is {now or '(none)'}, not {before or '(none)'}")
+            raise VersionConflict(f"the stored version is {now or '(none)'}, not {before or '(none)'}")
         self._kept.data = data
         self._kept.writes += 1
         return str(self._kept.writes)
@@ -53,7 +53,7 @@ class MemoryClient(StateClient):
 
     def lock(self, info: LockInfo) -> LockInfo:
         if self._kept.lock is not None:
-            raise Held("state locked", self._kept.lock)
+            raise LockHeld("state locked", self._kept.lock)
         self._kept.lock = info
         return info
 

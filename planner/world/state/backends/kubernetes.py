@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient, compress, unpacked
+from planner.world.state.remote.client import LockHeld, Payload, StateClient, VersionConflict, compress, decompress
 from planner.world.state.settings import SettingsReading, flag, text, texts
 
 SCHEMA = BlockSchema(
@@ -172,7 +172,7 @@ class KubernetesClient(StateClient):
         kept = _data(secret).get("tfstate") if secret is not None else None
         if not kept:
             return None
-        return Payload(unpacked(_decode(kept, self.place), self.place), _digest(kept))
+        return Payload(decompress(_decode(kept, self.place), self.place), _digest(kept))
 
     def put(self, data: bytes, before: str | None) -> str:
         kept = b64encode(compress(data)).decode("ascii")
@@ -180,7 +180,7 @@ class KubernetesClient(StateClient):
             secret = self._at.read("secrets", self._secret)
             now = _data(secret).get("tfstate") if secret is not None else None
             if before is not None and before != (_digest(now) if now else ""):
-                raise Newer(f"the content of {self.place} has changed since it was read")
+                raise VersionConflict(f"the content of {self.place} has changed since it was read")
             if secret is None:
                 metadata = {
                     "name": self._secret,
@@ -234,7 +234,7 @@ class KubernetesClient(StateClient):
                 if holder == info.id:  # an earlier request of ours took the lock, but its response was lost
                     done = True
                 elif holder is not None:
-                    raise Held("the state is already locked by another tofu client", _info(lease), may_wait=True)
+                    raise LockHeld("the state is already locked by another tofu client", _info(lease), may_wait=True)
                 else:
                     done = self._at.replace("leases", _held_by(lease, info.id, info_text))
             if done:
@@ -249,7 +249,7 @@ class KubernetesClient(StateClient):
             if lease is None or _holder(lease) is None:
                 raise ServiceError("state is already unlocked")
             if _holder(lease) != lock_id:
-                raise Held(f'lock id "{lock_id}" does not match existing lock', _info(lease))
+                raise LockHeld(f'lock id "{lock_id}" does not match existing lock', _info(lease))
             if self._is_deleted:
                 self._is_deleted = False
                 return self._remove("leases", self._lease, "Lease")

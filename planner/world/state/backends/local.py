@@ -22,7 +22,7 @@ from planner.world.state.file import SealedFiles, lineage_after, read_state, sam
 from planner.world.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, is_written, mark_saving, read_journal
 from planner.world.state.lock import FileLock, LockInfo, Stop, file_problem, held_by, remove_info
 from planner.world.state.model import State
-from planner.world.state.recovery import forget_rescued, recovered, refusal
+from planner.world.state.recovery import forget_rescued, recover, refusal
 from planner.world.state.settings import SettingsReading
 from planner.world.state.settings import text as setting
 
@@ -192,7 +192,7 @@ class StateStore:
             return (None if has_errors(problems) else state), problems
         self._journal_is_damaged = bool(recorded.damage)
         at_work, checksum = self._lock_is_elsewhere(), sha256_of(data)
-        result = recovered(state, recorded, self.journal_path, self.read_path, at_work, checksum, self._adopts)
+        result = recover(state, recorded, self.journal_path, self.read_path, at_work, checksum, self._adopts)
         self.missing = result.missing
         return result.state, [*problems, *result.problems] if result.adds else list(result.problems)
 

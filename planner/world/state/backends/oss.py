@@ -21,7 +21,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient
+from planner.world.state.remote.client import LockHeld, Payload, StateClient, VersionConflict
 from planner.world.state.settings import SettingsReading, flag, number, text
 
 _ROLE = {
@@ -138,7 +138,7 @@ class OssClient(StateClient):
             text = f"failed to upload state {self.path}: {problem.text}"
             raise ServiceError(text, may_pass=problem.may_pass) from None
         if answer is None:
-            raise Newer(f"the entity tag of {self.place} is no longer {before or '(none)'}")
+            raise VersionConflict(f"the entity tag of {self.place} is no longer {before or '(none)'}")
         if at.table is not None:
             try:
                 at.table.put(f"{self.lock_path}-md5", {"Digest": _md5(data)})
@@ -182,7 +182,7 @@ class OssClient(StateClient):
             # an earlier request of ours took the lock, and its response was lost
             if holder is not None and holder.id == info.id:
                 return info
-            raise Held(text, holder, may_wait=problem.code == "OTSConditionCheckFail") from None
+            raise LockHeld(text, holder, may_wait=problem.code == "OTSConditionCheckFail") from None
         return info
 
     def unlock(self, lock_id: str) -> None:
@@ -191,16 +191,16 @@ class OssClient(StateClient):
         try:
             kept = self._at.table.get(self.lock_path, "Info")
         except ServiceError as problem:
-            raise Held(f"failed to retrieve lock info: {problem.text}") from None
+            raise LockHeld(f"failed to retrieve lock info: {problem.text}") from None
         holder = lock_info_of(kept.encode()) if kept else None
         if holder is None:
-            raise Held("failed to retrieve lock info: unexpected end of JSON input")
+            raise LockHeld("failed to retrieve lock info: unexpected end of JSON input")
         if holder.id != lock_id:
-            raise Held(f'lock id "{lock_id}" does not match existing lock', holder)
+            raise LockHeld(f'lock id "{lock_id}" does not match existing lock', holder)
         try:
             self._at.table.delete(self.lock_path)
         except ServiceError as problem:
-            raise Held(problem.text, holder) from None
+            raise LockHeld(problem.text, holder) from None
 
     def force_unlock(self, lock_id: str) -> None:
         self.unlock(lock_id)

@@ -23,7 +23,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.encryption_seal import Seal
 from planner.world.state.lock import LockInfo
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient
+from planner.world.state.remote.client import LockHeld, Payload, StateClient, VersionConflict
 from planner.world.state.settings import SettingsReading, flag, text
 
 SCHEMA = BlockSchema(
@@ -56,12 +56,12 @@ class StateTable:
 
     @property
     def quoted(self) -> str:
-        return f"{quoted(self.schema)}.{quoted(self.name)}"
+        return f"{quote(self.schema)}.{quote(self.name)}"
 
     @property
     def beside(self) -> str:
         """The table of documents next to states, created on first use."""
-        return f"{quoted(self.schema)}.{quoted(f'planner_{self.name}')}"
+        return f"{quote(self.schema)}.{quote(f'planner_{self.name}')}"
 
     @property
     def creation_lock(self) -> int:
@@ -69,7 +69,7 @@ class StateTable:
         return -fnv1(f"{self.schema}\0{self.name}".encode())
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """An SQL identifier."""
     return '"' + name.partition("\0")[0].replace('"', '""') + '"'
 
@@ -256,10 +256,10 @@ class PgClient(StateClient):
                 result = cursor.fetchone()
                 now = result[0] if result is not None else ""
                 if now != before:
-                    raise Newer(f"the content of {self.place} has changed since it was read")
+                    raise VersionConflict(f"the content of {self.place} has changed since it was read")
             cursor.execute(
                 f"INSERT INTO {table.quoted} (name, data) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET data = %s "
-                f"WHERE {quoted(table.name)}.name = %s",
+                f"WHERE {quote(table.name)}.name = %s",
                 [self._name, data.decode(), data.decode(), self._name],
             )
 
@@ -281,17 +281,17 @@ class PgClient(StateClient):
         )
         if not rows:
             if not self._session.rows("SELECT pg_try_advisory_lock(%s)", creation)[0][0]:
-                raise Held(f"Already locked for workspace creation: {self._name}", info)
+                raise LockHeld(f"Already locked for workspace creation: {self._name}", info)
             number = creation
         else:
             number, has_row, has_creation = rows[0]
             if not has_row:
                 if has_creation:
                     self._give_back(creation)
-                raise Held(f"Workspace is already locked: {self._name}", info)
+                raise LockHeld(f"Workspace is already locked: {self._name}", info)
             if not has_creation:
                 self._give_back(number)
-                raise Held(f"Cannot lock workspace; already locked for workspace creation: {self._name}", info)
+                raise LockHeld(f"Cannot lock workspace; already locked for workspace creation: {self._name}", info)
             self._give_back(creation)
         self._lock = evolve(info, path=str(number))
         self._locked_in = self._session.number
@@ -318,7 +318,7 @@ class PgClient(StateClient):
         seen = self._seen
         try:
             self.lock(self._lock)
-        except Held:
+        except LockHeld:
             return False
         rows = self._session.rows(
             f"SELECT md5(data) FROM {self._table.quoted} WHERE name = %s AND data != ''", self._name
@@ -417,16 +417,16 @@ def _prepare(session: PgConnection, table: StateTable) -> None:
     if table.makes_schema:
         query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
         if not session.rows(query, table.schema)[0][0]:
-            session.make(f"CREATE SCHEMA IF NOT EXISTS {quoted(table.schema)}")
+            session.make(f"CREATE SCHEMA IF NOT EXISTS {quote(table.schema)}")
     if table.makes_table and session.rows("SELECT to_regclass(%s)", table.quoted)[0][0] is None:
         session.make("CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint")
         session.make(
             f"CREATE TABLE IF NOT EXISTS {table.quoted} (id bigint NOT NULL DEFAULT "
             "nextval('public.global_states_id_seq') PRIMARY KEY, name text UNIQUE, data text)"
         )
-    index = f"{quoted(table.schema)}.{quoted(table.index)}"
+    index = f"{quote(table.schema)}.{quote(table.index)}"
     if table.makes_index and session.rows("SELECT to_regclass(%s)", index)[0][0] is None:
-        session.make(f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(table.index)} ON {table.quoted} (name)")
+        session.make(f"CREATE UNIQUE INDEX IF NOT EXISTS {quote(table.index)} ON {table.quoted} (name)")
 
 
 def open(read: SettingsReading, seal: Seal) -> PgBackend:

@@ -18,7 +18,7 @@ class Payload:
     version: str
 
 
-class Held(ServiceError):
+class LockHeld(ServiceError):
     """Another process holds the lock. `may_wait`: a later attempt can succeed."""
 
     def __init__(self, text: str, info: LockInfo | None = None, may_wait: bool | None = None) -> None:
@@ -27,7 +27,7 @@ class Held(ServiceError):
         self.may_wait = bool(info is not None and info.id) if may_wait is None else may_wait
 
 
-class Newer(ServiceError):
+class VersionConflict(ServiceError):
     """Another process has written the state since it was read: the stored version differs."""
 
 
@@ -51,14 +51,14 @@ class RemoteStateClient(Protocol):
 
     def put(self, data: bytes, before: str | None) -> str:
         """Store bytes and return their version. `before`: the version that is replaced ("" if none may exist, None for
-        any version). Raises Newer if the service, or a check just before, detects another version."""
+        any version). Raises VersionConflict if the service, or a check just before, detects another version."""
 
     def delete(self) -> None:
         """Delete the state."""
 
     def lock(self, info: LockInfo) -> LockInfo:
-        """Take the lock, and return the info with the id for releasing it. Raises Held. If a response was lost but the
-        request succeeded, the lock counts as taken."""
+        """Take the lock, and return the info with the id for releasing it. Raises LockHeld. If a response was lost but
+        the request succeeded, the lock counts as taken."""
 
     def unlock(self, lock_id: str) -> None:
         """Raises ServiceError, also if another process holds the lock."""
@@ -96,7 +96,7 @@ class StateClient:
         return 0.0 if is_urgent else interval
 
 
-class NothingBeside(StateClient):
+class StateOnlyClient(StateClient):
     """The base class for services that store only the state."""
 
     @property
@@ -126,7 +126,7 @@ def compress(data: bytes) -> bytes:
     return compressor.compress(data) + compressor.flush()
 
 
-def unpacked(data: bytes, place: str) -> bytes:
+def decompress(data: bytes, place: str) -> bytes:
     """Decompressed bytes. Raises ServiceError if the data are not gzip, incomplete, or too large."""
     decompressor = zlib.decompressobj(_FRAME)
     try:

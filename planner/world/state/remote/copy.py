@@ -93,7 +93,7 @@ def id_of(data: bytes) -> str:
     return hashlib.sha256(data.partition(b"\n")[0]).hexdigest()[:32]
 
 
-def take_in(client: RemoteStateClient, journal: Copied) -> None:
+def mark_adopted(client: RemoteStateClient, journal: Copied) -> None:
     """Record that the state contains the changes of this copy, so that the machine with the journal itself notices, and
     remove the copy. Raises ServiceError."""
     copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
@@ -101,7 +101,7 @@ def take_in(client: RemoteStateClient, journal: Copied) -> None:
     forget(client, journal.id)
 
 
-def is_taken_in(client: RemoteStateClient, data: bytes) -> bool:
+def is_adopted(client: RemoteStateClient, data: bytes) -> bool:
     """Whether the changes in these bytes of a journal were added to the state from the copy. Raises ServiceError."""
     return client.has_place_beside and [id_of(data), len(data)] in _taken_copies(client)
 

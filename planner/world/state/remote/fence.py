@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error
 from planner.world.state.lock import Stop, wait
-from planner.world.state.remote.client import Held, Newer, RemoteStateClient
+from planner.world.state.remote.client import LockHeld, RemoteStateClient, VersionConflict
 
 T = TypeVar("T")
 INTERVAL = 3.0  # seconds for which the result of a check is reused
@@ -49,7 +49,7 @@ class Fence:
 
     def _ask(self) -> None:
         try:
-            holds = patiently(lambda: self._client.has_lock(self._lock_id), self._stop)
+            holds = with_retries(lambda: self._client.has_lock(self._lock_id), self._stop)
         except ServiceError as problem:
             self._lost = self._lost_lock(f"{problem.text}. planner cannot determine whether it still holds the lock.")
             return
@@ -71,14 +71,14 @@ class Fence:
         return error("state.lock_lost", "The state lock was lost", detail)
 
 
-def patiently(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
+def with_retries(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
     """The result of a request, with retries while the service is unavailable. Raises ServiceError if this lasts too
     long or a stop is requested."""
     began, pause = time.monotonic(), 0.5
     while True:
         try:
             return what()
-        except (Held, Newer):
+        except (LockHeld, VersionConflict):
             raise
         except ServiceError as problem:
             left = longest - (time.monotonic() - began)

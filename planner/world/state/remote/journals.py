@@ -21,9 +21,9 @@ from planner.world.state.journal import (
     read_journal,
 )
 from planner.world.state.model import InstanceKey, InstanceState, ResourceState, State
-from planner.world.state.recovery import StateRecovery, recovered
+from planner.world.state.recovery import StateRecovery, recover
 from planner.world.state.remote.client import RemoteStateClient
-from planner.world.state.remote.copy import HEAD, Copied, Copier, id_of, is_taken_in, read_copy, take_in
+from planner.world.state.remote.copy import HEAD, Copied, Copier, id_of, is_adopted, mark_adopted, read_copy
 from planner.world.state.remote.fence import Fence
 
 
@@ -60,7 +60,7 @@ class Leftovers:
             data = read_whole(path)
             ids.add(id_of(data))
             came = self._recover(state, checksum, recorded, path)
-            if came.problems and not came.adds and is_taken_in(self._client, data):
+            if came.problems and not came.adds and is_adopted(self._client, data):
                 came = StateRecovery(state)
             if came.missing:
                 self.missing += came.missing
@@ -91,7 +91,7 @@ class Leftovers:
     ) -> StateRecovery:
         if recorded is None:
             return StateRecovery(state)
-        return recovered(state, recorded, journal, self._client.place, False, checksum, self.adopts)
+        return recover(state, recorded, journal, self._client.place, False, checksum, self.adopts)
 
     @property
     def _beside(self) -> str:
@@ -127,7 +127,7 @@ class Leftovers:
                 kept = f"{self._path.removesuffix(SUFFIX)}.{copy.id}{DISCARDED}"
                 os.makedirs(os.path.dirname(kept), exist_ok=True)
                 replace_file(kept, copy.data, mode=0o600)
-            take_in(self._client, copy)
+            mark_adopted(self._client, copy)
 
     def mark_saving(self, state: State, checksum: str) -> None:
         for path in self._files:
@@ -138,7 +138,7 @@ class Leftovers:
         files, self._files = self._files, []
         copy, self._copy = self._copy, None
         if copy is not None:
-            take_in(self._client, copy)
+            mark_adopted(self._client, copy)
         for path in files:
             if self._is_damaged:
                 os.replace(path, path + DAMAGED)

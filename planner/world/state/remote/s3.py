@@ -20,7 +20,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE
 from planner.world.state.lock import LockInfo, lock_info_of
-from planner.world.state.remote.client import Held, Newer, Payload, StateClient
+from planner.world.state.remote.client import LockHeld, Payload, StateClient, VersionConflict
 
 _PATIENCE, _PAUSE = 10.0, 2.0
 """Maximum seconds for which the state and its digest in DynamoDB may differ, and seconds between two checks."""
@@ -152,7 +152,7 @@ class S3Client(StateClient):
         if before is not None:
             now = self._version()
             if now != before and (not self._written or now != self._written):
-                raise Newer(f"{self.place} has the entity tag {now or '(none)'}, not {before or '(none)'}")
+                raise VersionConflict(f"{self.place} has the entity tag {now or '(none)'}, not {before or '(none)'}")
         digest = _Later(lambda: _md5(data).hex()) if self._at.table else None
         try:
             if digest is not None:
@@ -358,14 +358,14 @@ def _base64(data: bytes) -> str:
 
 
 def _check_holder(problem: ServiceError, ask: Callable[[], LockInfo | None], info: LockInfo) -> None:
-    """Check whether this process holds a lock that was refused, because an earlier response was lost. Raises Held or
-    ServiceError if it does not."""
+    """Check whether this process holds a lock that was refused, because an earlier response was lost. Raises LockHeld
+    or ServiceError if it does not."""
     try:
         holder = ask()
     except ServiceError as more:
         raise ServiceError(_several(problem, more)) from None
     if holder is None or holder.id != info.id:
-        raise Held(problem.text, holder) from None
+        raise LockHeld(problem.text, holder) from None
 
 
 def _several(*problems: ServiceError) -> str:

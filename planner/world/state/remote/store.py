@@ -20,10 +20,10 @@ from planner.world.state.journal import Journal
 from planner.world.state.lock import SLOW, LockInfo, Stop, new_lock_info, wait
 from planner.world.state.model import State
 from planner.world.state.recovery import forget_rescued, refusal
-from planner.world.state.remote.client import Held, Newer, Payload, RemoteStateClient
+from planner.world.state.remote.client import LockHeld, Payload, RemoteStateClient, VersionConflict
 from planner.world.state.remote.copy import Copier
 from planner.world.state.remote.documents import delete_documents, put_document, read_document
-from planner.world.state.remote.fence import OUTAGE, Fence, patiently
+from planner.world.state.remote.fence import OUTAGE, Fence, with_retries
 from planner.world.state.remote.journals import GuardedJournal, Leftovers
 from planner.world.state.snapshots import NEWER
 from planner.world.state.verify import VerifiedFile, verify_kept
@@ -81,7 +81,7 @@ class RemoteStore:
             try:
                 self._info = self.client.lock(info)
                 break
-            except Held as held:
+            except LockHeld as held:
                 waited = time.monotonic() - began
                 if waited >= timeout or not held.may_wait or (stop is not None and stop.requested):
                     return [_not_locked(held)]
@@ -136,7 +136,7 @@ class RemoteStore:
         try:
             self.client.force_unlock(lock_id)
         except ServiceError as problem:
-            holder = problem.info if isinstance(problem, Held) else self._holder()
+            holder = problem.info if isinstance(problem, LockHeld) else self._holder()
             detail = holder.describe() if holder is not None else ""
             return [error("state.force_unlock", f"Failed to unlock state: {problem.text}", detail)]
         return []
@@ -310,10 +310,10 @@ class RemoteStore:
             mark(state, sha256_of(data))
             self._back_up(state)
             self._unanswered[sha256_of(sealed)] = state
-            self._version = patiently(lambda: self._put(sealed), self._stop, longest=longest)
+            self._version = with_retries(lambda: self._put(sealed), self._stop, longest=longest)
         except Failure as unreadable:
             return list(unreadable.diagnostics)
-        except Newer as newer:
+        except VersionConflict as newer:
             detail = (
                 f"{newer.text}. The state in {self.place} has changed since it was read: another process has written "
                 "it. planner did not replace it."
@@ -338,7 +338,7 @@ class RemoteStore:
         if not self._unanswered:
             return []
         try:
-            kept = patiently(self.client.get, self._stop, longest=longest)
+            kept = with_retries(self.client.get, self._stop, longest=longest)
         except ServiceError as away:
             return [self._not_saved(away)]
         done = self._unanswered.get(sha256_of(kept.data)) if kept is not None else None
@@ -353,7 +353,7 @@ class RemoteStore:
         """If a response was lost but the write succeeded, the write counts as successful."""
         try:
             return self.client.put(sealed, self._version)
-        except Newer:
+        except VersionConflict:
             kept = self.client.get()
             if kept is not None and kept.data == sealed:
                 return kept.version
@@ -461,7 +461,7 @@ def _at_place(problem: ServiceError, place: str) -> str:
 
 
 def _not_locked(problem: ServiceError) -> Diagnostic:
-    info = problem.info if isinstance(problem, Held) else None
+    info = problem.info if isinstance(problem, LockHeld) else None
     message = problem.text
     if info is not None:  # some services do not store information about a lock
         message = "\n".join(filter(None, (problem.text, f"{info.describe()}\n")))

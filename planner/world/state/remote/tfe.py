@@ -21,7 +21,7 @@ from planner.world.state.journal import Journal
 from planner.world.state.lock import LockInfo, Stop, lock_info_of
 from planner.world.state.model import State
 from planner.world.state.remote.backend import RemoteBackend
-from planner.world.state.remote.client import Held, Newer, NothingBeside, Payload
+from planner.world.state.remote.client import LockHeld, Payload, StateOnlyClient, VersionConflict
 from planner.world.state.remote.store import READ, RemoteStore
 
 NO_DEFAULT = 'default workspace not supported\nYou can create a new workspace with the "workspace new" command.'
@@ -83,7 +83,7 @@ class WorkspaceSettings:
     project: str = ""
 
 
-class TfeClient(NothingBeside):
+class TfeClient(StateOnlyClient):
     """The version of the state is the id of a state version on the server."""
 
     locks = True
@@ -267,11 +267,11 @@ class TfeClient(NothingBeside):
         return str(_data(made)["id"])
 
     def _check(self, workspace: str, before: str | None) -> None:
-        """Raises Newer if the version differs from the one that was read; ServiceError."""
+        """Raises VersionConflict if the version differs from the one that was read; ServiceError."""
         if before is not None:
             current = self._current(workspace)
             if (str(current["id"]) if current is not None else "") != before:
-                raise Newer(f"the content of {self.place} has changed since it was read")
+                raise VersionConflict(f"the content of {self.place} has changed since it was read")
 
     def _create(self, workspace: str, body: dict[str, Any]) -> Any:
         try:
@@ -306,7 +306,7 @@ class TfeClient(NothingBeside):
             # an earlier request may have taken the lock although its response was lost
             if said is None or said.id != info.id:
                 holder = evolve(said, id=self._lock_id) if said is not None else self._unknown_holder()
-                raise Held(f'workspace already locked (lock ID: "{self._lock_id}")', holder) from None
+                raise LockHeld(f'workspace already locked (lock ID: "{self._lock_id}")', holder) from None
             done = {}
         self._found = _data(done) if done else self._found
         self._mine = info.id
