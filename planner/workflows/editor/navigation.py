@@ -109,7 +109,7 @@ def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
 
 
 def _inner(workspace: Workspace, path: str, offset: int) -> Iterator[tuple[str, int, int]]:
-    """Where the attribute at an offset is declared, if the object's own declaration names it: for `b` in `var.a.b`, the
+    """The declaration of the attribute at an offset, if the object's declaration contains it: for `b` in `var.a.b`, the
     attribute in the variable's type."""
     text = workspace.document(path).text
     end = offset + len(_WORD.match(text, offset)[0])  # type: ignore[index]
