@@ -591,3 +591,40 @@ def test_escape_empties_the_search_first(tmp_path: Path) -> None:
         before = tab.evaluate(columns)
         tab.evaluate("toggle(scene.boxes.findIndex(box => box.name === 'module.a_4'))")  # narrower than its column
         assert tab.evaluate(columns) == before
+
+
+AT_RANDOM = """([selector, chance]) => {
+  const all = [...document.querySelectorAll(selector)].filter(one => one.offsetParent);
+  if (all.length) all[Math.floor(chance * all.length)].click();
+}"""
+SOUND = """() => { const { x, y, k } = drawing.eye;
+  return [x, y, k].every(Number.isFinite) && (drawing.chosen === null || scene.where.has(drawing.chosen)); }"""
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_is_done_the_chosen_thing_is_drawn(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    with opened(written(tmp_path, many(40)), width=1100, height=800) as tab:
+        for _ in range(80):
+            match chance.randrange(8):
+                case 0:
+                    tab.mouse.click(300 + 700 * chance.random(), 150 + 500 * chance.random())
+                case 1:
+                    tab.locator("#graph").press(
+                        chance.choice(("ArrowDown", "ArrowUp", "ArrowRight", "Enter", "+", "0"))
+                    )
+                case 2:
+                    tab.get_by_label("Search").fill(chance.choice(("same", "b_1", "still", "nowhere", "")))
+                case 3:
+                    tab.get_by_label("Search").press(chance.choice(("Enter", "Escape")))
+                case 4:
+                    tab.evaluate(AT_RANDOM, ["#list button, #list summary, #groups button", chance.random()])
+                case 5:
+                    tab.evaluate(AT_RANDOM, ["#details button", chance.random()])
+                case 6:
+                    tab.evaluate(AT_RANDOM, ["#changed, #fold, #unfold, #fit, #in, #out", chance.random()])
+                case _:
+                    tab.keyboard.press("Escape")
+            assert tab.evaluate(SOUND)

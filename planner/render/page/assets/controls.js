@@ -23,6 +23,8 @@ function drawnFor(thing) {
   while (thing !== -1 && !scene.where.has(thing)) thing = -1 - (thing >= 0 ? scene.view.nodes.box[thing] : scene.boxes[-1 - thing].parent);
   return thing;
 }
+/** The thing that is drawn for a thing; null for none. */
+const standIn = thing => drawnFor(thing) === -1 ? null : drawnFor(thing);
 /** Change what is folded or shown, with what is drawn for a thing where it was on the screen. */
 function still(thing, change) {
   const drawn = drawnFor(thing), before = scene.area(drawn).slice(0, 2), result = change();
@@ -64,7 +66,7 @@ function marks(nodes, edges, names = null) {
 }
 function chooseEdge(edge) {
   if (scene.ways.has(edge)) { showPath(scene.from[edge], scene.to[edge]); return; }
-  drawing.chosen = scene.stands[scene.from[edge]];
+  drawing.chosen = standIn(scene.from[edge]);
   drawing.marked = marks([scene.from[edge], scene.to[edge]], new Set([edge]));
   drawing.redraw();
   note({ node: scene.name(scene.from[edge]), to: scene.name(scene.to[edge]) });
@@ -109,7 +111,12 @@ function chooseGroup(name) {
   say(`${arrows(causeKinds().get(group)?.title || group)}: ${countOf(changes)}.`);
   note({ cause: group });
 }
-function foldAll(folded) { scene.foldAll(folded); scene.arrange(); drawing.begin(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
+/** Begin to show what was arranged anew: the box around the chosen thing is chosen if that is not drawn any more. */
+function beginAgain() {
+  if (drawing.chosen !== null) drawing.chosen = standIn(drawing.chosen);
+  drawing.begin();
+}
+function foldAll(folded) { scene.foldAll(folded); scene.arrange(); beginAgain(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
 function chooseView(n) {
   if (!scenes.has(n)) scenes.set(n, new Scene(data.views[n]));
   const { visible, implied: shown } = scene;
@@ -224,7 +231,7 @@ canvas.addEventListener("wheel", event => {
   drawing.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.clientX - box.left, event.clientY - box.top);
 }, { passive: false });
 
-$("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.open(); drawing.begin(); fillList(); syncControls(); });
+$("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.open(); beginAgain(); fillList(); syncControls(); });
 $("view").addEventListener("change", () => chooseView(+$("view").value));
 $("in").addEventListener("click", () => drawing.zoom(1.4));
 $("out").addEventListener("click", () => drawing.zoom(1 / 1.4));

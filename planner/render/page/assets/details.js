@@ -216,7 +216,7 @@ function showBlast(node) {
   const reached = scene.blast(node), byDepth = [];
   for (const [other, depth] of reached) (byDepth[depth] ||= []).push(other);
   const edges = new Set(scene.lines.filter(e => reached.has(scene.to[e])));
-  drawing.chosen = scene.stands[node]; drawing.marked = marks(reached.keys(), edges);
+  drawing.chosen = standIn(node); drawing.marked = marks(reached.keys(), edges);
   drawing.redraw();
   say(`A change of ${scene.shown(node)} reaches ${several(reached.size - 1, noun)}.`);
   const item = (n, short) => el("li", {}, scene.action[n] ? signOfAction(scene.action[n]) : "", nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);

@@ -54,7 +54,10 @@ function fillList() {
   }
   const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
   const isOpen = key => sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || !data.changes.length));
-  const others = elsewhere(nodes).map(([number, other, hits]) => el("p", {}, button(`Show ${several(hits, changes.length || calm.length ? "more hit" : "hit")} in \u201c${other}\u201d`, () => { chooseView(number); $("search").focus(); searchNames(); })));
+  const others = elsewhere(nodes).map(([number, other, hits]) => el("p", {}, button(`Show ${several(hits, changes.length || calm.length ? "more hit" : "hit")} in \u201c${other}\u201d`, () => {
+    chooseView(number); $("search").focus(); searchNames();
+    if (objectsOf(matching()).names.size === 1) choose(matching()[0]);
+  })));
   const isNone = sought && !changes.length && !calm.length;
   $("list").replaceChildren(
     ...(isNone ? [el("p", {}, others.length ? `\u201c${scene.view.title}\u201d has no name with \u201c${$("search").value.trim()}\u201d.` : `No name has \u201c${$("search").value.trim()}\u201d.`)] : []),
