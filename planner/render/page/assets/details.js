@@ -107,8 +107,8 @@ function changeParts(node) {
       el("p", {}, chip(action), meant ? ` ${meant}` : ""),
       causes.length || lines.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
-      ...(causes.length === 1 && lines.length > 1 ? [] : causes.slice(0, 8)).map(cause => el("p", {}, "Cause: ", causeButton(cause, cause))),
-      hopList(lines, causes.length === 1 ? causes[0] : null),
+      ...(causes.length === 1 && lines.length > 1 ? [] : causes.slice(0, 8)).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
+      hopList(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: ")), causes.length === 1 ? causes[0] : null),
       textOf(n, address),
       ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
     ];

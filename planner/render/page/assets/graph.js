@@ -3,6 +3,7 @@
 const WAYS = 60000; // edges through hidden nodes at most
 const INSTANCE_KEYS = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]/g; // of instances
 const STEP = / \((?!deposed )[a-z]+(?:,? \w+)*\)$/; // at the end of a vertex's name: which of several it is for an object
+const VERTEX = /, whose vertex is .*$/; // in a reason: the vertex has the name of its object here
 const DEPOSED = / \(\w+ (deposed \w+)\)$/;
 const TYPED = /^((?:(?:data|ephemeral)\.)?[\w-]+)\.(.+)$/; // the label of a resource, an output, a variable
 let data, IMPLIED, colourOf, signOf, wordsOf;
@@ -86,7 +87,7 @@ class Graph {
     return [this.view.edges.grounds[edge]].flat().map(number => {
       const [rule, reason, places] = data.grounds[number];
       return { rule: this.text(rule), places: places.map(n => data.places[n]),
-        reason: this.text(reason).replace(/[\x01-\x04]/g, mark => names[mark]) };
+        reason: this.text(reason).replace(VERTEX, "").replace(/[\x01-\x04]/g, mark => names[mark]) };
     });
   }
   layerNames(edge) { return data.layers.filter((_, n) => this.layers[edge] >> n & 1).map(([name]) => name); }
