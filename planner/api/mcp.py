@@ -26,13 +26,13 @@ from planner.foundation.vocabulary.release import RELEASE
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-MOST_ENTRIES = 100
+MAX_ENTRIES = 100
 """maximum number of changes, rows or vertices in an answer"""
-MOST_SECONDS = 20.0
+MAX_SECONDS = 20.0
 """seconds for evaluating a query"""
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 """maximum length of a string in an answer"""
-MOST_OF_ALL = 100_000
+MAX_OF_ALL = 100_000
 """maximum number of characters of all entries of an answer; the first entry is always included"""
 INSTRUCTIONS = """Answers about OpenTofu configurations: what a plan would change and why, with rules and lines as
 evidence. Nothing is changed. Directories are relative to the directory in which the server was started. If an
@@ -141,7 +141,7 @@ class _Tools:
                 rows = plan.what_if(changed_variables, replace=replace or (), destroy=destroy).differences
                 shown = [
                     {"object": d.name, "now": d.before, "then": d.after, **_reasons(d.explanation)}
-                    for d in rows[:MOST_ENTRIES]
+                    for d in rows[:MAX_ENTRIES]
                 ]
                 return _limit_size({"differences": shown}, len(rows), "differences")
 
@@ -170,7 +170,7 @@ class _Tools:
                         "recorded": _plain(c.before, plan.secrets),
                         "real": _plain(c.after, plan.secrets),
                     }
-                    for c in plan.drift[:MOST_ENTRIES]
+                    for c in plan.drift[:MAX_ENTRIES]
                 ]
                 return _limit_size({"drift": shown}, len(plan.drift), "drift")
 
@@ -207,7 +207,7 @@ class _Tools:
             for _ in range(max(1, min(depth, 10))):
                 around |= {name for edge in graph.reduced if around & set(edge) for name in edge}
             edges = [list(edge) for edge in graph.reduced if set(edge) <= around]
-            return _limit_size({"edges": edges[:MOST_ENTRIES]}, len(edges), "edges")
+            return _limit_size({"edges": edges[:MAX_ENTRIES]}, len(edges), "edges")
 
         return await _answer(work)
 
@@ -224,7 +224,7 @@ class _Tools:
                 findings = plan.judge(named).findings
                 shown = [
                     {"verdict": f.kind, "policy": f.code, "address": f.address, "message": f.message}
-                    for f in findings[:MOST_ENTRIES]
+                    for f in findings[:MAX_ENTRIES]
                 ]
                 return _limit_size({"findings": shown}, len(findings), "findings")
 
@@ -255,8 +255,8 @@ class _Tools:
     async def _rows(self, words: tuple[str, ...], directory: str, variables: Answer | None) -> Answer:
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
-                rows = plan.query(*words, seconds=MOST_SECONDS)
-                shown = [[_plain(cell, plan.secrets) for cell in row] for row in rows[:MOST_ENTRIES]]
+                rows = plan.query(*words, seconds=MAX_SECONDS)
+                shown = [[_plain(cell, plan.secrets) for cell in row] for row in rows[:MAX_ENTRIES]]
                 return _limit_size({"columns": list(rows.columns), "rows": shown}, len(rows), "rows")
 
         return await _answer(work)
@@ -304,8 +304,8 @@ async def _answer(work: Callable[[Stop], Answer]) -> Answer:
 
 
 def _summary(plan: Plan, digest: str) -> Answer:
-    changes = [_change(c.address, c) for c in plan.changes[:MOST_ENTRIES]]
-    outputs = [_change(f"output.{o.name}", o) for o in plan.outputs if o.action != "no-op"][:MOST_ENTRIES]
+    changes = [_change(c.address, c) for c in plan.changes[:MAX_ENTRIES]]
+    outputs = [_change(f"output.{o.name}", o) for o in plan.outputs if o.action != "no-op"][:MAX_ENTRIES]
     document = {"plan": _headline(plan), "digest": digest, "changes": changes, "outputs": outputs}
     if plan.diagnostics:
         document["warnings"] = _diagnostics(plan.diagnostics)
@@ -333,7 +333,7 @@ def _cause(cause: Cause) -> Answer:
 
 
 def _diagnostics(diagnostics: Any) -> list[Answer]:
-    shown: list[Diagnostic] = list(diagnostics)[:MOST_ENTRIES]
+    shown: list[Diagnostic] = list(diagnostics)[:MAX_ENTRIES]
     return [
         {
             "severity": d.severity,
@@ -346,7 +346,7 @@ def _diagnostics(diagnostics: Any) -> list[Answer]:
 
 
 def _limit_size(document: Answer, total: int, what: str) -> Answer:
-    left = MOST_OF_ALL
+    left = MAX_OF_ALL
     for number, entry in enumerate(document[what]):
         left -= len(json.dumps(entry))
         if left < 0:
@@ -362,10 +362,10 @@ def _plain(value: Any, secrets: Iterable[str]) -> Any:
     if isinstance(value, dict):
         return {name: _plain(item, secrets) for name, item in value.items()}
     if isinstance(value, list):
-        more = [f"({len(value) - MOST_ENTRIES} more)"] if len(value) > MOST_ENTRIES else []
-        return [*(_plain(item, secrets) for item in value[:MOST_ENTRIES]), *more]
+        more = [f"({len(value) - MAX_ENTRIES} more)"] if len(value) > MAX_ENTRIES else []
+        return [*(_plain(item, secrets) for item in value[:MAX_ENTRIES]), *more]
     return value if value is None or isinstance(value, bool | int | float) else _cut(without(str(value), secrets))
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}... ({len(text)} characters)"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}... ({len(text)} characters)"

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 Work = TypeVar("Work", bound=Callable[..., Iterable[Any]])
 _MARK = "__planner_policy__"
 _DECLARED = re.compile(r"\s*([a-z]\w*)\s*\((.*)\)\s*", re.S)
-_MOST_ROWS = 200_000
+_MAX_ROWS = 200_000
 SECONDS = 60.0
 """seconds for a file and its functions"""
 
@@ -227,8 +227,8 @@ def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -
         elif any(uses.values()):
             return
         rows.append(cells)
-        if len(rows) > _MOST_ROWS:
-            raise ValueError(f"more than {_MOST_ROWS} rows")
+        if len(rows) > _MAX_ROWS:
+            raise ValueError(f"more than {_MAX_ROWS} rows")
 
 
 def _undecided_denials(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:

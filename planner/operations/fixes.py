@@ -30,7 +30,7 @@ from planner.language.expressions.evaluate import try_evaluate
 from planner.language.syntax.parse import parse_expression
 from planner.language.syntax.rule_syntax import Atom, Constant
 from planner.logic.graph.build import graph_with, user_files
-from planner.logic.graph.fixes import MOST_SETS, Fix, Fixes, FixLocation, fact_fixes
+from planner.logic.graph.fixes import MAX_SETS, Fix, Fixes, FixLocation, fact_fixes
 from planner.logic.graph.why import prove_wait, read_query, vertices_meant, with_nodes
 from planner.logic.model.graph import Graph
 from planner.logic.programs.actions import UNKNOWN, does, is_word, words_for
@@ -172,9 +172,9 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
         return _document(goal, Fixes(stuck="There is no cause to remove.")), []
     sets = causes_of(because, explainer.what_was(subject))
     tried = list(_moves(options, plan_file, made, subject))
-    attempts = [_attempt(options, plan_file, made, subject, causes) for causes in sets[:MOST_SETS]]
+    attempts = [_attempt(options, plan_file, made, subject, causes) for causes in sets[:MAX_SETS]]
     tried += [fix for fix in attempts if fix.checked or not tried]
-    limit = f"There are {len(sets) - MOST_SETS} more candidates." if len(sets) > MOST_SETS else ""
+    limit = f"There are {len(sets) - MAX_SETS} more candidates." if len(sets) > MAX_SETS else ""
     if because.is_guess:
         notes = explainer.worlds.notes if explainer.worlds is not None else []
         limit = " ".join(

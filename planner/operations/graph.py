@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.graph.build import ASKED, build_graph, graph_problems
 from planner.logic.graph.cycles import Knot, knots
-from planner.logic.graph.edge_sources import MOST_EDGES
+from planner.logic.graph.edge_sources import MAX_EDGES
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan
 from planner.operations import graphs
@@ -137,7 +137,7 @@ class Explored:
     plan: Plan
     kinds: tuple[str, ...]
     graph: Callable[[str], Graph]
-    """returns the graph of a kind; above MOST_EDGES edges, only edges of the reduced graph have sources"""
+    """returns the graph of a kind; above MAX_EDGES edges, only edges of the reduced graph have sources"""
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]
@@ -156,7 +156,7 @@ def explore(
     """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds` of graphs: plan, apply.
     The policies of the options and of the plan check it."""
     # compiled expressions need more memory than a graph; the few that causes need are compiled again
-    keeping = evolve(options, shown_edges=MOST_EDGES if "plan" in kinds else 0, evaluates_once=True)
+    keeping = evolve(options, shown_edges=MAX_EDGES if "plan" in kinds else 0, evaluates_once=True)
     answer = open_or_make_plan(keeping, plan_file, hooks)
     made = answer.complete
     if made is None:
@@ -196,7 +196,7 @@ def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:
     if is_last:
         derived.plan_graph = None
     facts_of = graphs.planning_facts if kind == "plan" else graphs.apply_facts
-    facts = graphs.shown_facts(facts_of(made.plan, loaded), MOST_EDGES)
+    facts = graphs.shown_facts(facts_of(made.plan, loaded), MAX_EDGES)
     if kind == "plan" and known is not None and known.database.facts.says_the_same(facts):
         return known
     del known

@@ -41,7 +41,7 @@ from planner.world.state.input_record import (
     CREATED,
     DESTROYED,
     LEAST_BYTES,
-    MOST_BYTES,
+    MAX_BYTES,
     ApplyInputs,
     InputRecord,
     fit,
@@ -119,7 +119,7 @@ def keep_record(
     entries = StateEntries(after, loaded.schemas, known.salt).digests()
     left = () if whole else _instances_left(plan, before, after)
     gone = () if whole else _objects(before).keys() - _objects(after).keys() - set(moves_of(plan).values())
-    most = min(max(store.size, LEAST_BYTES), MOST_BYTES)
+    most = min(max(store.size, LEAST_BYTES), MAX_BYTES)
     altered = {} if whole else _altered(before, after, moves_of(plan))
     data = record_bytes(fit(with_run(known, run, sources, left, entries, gone, altered), most))
     try:
@@ -267,7 +267,7 @@ def _files_read(
         if not encrypted and absolute_path(path) not in used:
             continue
         with suppress(OSError, ValueError):
-            data, key = read_whole(path, MOST_BYTES), ""
+            data, key = read_whole(path, MAX_BYTES), ""
             is_text = encrypted or (absolute_path(path) in shown and b"PRIVATE KEY" not in data)
             if is_text and len(data) <= _LONGEST_VALUE:
                 with suppress(UnicodeDecodeError):

@@ -20,7 +20,7 @@ from planner.answers.policy.model import Verdict
 from planner.answers.policy.packs import superseded
 from planner.answers.policy.program import Policies, load_policies
 from planner.answers.policy.standing_policies import NAME_POLICIES
-from planner.foundation.support.disk import MOST_BYTES, collector_paused, read_given
+from planner.foundation.support.disk import MAX_BYTES, collector_paused, read_given
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.load import load_config
@@ -74,7 +74,7 @@ def _read(path: str, ahead: Ahead | None = None) -> tuple[str, bytes]:
         if ahead is not None:
             data = ahead.data()
         else:
-            data = sys.stdin.buffer.read(MOST_BYTES) if path == STDIN else read_given(path, MOST_BYTES)
+            data = sys.stdin.buffer.read(MAX_BYTES) if path == STDIN else read_given(path, MAX_BYTES)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise Failure(error("policy.document", "Cannot read the document", f"{name}: {reason}.")) from None
@@ -120,7 +120,7 @@ def check_document(
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """The result of policies for a plan as in `show -json`, or for a state. `known`: shared by several documents, so
     that policies are loaded once."""
-    ahead = Ahead(path, MOST_BYTES) if path != STDIN else None
+    ahead = Ahead(path, MAX_BYTES) if path != STDIN else None
     return _judged(options, path, kind, processes, ahead, [] if known is None else known)
 
 

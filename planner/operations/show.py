@@ -9,7 +9,7 @@ from planner.answers.documents.json_config import config_json
 from planner.answers.documents.json_config import module_json as document_of_module
 from planner.answers.documents.json_state import state_json
 from planner.engine.evaluation.schemas import Schemas
-from planner.foundation.support.disk import MOST_BYTES, read_given
+from planner.foundation.support.disk import MAX_BYTES, read_given
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.load import load_root, load_tree
@@ -128,7 +128,7 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
         if is_plan_file(path):
             return open_plan(options, path, diagnostics, only_shown=True), diagnostics
         try:
-            data = read_given(path, MOST_BYTES)
+            data = read_given(path, MAX_BYTES)
         except OSError as problem:
             detail = f"{path}: {problem.strerror or problem}."
             raise Failure(error("show.unreadable", "Cannot read the file", detail)) from None

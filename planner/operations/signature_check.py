@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from planner.foundation.signatures.envelope import MOST_BYTES, verify_envelope
+from planner.foundation.signatures.envelope import MAX_BYTES, verify_envelope
 from planner.foundation.signatures.keys import Verifier, load_verifiers
 from planner.foundation.support.disk import read_given
 from planner.foundation.support.exact_json import JsonError, loads
@@ -104,7 +104,7 @@ def _missing(requirement: Requirement, path: str, count: int, reasons: list[str]
 
 def _signatures(path: str) -> bytes:
     try:
-        return read_given(f"{path}{ENDING}", MOST_BYTES)
+        return read_given(f"{path}{ENDING}", MAX_BYTES)
     except FileNotFoundError:
         return b""
     except (OSError, ValueError) as problem:

@@ -497,7 +497,7 @@ def test_a_case_without_end_is_ended(planner, here, monkeypatch, name):
 def test_a_case_that_needs_all_memory_is_ended(planner, here, monkeypatch):
     from planner.logic.datalog.ask import limit
 
-    monkeypatch.setattr(limit, "MOST_MEMORY", 100 << 20)
+    monkeypatch.setattr(limit, "MAX_MEMORY", 100 << 20)
     monkeypatch.setattr(rule_tests, "CASE_SECONDS", 60.0)
     wide = "/// all(a, b, c, d): all.\n.decl all(a: any, b: any, c: any, d: any)\n.output all\n"
     write(here, mine__dl=_E + wide + "all(A, B, C, D) :- e(A), e(B), e(C), e(D).\n", mine__case=_NUMBERS + _NONE)
@@ -552,7 +552,7 @@ def test_checking_is_ended_when_it_takes_too_long(planner, here, monkeypatch):
 def test_checking_is_ended_when_it_needs_too_much_memory(planner, here, monkeypatch):
     from planner.logic.datalog.ask import limit
 
-    monkeypatch.setattr(limit, "MOST_MEMORY", 60 << 20)
+    monkeypatch.setattr(limit, "MAX_MEMORY", 60 << 20)
     write(here, mine__dl=_ALL + "all(1, 2).\n" * 50_000)
     ran = planner("rules", "check", "mine.dl")
     assert ran.code == 1 and "Rules too large [rules.memory]" in ran.err

@@ -165,7 +165,7 @@ def test_the_memory_limit_ends_a_question(monkeypatch: pytest.MonkeyPatch) -> No
     """What pyDatalog does with memory is up to it: no answer is ever half an answer."""
     from planner.logic.datalog.ask import limit
 
-    monkeypatch.setattr(limit, "MOST_MEMORY", 40 << 20)
+    monkeypatch.setattr(limit, "MAX_MEMORY", 40 << 20)
     hub = derived(RULES, {"edge": [(x, y) for i in range(400) for x, y in (("h", f"n{i}"), (f"n{i}", "h"))]}, ["edge"])
     with pytest.raises(Failure) as failure:
         answered(hub, 'edge("h", A), edge(A, B), edge(B, C), edge(C, D), edge(D, E)', seconds=60)

@@ -79,7 +79,7 @@ def test_what_hangs_in_c_is_ended() -> None:
 
 
 def test_what_grows_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limit, "MOST_MEMORY", 64 << 20)
+    monkeypatch.setattr(limit, "MAX_MEMORY", 64 << 20)
 
     def grows() -> int:
         rows = []

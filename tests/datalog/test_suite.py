@@ -8,7 +8,7 @@ from engine_helpers import program
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.tools.cases import load_cases
 from planner.logic.datalog.tools.describe import describe, predicate_graph
-from planner.logic.datalog.tools.suite import MOST_ROWS, CaseResult, run, untested
+from planner.logic.datalog.tools.suite import MAX_ROWS, CaseResult, run, untested
 
 POLICY = """
 /// bucket(name): a bucket.
@@ -107,7 +107,7 @@ def test_of_many_rows_the_first_are_told() -> None:
     facts = " ".join(f'bucket("b{n:03}").' for n in range(100))
     (wrong,) = outcomes(program(POLICY), f'.case "x"\n{facts}\n.want none deny.\n')
     (difference,) = wrong.differences
-    assert len(difference.unexpected) == MOST_ROWS and difference.unexpected_count == 100
+    assert len(difference.unexpected) == MAX_ROWS and difference.unexpected_count == 100
     assert difference.unexpected[0] == ("T1", "b000", "no tag")
 
 

@@ -218,7 +218,7 @@ def test_compressed(tmp_path: Path, kind: str) -> None:
 
 
 def test_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 3)
     for kind, pack in (("tar", tar), ("zip", zipped)):
         folder = tmp_path / kind
         folder.mkdir()

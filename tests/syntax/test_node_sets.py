@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from random_tests import examples
 
 from planner.foundation.vocabulary.diagnostic import Failure
-from planner.language.syntax.node_sets import MOST_NESTED, NodeSet, SetCall, SetName, parse_node_set
+from planner.language.syntax.node_sets import MAX_NESTED, NodeSet, SetCall, SetName, parse_node_set
 
 
 def written(node: NodeSet) -> str:
@@ -94,7 +94,7 @@ def test_the_nearest_verb() -> None:
 
 
 def test_nesting_is_limited_and_length_is_not() -> None:
-    deep = MOST_NESTED
+    deep = MAX_NESTED
     assert parse_node_set("(" * deep + "a" + ")" * deep)
     with pytest.raises(Failure, match="Not a set"):
         parse_node_set("(" * (deep + 1) + "a" + ")" * (deep + 1))

@@ -20,7 +20,7 @@ from planner.cli.options import (
     state_calls,
 )
 from planner.cli.views import open_plain_view, open_view
-from planner.foundation.support.disk import MOST_BYTES, read_given
+from planner.foundation.support.disk import MAX_BYTES, read_given
 from planner.foundation.vocabulary.address import (
     Address,
     AddressError,
@@ -255,7 +255,7 @@ def state_push(arguments: Arguments, terminal: Terminal) -> int:
         if path == "-":
             data = sys.stdin.buffer.read()
         else:
-            data = read_given(path, MOST_BYTES)
+            data = read_given(path, MAX_BYTES)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise Failure(error("state.read", "Cannot read the file", f"{path}: {reason}.")) from None

@@ -44,7 +44,7 @@ from planner.language.expressions.evaluate import try_evaluate
 from planner.language.expressions.operands import operand_values
 from planner.language.expressions.scope import Scope
 
-MOST_INSTANCES = 1_000_000  # the greatest count of a block; a larger one is a mistake and would use all memory
+MAX_INSTANCES = 1_000_000  # the greatest count of a block; a larger one is a mistake and would use all memory
 
 Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
 
@@ -182,8 +182,8 @@ def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
         return None, [_invalid("count", expr, scope, "it must be a whole number")]
     if value < 0:
         return None, [_invalid("count", expr, scope, "it must not be negative")]
-    if value > MOST_INSTANCES:
-        return None, [_invalid("count", expr, scope, f"it must not be greater than {MOST_INSTANCES}")]
+    if value > MAX_INSTANCES:
+        return None, [_invalid("count", expr, scope, f"it must not be greater than {MAX_INSTANCES}")]
     return value, problems
 
 

@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import ResourceDecl
 from planner.world.provider.interface import Provider, ResourceSchema
 
-MOST_RESULTS = 100  # the maximum number of results of a search without a limit
+MAX_RESULTS = 100  # the maximum number of results of a search without a limit
 
 
 MOST = 2**63 - 1  # the largest limit that the protocol can represent
@@ -36,7 +36,7 @@ def search_problems(
         decl.type,
         config,
         False if include.__class__ is Null else include,
-        MOST_RESULTS if limit.__class__ is Null else limit,
+        MAX_RESULTS if limit.__class__ is Null else limit,
     )
     return in_body([evolve(d, path=in_config(d.path)) for d in problems], decl.body, address)
 

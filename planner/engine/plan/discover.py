@@ -11,7 +11,7 @@ from planner.engine.evaluation.data import data_configuration
 from planner.engine.evaluation.instance import Instance
 from planner.engine.evaluation.provider_diagnostics import in_body
 from planner.engine.evaluation.schemas import marked_by_schema, schema_marks
-from planner.engine.evaluation.searches import MOST_RESULTS, in_config, list_configuration, search_problems
+from planner.engine.evaluation.searches import MAX_RESULTS, in_config, list_configuration, search_problems
 from planner.engine.walk.hooks import FoundResource
 from planner.foundation.values.expression_text import expression_text
 from planner.foundation.values.json_codec import to_json
@@ -48,7 +48,7 @@ def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     if has_errors(problems):
         return problems
     with_values = search["include_resource"] is True
-    limit = MOST_RESULTS if search["limit"].__class__ is Null else int(search["limit"])
+    limit = MAX_RESULTS if search["limit"].__class__ is Null else int(search["limit"])
     request = ListRequest(it.type, config, with_values or walk.options.describes_found, limit)
     shown = _without(config, (path[1:] for path, _ in marked_paths(marked) if path[0] == ("attr", "config")))
     walk.hooks.list_start(it.address, it.type, to_json(shown, implied_type(it.schema.block.blocks["config"].block)))

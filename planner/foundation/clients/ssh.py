@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.records import frozen
 
 DIAL = 15.0  # seconds to wait for a TCP connection and the reply of a proxy
 PIECE = 1 << 20  # bytes per read of a file
-MOST_REPLIED = 64 * 1024
+MAX_REPLIED = 64 * 1024
 """the maximum size, in bytes, of a proxy's reply, and of command output quoted in an error message"""
 
 
@@ -218,7 +218,7 @@ class _Opening(asyncio.Protocol):
         if self.opened.done():
             return
         if not end:
-            if len(head) > MOST_REPLIED:
+            if len(head) > MAX_REPLIED:
                 self._fail("the reply of the proxy is too long")
             return
         status = head.split(b"\r\n")[0].decode("latin-1").split(" ", 2)
@@ -467,10 +467,10 @@ class _ShellFiles(Files):
 
 
 async def _read_limited(stream: Any) -> bytes:
-    """The first MOST_REPLIED bytes of a stream, which is read to its end."""
+    """The first MAX_REPLIED bytes of a stream, which is read to its end."""
     kept = b""
     while data := await stream.read(1 << 16):
-        kept = (kept + data)[:MOST_REPLIED]
+        kept = (kept + data)[:MAX_REPLIED]
     return kept
 
 

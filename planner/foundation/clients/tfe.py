@@ -20,8 +20,8 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 DISCOVERY = "/.well-known/terraform.json"
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:[0-9]{1,5})?", re.ASCII)
 _LARGEST = 1 << 20  # the maximum size of a discovery document, in bytes
-_MOST_REDIRECTS = 5
-_MOST_PAGES = 1000
+_MAX_REDIRECTS = 5
+_MAX_PAGES = 1000
 
 
 def host_name(text: str) -> str:
@@ -94,7 +94,7 @@ class Host:
 def _follow_redirects(http: Http, url: str, headers: Mapping[str, str], known: str) -> tuple[HttpResponse, str]:
     """Follow redirects of a GET request. Returns the last response and its URL. Credentials are sent only to the host
     `known`. Raises ServiceError."""
-    for _ in range(_MOST_REDIRECTS + 1):
+    for _ in range(_MAX_REDIRECTS + 1):
         parts = urlsplit(url)
         mine = parts.netloc == known
         sent = {name: value for name, value in headers.items() if mine or name != "Authorization"}
@@ -145,7 +145,7 @@ class Tfe:
 
     def all(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
         """The items on all pages of a list. Raises ServiceError."""
-        for number in range(1, _MOST_PAGES):
+        for number in range(1, _MAX_PAGES):
             result = self.ask("GET", path, None, **query, **{"page[number]": str(number), "page[size]": "100"})
             if result is None:
                 raise ServiceError("resource not found")

@@ -19,8 +19,8 @@ from planner.foundation.vocabulary.records import frozen
 
 PAYLOAD = "application/vnd.in-toto+json"
 STATEMENT = "https://in-toto.io/Statement/v1"
-MOST_BYTES = 16 << 20  # the maximum size of a file with envelopes
-_MOST_SIGNATURES = 64
+MAX_BYTES = 16 << 20  # the maximum size of a file with envelopes
+_MAX_SIGNATURES = 64
 
 
 def encode(payload: bytes) -> bytes:
@@ -64,7 +64,7 @@ def _verify_line(line: bytes, verifiers: tuple[Verifier, ...]) -> Signed:
     statement = orjson.loads(payload)
     if statement["_type"] != STATEMENT:
         raise ValueError("the statement is of a different kind")
-    signatures = [base64.b64decode(one["sig"], validate=True) for one in whole["signatures"][:_MOST_SIGNATURES]]
+    signatures = [base64.b64decode(one["sig"], validate=True) for one in whole["signatures"][:_MAX_SIGNATURES]]
     # key ids are only unsigned hints, so every key is tried
     signers = tuple(one for one in verifiers if any(one.accepts(message, signature) for signature in signatures))
     return Signed(statement, signers)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 PASSPHRASE = "PLANNER_SIGNING_PASSPHRASE"  # the environment variable for the passphrase of a private key
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 _LEAST_RSA = 2048
 _SSH_WORDS = (b"ssh-", b"ecdsa-sha2-")
 
@@ -185,7 +185,7 @@ def _is_rsa(key: Any) -> bool:
 
 def _content(path: str) -> bytes:
     try:
-        return read_given(path, _MOST_BYTES)
+        return read_given(path, _MAX_BYTES)
     except (OSError, ValueError) as problem:
         raise _unusable(path, f"{getattr(problem, 'strerror', None) or problem}.") from None
 

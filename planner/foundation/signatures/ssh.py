@@ -17,7 +17,7 @@ MAGIC = b"SSHSIG"
 _HASH = b"sha512"
 _SIGN, _SIGNED, _LIST, _KEYS = 13, 14, 11, 12
 _RSA_SHA2_512 = 4
-_MOST_BYTES = 1 << 20  # the maximum size of an agent's response, in bytes
+_MAX_BYTES = 1 << 20  # the maximum size of an agent's response, in bytes
 _SECONDS = 120.0  # seconds to wait for an agent, which may prompt the user
 
 
@@ -100,7 +100,7 @@ def _request_of_agent(request: bytes) -> bytes:
             agent.connect(path)
             agent.sendall(text(request))
             (size,) = struct.unpack(">I", _receive(agent, 4))
-            if size > _MOST_BYTES:
+            if size > _MAX_BYTES:
                 raise ServiceError("the response of the agent is too large")
             return _receive(agent, size)
     except OSError as problem:

@@ -24,9 +24,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from planner.foundation.vocabulary.diagnostic import InstallError
 
-MOST_MEMBERS = 200_000
-MOST_BYTES = 16 << 30  # the maximum total size of all members, in bytes
-MOST_GROWTH = 250  # the maximum number of bytes to which one byte of an archive may expand; deflate alone reaches 1,032
+MAX_MEMBERS = 200_000
+MAX_BYTES = 16 << 30  # the maximum total size of all members, in bytes
+MAX_GROWTH = 250  # the maximum number of bytes to which one byte of an archive may expand; deflate alone reaches 1,032
 ALWAYS_FREE = 1 << 20  # an archive of any size may expand to this number of bytes
 _LONGEST_NAME = 1024
 _LARGEST_HEADER = 1 << 20
@@ -94,7 +94,7 @@ def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: A
 
 
 def allowed_bytes(size: int) -> int:
-    return min(MOST_BYTES, max(ALWAYS_FREE, MOST_GROWTH * size))
+    return min(MAX_BYTES, max(ALWAYS_FREE, MAX_GROWTH * size))
 
 
 def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipInfo, Member]]:
@@ -160,8 +160,8 @@ def _check_duplicate(member: Member, seen: set[str]) -> None:
 
 
 def _few(count: int, most: int | None = None) -> None:
-    if count > (most or MOST_MEMBERS):
-        raise InstallError(f"the archive has more than {most or MOST_MEMBERS:,} members")
+    if count > (most or MAX_MEMBERS):
+        raise InstallError(f"the archive has more than {most or MAX_MEMBERS:,} members")
 
 
 class _Growth(InstallError):
@@ -170,7 +170,7 @@ class _Growth(InstallError):
 
 def _too_large() -> InstallError:
     return _Growth(
-        f"the archive expands to more than {MOST_BYTES >> 30} GiB, or to more than {MOST_GROWTH} times its size"
+        f"the archive expands to more than {MAX_BYTES >> 30} GiB, or to more than {MAX_GROWTH} times its size"
     )
 
 

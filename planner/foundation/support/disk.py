@@ -16,8 +16,8 @@ from typing import Protocol
 _CANNOT = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM))
 
 _BLOCK = 1 << 20
-MOST_BYTES = 2 << 30  # the maximum number of bytes that are read from a file
-MOST_STREAMED = 64 << 20  # the maximum number of bytes that are read from a pipe or device
+MAX_BYTES = 2 << 30  # the maximum number of bytes that are read from a file
+MAX_STREAMED = 64 << 20  # the maximum number of bytes that are read from a pipe or device
 
 
 class Entry(Protocol):
@@ -213,7 +213,7 @@ def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | N
         sync_directory(os.path.dirname(target))
 
 
-def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
+def read_whole(path: str | os.PathLike[str], most: int = MAX_BYTES) -> bytes:
     """The content of a file that the user has not named. Pipes and devices are refused, because reading them could
     block or never end; the null device counts as empty. Raises OSError, and ValueError for an invalid name."""
     tree = _TREE.get()
@@ -227,7 +227,7 @@ def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
         os.close(descriptor)
 
 
-def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes:
+def read_given(path: str | os.PathLike[str], most: int = MAX_STREAMED) -> bytes:
     """The content of a file that the user named. A pipe (`<(...)`, `/dev/stdin`) is read to its end. Raises OSError,
     and ValueError for an invalid name."""
     mode = path_mode(path)

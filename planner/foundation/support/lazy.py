@@ -40,12 +40,12 @@ class Later(Sequence[T], Generic[T]):
 # The memory for compiling a regular expression grows with the square of its nesting depth.
 
 
-MOST_NESTED = 1000  # the maximum nesting of groups, as in Go's regular expressions
+MAX_NESTED = 1000  # the maximum nesting of groups, as in Go's regular expressions
 
 
 def is_too_deep(pattern: str) -> bool:
     """Whether groups may be nested too deeply. A parenthesis is counted if it is unclear whether it opens a group."""
-    if pattern.count("(") <= MOST_NESTED:
+    if pattern.count("(") <= MAX_NESTED:
         return False
     depth = 0
     is_escaped = False
@@ -56,7 +56,7 @@ def is_too_deep(pattern: str) -> bool:
             is_escaped = True
         elif character == "(":
             depth += 1
-            if depth > MOST_NESTED:
+            if depth > MAX_NESTED:
                 return True
         elif character == ")":
             depth -= 1

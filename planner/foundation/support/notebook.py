@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-MOST_ROWS = 200  # the maximum number of table rows
-MOST_VERTICES = 60  # the maximum number of vertices of a graph that is drawn
+MAX_ROWS = 200  # the maximum number of table rows
+MAX_VERTICES = 60  # the maximum number of vertices of a graph that is drawn
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 _BOX, _GAP, _LINE = 22, 14, 7.2
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """A table with at most MOST_ROWS rows, followed by the number of remaining rows."""
+    """A table with at most MAX_ROWS rows, followed by the number of remaining rows."""
     head = "".join(f"<th style='{_CELL}'>{escape(name)}</th>" for name in columns)
     body = "".join(
         f"<tr>{''.join(f'<td style={_CELL!r}>{escape(str(value))}</td>' for value in row)}</tr>"
-        for row in rows[:MOST_ROWS]
+        for row in rows[:MAX_ROWS]
     )
-    more = f"<p>{len(rows) - MOST_ROWS} more rows</p>" if len(rows) > MOST_ROWS else ""
+    more = f"<p>{len(rows) - MAX_ROWS} more rows</p>" if len(rows) > MAX_ROWS else ""
     if not columns:
         return f"<p>{'True.' if rows else 'False.'}</p>"
     title = f"<p><b>{escape(caption)}</b></p>" if caption else ""
@@ -33,7 +33,7 @@ def proof_html(text: str) -> str:
 def graph_html(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> str:
     """A drawing with dependencies to the left; for a large graph, a table of its edges."""
     pairs = list(edges)
-    if len(vertices) > MOST_VERTICES:
+    if len(vertices) > MAX_VERTICES:
         return table_html(("dependent", "dependency"), pairs, f"{len(vertices)} vertices, {len(pairs)} edges")
     places, width, height = _places(vertices, pairs)
     lines = "".join(_arrow(places[one], places[other]) for one, other in pairs)

@@ -32,7 +32,7 @@ from planner.foundation.vocabulary.span import pickled_without_texts
 
 SEAL = 32  # bytes of the checksum at the beginning of an entry
 _LENGTH = 8  # bytes of the number after the checksum: the length of the head, which the checksum covers
-_MOST_HEAD = 1 << 30
+_MAX_HEAD = 1 << 30
 _FEW = 256
 """shelves limited to at most this number of entries are trimmed whenever an entry is stored, larger ones
 occasionally"""
@@ -110,7 +110,7 @@ class Shelf:
         file = FileIO(number)
         try:
             sealed, size = file.read(SEAL), int.from_bytes(file.read(_LENGTH), "little")
-            head = file.read(size) if size < _MOST_HEAD else b""
+            head = file.read(size) if size < _MAX_HEAD else b""
         except OSError:
             return None
         if len(head) != size or not _is_sealed(self.folder, name, sealed, head):

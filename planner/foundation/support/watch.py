@@ -11,7 +11,7 @@ from types import MappingProxyType
 from planner.foundation.support.signals import STOP
 
 SECONDS = 0.5  # seconds between two checks
-MOST_FILES = 10_000  # the maximum number of files that are checked
+MAX_FILES = 10_000  # the maximum number of files that are checked
 
 
 def changes(
@@ -82,7 +82,7 @@ def _look(words: Sequence[str], hidden: Mapping[str, Collection[str]]) -> dict[s
         except OSError:
             continue
         result[path] = status.st_mtime_ns, status.st_size
-        if len(result) >= MOST_FILES:
+        if len(result) >= MAX_FILES:
             break
     return result
 

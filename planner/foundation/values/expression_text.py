@@ -131,7 +131,7 @@ def _balance(line: str) -> int:
 
 LONGEST = 60  # characters
 _LEAD, _TAIL = 24, 35  # characters shown before and after a difference
-_MOST_DIFFERENT = 400
+_MAX_DIFFERENT = 400
 HIDDEN = "(sensitive value)"
 
 
@@ -245,7 +245,7 @@ def _around_difference(one: str, other: str) -> tuple[str, str]:
 
 
 def _middle(text: str) -> str:
-    return text if len(text) <= _MOST_DIFFERENT else f"{text[: _MOST_DIFFERENT // 2]}...{text[-_MOST_DIFFERENT // 2 :]}"
+    return text if len(text) <= _MAX_DIFFERENT else f"{text[: _MAX_DIFFERENT // 2]}...{text[-_MAX_DIFFERENT // 2 :]}"
 
 
 def common_start(one: str, other: str) -> int:

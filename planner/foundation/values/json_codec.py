@@ -163,7 +163,7 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
     return List(element, tuple(values)) if isinstance(wanted, ListType) else make_set(element, values)
 
 
-_MOST_TYPES = 4096
+_MAX_TYPES = 4096
 _named: dict[str, Type] = {}  # a cache of types by their encoding, because many objects of a state have equal types
 
 
@@ -174,7 +174,7 @@ def _named_type(data: Any) -> Type:
     key = repr(data)
     known = _named.get(key)
     if known is None:
-        if len(_named) >= _MOST_TYPES:
+        if len(_named) >= _MAX_TYPES:
             _named.clear()
         known = _named[key] = type_from_json(data)
     return known

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from planner.foundation.support.lazy import MOST_NESTED, is_too_deep
+from planner.foundation.support.lazy import MAX_NESTED, is_too_deep
 from planner.foundation.values.types import DYNAMIC, STRING, ListType, ObjectType, TupleType, Type
 from planner.foundation.values.value import List, Null, Unknown, Value
 from planner.language.functions.protocol import Function, FunctionError, Param, function, text
@@ -31,7 +31,7 @@ class Pattern:
         import re2
 
         if is_too_deep(pattern):
-            reason = f"more than {MOST_NESTED:,} nested groups"
+            reason = f"more than {MAX_NESTED:,} nested groups"
             raise FunctionError(f"The regular expression is not valid: {reason}.")
         options = re2.Options()
         options.log_errors = False

@@ -30,7 +30,7 @@ FUNCTIONS: list[Function] = []
 Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
-MOST_COMBINATIONS = 10_000_000
+MAX_COMBINATIONS = 10_000_000
 _PRODUCT_LIMIT = 1024  # larger numbers have no effect
 
 
@@ -132,7 +132,7 @@ def setproduct(*sequences: Value, result_type: Any) -> Value:
         marks |= own
     if not all(_has_length(each) for each in plain):
         return mark(_unknown_product(plain, result_type), marks)
-    if prod(len(items(each)) for each in plain) > MOST_COMBINATIONS:
+    if prod(len(items(each)) for each in plain) > MAX_COMBINATIONS:
         raise FunctionError("The result would be too large.")
     element = result_type.element
     try:

@@ -21,7 +21,7 @@ from planner.foundation.vocabulary.span import Source, Span
 
 VERBS = {"deps": 1, "rdeps": 1, "somepath": 2, "allpaths": 2, "blast": 1}  # number of arguments of each verb
 WITH_DEPTH = ("deps", "rdeps")
-MOST_NESTED = 100
+MAX_NESTED = 100
 
 
 @frozen
@@ -178,8 +178,8 @@ class _NodeSetReader:
     def inside(self) -> NodeSet:
         """An expression in parentheses."""
         self.nested += 1
-        if self.nested > MOST_NESTED:
-            raise self.mistake(f"Parentheses are nested more than {MOST_NESTED} levels deep.")
+        if self.nested > MAX_NESTED:
+            raise self.mistake(f"Parentheses are nested more than {MAX_NESTED} levels deep.")
         nodes = self.expression()
         self.nested -= 1
         return nodes

@@ -52,7 +52,7 @@ def tokens_of(text: str) -> list[Token]:
     return results
 
 
-_MOST_PROBLEMS = 25  # the maximum number of reported mistakes per file; further ones are probably consequences
+_MAX_PROBLEMS = 25  # the maximum number of reported mistakes per file; further ones are probably consequences
 
 
 @cache
@@ -122,7 +122,7 @@ class _RuleReader:
     def _bad_characters(self, start: int, end: int) -> None:
         text = self.source.text[start:end]
         self.unread.append(start)
-        if len(self.unread) > _MOST_PROBLEMS:
+        if len(self.unread) > _MAX_PROBLEMS:
             return
         if text.startswith('"'):
             detail = "A string must end with a double quote on the line on which it begins. Write a line break as \\n."
@@ -173,7 +173,7 @@ class _RuleReader:
         at = self._resume()
         for token in self.tokens[self.begun : at]:
             self.docs.pop(token[2], None)  # a declaration that is already reported
-        if at >= len(self.tokens) or len(self.diagnostics) >= _MOST_PROBLEMS:
+        if at >= len(self.tokens) or len(self.diagnostics) >= _MAX_PROBLEMS:
             return -1
         del states[1:], values[:]
         self.done = self.tokens[at][2]

@@ -279,7 +279,7 @@ PRODUCTIONS: dict[str, Callable[[ProductionReader, list[Any]], Any]] = {
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
-_MOST_DIGITS = 1000  # Python does not read numbers with more than 4,300 digits
+_MAX_DIGITS = 1000  # Python does not read numbers with more than 4,300 digits
 _DEEPEST = 50  # later stages are recursive
 
 
@@ -302,8 +302,8 @@ def _limit_depth(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall 
 
 def _numeral(r: ProductionReader, token: Token) -> int | Decimal:
     word = token[1]
-    if len(word) > _MOST_DIGITS:
-        detail = f"A number has at most {_MOST_DIGITS} digits."
+    if len(word) > _MAX_DIGITS:
+        detail = f"A number has at most {_MAX_DIGITS} digits."
         r.report("rules.syntax", "Number too long", detail, token[2], token[3])
         return 0
     if "." not in word:

@@ -53,7 +53,7 @@ class Knot:
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
-    """if one removal is sufficient, all single removals that are, at most MOST_ALTERNATIVES"""
+    """if one removal is sufficient, all single removals that are, at most MAX_ALTERNATIVES"""
     edited: tuple[EdgeRemoval, ...] = ()
     """alternatives in lines edited since the last commit; empty if all lines were edited"""
 
@@ -251,8 +251,8 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
 # greedily.
 
 
-MOST_ALTERNATIVES = 6  # maximum number of single removals that are listed
-MOST_STEPS = 20_000  # steps after which the exact search gives up
+MAX_ALTERNATIVES = 6  # maximum number of single removals that are listed
+MAX_STEPS = 20_000  # steps after which the exact search gives up
 LARGE = 400  # above this number of vertices, the search uses any cycle instead of the shortest one
 
 Edge: TypeAlias = tuple[str, str]
@@ -265,7 +265,7 @@ Edges: TypeAlias = Mapping[str, Collection[str]]
 class Cut:
     """`statements`: the statements to remove, sorted. `is_exact`: whether there is certainly no smaller set. `stuck`: a
     cycle without owned edges, which no removal breaks; `statements` is then empty. `alternatives`: if one statement is
-    sufficient, all that are, in the order of the cycle, at most MOST_ALTERNATIVES."""
+    sufficient, all that are, in the order of the cycle, at most MAX_ALTERNATIVES."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True
@@ -368,14 +368,14 @@ class _CycleSearch:
         cycle = self.cycle(())
         on_it = [self.owned[pair] for pair in zip(cycle, cycle[1:] + cycle[:1], strict=True) if pair in self.owned]
         breaking = (statement for statement in dict.fromkeys(on_it) if not self.cycle((statement,)))
-        return list(islice(breaking, MOST_ALTERNATIVES))
+        return list(islice(breaking, MAX_ALTERNATIVES))
 
     def exact(self) -> set[Statement] | None:
         """A smallest set of statements; None if the search takes too long."""
         size = len(self._separate_statements())
         while True:
             result = self._smallest_within(size, frozenset(), frozenset())
-            if result is not None or self.steps > MOST_STEPS:
+            if result is not None or self.steps > MAX_STEPS:
                 return result
             size += 1
 
@@ -394,7 +394,7 @@ class _CycleSearch:
         self, size: int, removed: frozenset[Statement], kept: frozenset[Statement]
     ) -> set[Statement] | None:
         self.steps += len(self.edges) // 10 + 1
-        if self.steps > MOST_STEPS:
+        if self.steps > MAX_STEPS:
             return None
         cycle = self.cycle(removed)
         if not cycle:

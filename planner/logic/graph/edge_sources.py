@@ -18,8 +18,8 @@ from planner.logic.model.graph import Graph
 
 LAYERS = ("reference", "order", "provider", "module", "destroy")  # kinds of edges in rules/shared/order.dl
 RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")  # relations that a graph must include
-MOST_EDGES = 20_000  # above this number of edges, pages omit implied ones
-MOST_PLACES = 3  # maximum number of lines shown for one edge
+MAX_EDGES = 20_000  # above this number of edges, pages omit implied ones
+MAX_PLACES = 3  # maximum number of lines shown for one edge
 _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
 _ORDERS = ("ordered", "order_before")
 
@@ -67,7 +67,7 @@ def grounds(graph: Graph, edges: AbstractSet[Edge]) -> EdgeSources:
             if source is not None:
                 sources.append(source)
         if len(sources) > 1:
-            sources = list({_place(source): source for source in sources}.values())[:MOST_PLACES]
+            sources = list({_place(source): source for source in sources}.values())[:MAX_PLACES]
         if sources:
             places[edge] = sources
     reasons: Iterable[DerivedRows] = derivations(graph.program, database, "edge", edges)

@@ -180,10 +180,10 @@ class _Removals:
 # come first, every item in a set is necessary.
 
 
-MOST_SETS = 10
-MOST_PROOFS = 200  # derivations after which the search gives up
+MAX_SETS = 10
+MAX_PROOFS = 200  # derivations after which the search gives up
 
-_MOST_FACTS = 1_000_000  # maximum total number of facts in all derivations of a search
+_MAX_FACTS = 1_000_000  # maximum total number of facts in all derivations of a search
 
 K = TypeVar("K", bound=Hashable)
 
@@ -201,8 +201,8 @@ class HittingSets(Generic[K]):
 def smallest_sets(
     proof_without: Callable[[frozenset[K]], Collection[K] | None],
     order: Callable[[K], str] = str,
-    most_sets: int = MOST_SETS,
-    most_proofs: int = MOST_PROOFS,
+    most_sets: int = MAX_SETS,
+    most_proofs: int = MAX_PROOFS,
 ) -> HittingSets[K]:
     """`proof_without` returns the items in a proof that does not need the given items, None if there is no such
     proof."""
@@ -242,7 +242,7 @@ def smallest_sets(
 
 def proofs_for(facts: int) -> int:
     """The maximum number of derivations of a search over this number of facts."""
-    return max(10, min(MOST_PROOFS, _MOST_FACTS // max(facts, 1)))
+    return max(10, min(MAX_PROOFS, _MAX_FACTS // max(facts, 1)))
 
 
 def _sort(found: Collection[frozenset[K]], order: Callable[[K], str]) -> tuple[tuple[K, ...], ...]:

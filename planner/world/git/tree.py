@@ -20,7 +20,7 @@ from planner.language.config.directory import DATA_DIRECTORY
 from planner.world.git.revisions import GitError, command, commit_of, environment, run, top_of
 
 _DIRECTORY, _LINK, _SUBMODULE = "40000", "120000", "160000"
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 _LFS = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
 _GIT_CRYPT = b"\0GITCRYPT\0"
 
@@ -165,7 +165,7 @@ class GitTree:
             mode, oid = entry
             if mode == _LINK:
                 links += 1
-                if links > _MOST_LINKS:
+                if links > _MAX_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
                 target = os.fsdecode(here.objects.read(oid)[1])
                 if os.path.isabs(target):

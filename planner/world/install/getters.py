@@ -39,7 +39,7 @@ KINDS = {
     "txz": "tar.xz",
 }
 """kinds of archives by name suffix"""
-_MOST_REDIRECTS = 10
+_MAX_REDIRECTS = 10
 _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
 """other protocols run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may add them"""
 
@@ -155,7 +155,7 @@ class Fetcher:
 
     def _indirect(self, url: str, target: Path, redirects: int) -> None:
         """Fetch the package at the address in the page's <meta> element."""
-        if redirects >= _MOST_REDIRECTS:
+        if redirects >= _MAX_REDIRECTS:
             raise InstallError(f"{display_url(url)} redirects too many times")
         address = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
         answer = self.web.get(address, self._netrc(url))

@@ -34,7 +34,7 @@ _PROVIDER = "application/vnd.opentofu.provider"
 _TARGET = "application/vnd.opentofu.provider-target"
 _ZIP = "archive/zip"
 _LARGEST_MANIFEST = 4 << 20
-_MOST_PAGES = 1000
+_MAX_PAGES = 1000
 _DIGEST = r"(sha256|sha512):([0-9a-f]{64}|[0-9a-f]{128})"
 
 
@@ -56,7 +56,7 @@ class Repository:
         """Raises InstallError; kind not_found: the repository does not exist."""
         tags: list[str] = []
         url = self._url("tags/list")
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             answer = self._get(url)
             if answer.status == 404:
                 raise InstallError(f"there is no repository {self}", "not_found")

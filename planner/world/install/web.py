@@ -32,7 +32,7 @@ LONGEST_PAUSE = 30.0  # longest pause before a retry, in seconds
 LARGEST_DOCUMENT = 64 << 20  # maximum size of a response in memory, in bytes
 LARGEST_FILE = 16 << 30  # maximum size of a download, in bytes
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_MOST_REDIRECTS = 10
+_MAX_REDIRECTS = 10
 _USER_AGENT = f"OpenTofu/{COMPATIBLE_VERSION} (+planner)"
 
 Progress = Callable[[int, int], None]  # Parameters: received bytes, total bytes (0: unknown).
@@ -126,7 +126,7 @@ class Web:
         """The response after redirects. Raises ValueError for an invalid URL."""
         sent = {"User-Agent": user_agent(_USER_AGENT), "X-Terraform-Version": COMPATIBLE_VERSION}
         sent |= headers
-        for _ in range(_MOST_REDIRECTS + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
             plain, user = _split_user(url)
             response = self._ask(plain, {**sent, **user}, posted)
             target = response.headers.get("Location") if _status(response) in _REDIRECTS else None

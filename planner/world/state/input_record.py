@@ -39,7 +39,7 @@ VERSION = "3.0"
 IN_BASE85 = "2.1"
 WITHOUT_ALTERED = "2.0"  # earlier versions of the format; the first one is valid only if the last apply was complete
 CREATED, DESTROYED = "+", "-"  # recorded instead of attributes if an instance was created or destroyed
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 LEAST_BYTES = 64 << 10  # the maximum size of a record is that of the state, but at least this number of bytes
 _TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names", "approval")
 _SIZE = 8  # size of digests that only distinguish versions of one file or object, in bytes
@@ -210,7 +210,7 @@ def read_record(data: bytes) -> InputRecord | None:
             return None
         decode = b85decode if is_earlier else b64decode
         unpacker = zlib.decompressobj()
-        texts = unpacker.decompress(decode(document["sources"]), MOST_BYTES)
+        texts = unpacker.decompress(decode(document["sources"]), MAX_BYTES)
         sources = _texts(orjson.loads(texts)) if not unpacker.unconsumed_tail else {}
         runs = {str(key): _run(raw) for key, raw in document["runs"].items()}
         objects, lineage, salt = _texts(document["objects"]), str(document["lineage"]), str(document["salt"])

@@ -23,7 +23,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 
 _MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
-_MOST_INFO = 1 << 16  # bytes
+_MAX_INFO = 1 << 16  # bytes
 SLOW = 0.4  # seconds
 
 
@@ -121,7 +121,7 @@ def read_lock_info(state_path: str) -> LockInfo | None:
 
 def lock_info_of(data: bytes) -> LockInfo | None:
     """The lock info in a JSON object that another program may have written; None if it is invalid."""
-    if len(data) > _MOST_INFO:
+    if len(data) > _MAX_INFO:
         return None
     try:
         raw = loads(data)

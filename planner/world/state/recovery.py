@@ -20,7 +20,7 @@ from planner.world.state.file import read_state, same_content
 from planner.world.state.journal import JournalContent, recovery_warnings, replay, unfinished_warnings
 from planner.world.state.model import InstanceKey, InstanceState, ObjectState, ResourceState, State
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 _Place: TypeAlias = "tuple[str, InstanceKey]"  # an instance: the address of its resource, and its key
 _Slot: TypeAlias = "tuple[str, InstanceKey, str]"  # an object: the instance and its deposed key, "" for the current one
 
@@ -239,8 +239,8 @@ def _divergence_warnings(
 
 
 def _bullet_list(lines: list[str]) -> str:
-    rest = f"\n  ... and {len(lines) - _MOST_LISTED} more" if len(lines) > _MOST_LISTED else ""
-    return "".join(f"\n  - {line}" for line in lines[:_MOST_LISTED]) + rest
+    rest = f"\n  ... and {len(lines) - _MAX_LISTED} more" if len(lines) > _MAX_LISTED else ""
+    return "".join(f"\n  - {line}" for line in lines[:_MAX_LISTED]) + rest
 
 
 def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:

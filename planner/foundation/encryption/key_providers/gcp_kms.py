@@ -37,7 +37,7 @@ SETTINGS = EncryptionArguments(
 )
 ENDPOINT = "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS"
 """the environment variable that overrides the URL of Google Cloud KMS, as in gcloud"""
-_MOST_ADDITIONAL = 64 << 10
+_MAX_ADDITIONAL = 64 << 10
 _SCOPE = "https://www.googleapis.com/auth/cloudkms"
 
 
@@ -108,7 +108,7 @@ def build(settings: Given) -> GcpKms:
         raise ProviderError("key_length must be less than the GCP limit of 1024")
     check_next(settings, "additional_authenticated_data")
     additional = settings.get("additional_authenticated_data") or ""
-    if len(check_base64(settings, "additional_authenticated_data")) > _MOST_ADDITIONAL:
+    if len(check_base64(settings, "additional_authenticated_data")) > _MAX_ADDITIONAL:
         raise ProviderError("additional_authenticated_data must be less than the GCP limit of 64 KiB")
     http = Http()
     endpoint = os.environ.get(ENDPOINT) or "https://cloudkms.googleapis.com"

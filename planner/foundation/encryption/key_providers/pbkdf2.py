@@ -36,11 +36,11 @@ SETTINGS = EncryptionArguments(
 LEAST_PASSPHRASE = 16
 LEAST_ITERATIONS = 200_000
 _SIZES = {"sha256": 32, "sha512": 64}
-MOST_ROUNDS = 20_000_000
+MAX_ROUNDS = 20_000_000
 """the maximum number of iterations for each block of the key that stored metadata may require (about half a minute),
 unless the configuration allows more; without a limit, a crafted file could make planner compute for years"""
-MOST_SALT = 1 << 20
-MOST_LENGTH = 1 << 16
+MAX_SALT = 1 << 20
+MAX_LENGTH = 1 << 16
 _random = os.urandom
 
 
@@ -81,9 +81,9 @@ class Pbkdf2:
             raise ProviderError(f"invalid key length ({length})")
         if name not in _SIZES:
             raise ProviderError(f"invalid hash function name: invalid hash function name: {name}")
-        if len(salt) > MOST_SALT or length > max(MOST_LENGTH, self.key_length):
+        if len(salt) > MAX_SALT or length > max(MAX_LENGTH, self.key_length):
             raise MetadataError(f"a salt of {len(salt)} bytes and a key of {length} are out of range")
-        most = max(MOST_ROUNDS, _rounds(self.iterations, self.key_length, self.hash_function))
+        most = max(MAX_ROUNDS, _rounds(self.iterations, self.key_length, self.hash_function))
         if _rounds(iterations, length, name) > most:
             raise MetadataError(
                 f"{iterations} iterations for a key of {length} bytes would take too long; if this is intended, "
@@ -137,7 +137,7 @@ def build(settings: Given) -> Pbkdf2:
         raise ProviderError("invalid key provider configuration: please specify a hash function")
     if name not in _SIZES:
         raise ProviderError(f"invalid key provider configuration: invalid hash function name: {name}")
-    if salt_length > MOST_SALT or length > 1 << 30 or iterations >= 1 << 31:
+    if salt_length > MAX_SALT or length > 1 << 30 or iterations >= 1 << 31:
         raise ProviderError("the salt, the key or the number of iterations is too large")
     return Pbkdf2(passphrase, chain, length, iterations, name, salt_length)
 

@@ -21,7 +21,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 
 T = TypeVar("T")
 
-MOST_MEMORY = 2 << 30  # bytes that may be allocated in addition to the memory already in use
+MAX_MEMORY = 2 << 30  # bytes that may be allocated in addition to the memory already in use
 GRACE = 2.0  # seconds after the time limit at which the kernel ends the process, if the parent has not done so
 
 
@@ -68,7 +68,7 @@ def _limit_memory() -> None:
     try:
         with open("/proc/self/statm") as file:
             used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY, used + MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (used + MAX_MEMORY, used + MAX_MEMORY))
     except (OSError, ValueError):
         pass  # outside Linux, only the time is limited
 

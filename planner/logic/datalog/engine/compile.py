@@ -213,7 +213,7 @@ def build_program(
     diagnostics += checks.declared_elsewhere(predicates, beside)
     diagnostics += checks.unknown_predicates(rules, predicates)
     diagnostics += checks.arity(rules, predicates)
-    diagnostics += checks.form(rules, checks.MOST_LITERALS_MADE if made else checks.MOST_LITERALS)
+    diagnostics += checks.form(rules, checks.MAX_LITERALS_MADE if made else checks.MAX_LITERALS)
     diagnostics += checks.rule_names(rules)
     diagnostics += checks.reasons(rules)
     diagnostics += checks.check_derivations(rules, predicates)

@@ -22,7 +22,7 @@ from planner.logic.datalog.language.values import Row, sort_key
 
 # of the derivations of a row, only this many are followed, the most promising ones: a vertex may have ten thousand
 # edges
-MOST_FOLLOWED = 32
+MAX_FOLLOWED = 32
 # this number of scans by a combination of columns is cheaper than building an index
 SCANS = 1
 
@@ -281,7 +281,7 @@ class _Search:
         prover = self.prover
         while self.derivations:
             bound, number, _body, assignment, rows = self.derivations[-1]
-            if self.best is not None and (bound >= self.best.height or self.followed >= MOST_FOLLOWED):
+            if self.best is not None and (bound >= self.best.height or self.followed >= MAX_FOLLOWED):
                 return None
             rule = prover.program.rules[number]
             height = 0

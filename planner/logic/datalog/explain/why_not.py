@@ -14,7 +14,7 @@ from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, decode, sort_key
 
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 
 
 @frozen
@@ -46,7 +46,7 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
     best = Obstacle(rule, None, str(rule.head), start)
     furthest = -1
     stack: list[tuple[int, Assignment]] = [(0, start)]
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if not stack:
             break
         depth, assignment = stack.pop()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from planner.foundation.support.lazy import MOST_NESTED, is_too_deep
+from planner.foundation.support.lazy import MAX_NESTED, is_too_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic, error, warning
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax import rule_syntax as syntax
@@ -272,13 +272,13 @@ def _misplaced_wildcards(node: syntax.RulePart, is_head: bool = False) -> Iterat
 # ---------------------------------------------------------------- form
 
 
-MOST_LITERALS = 200
+MAX_LITERALS = 200
 
 
-MOST_LITERALS_MADE = 1000
+MAX_LITERALS_MADE = 1000
 
 
-def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnostic]:
+def form(rules: Iterable[Rule], most: int = MAX_LITERALS) -> Iterator[Diagnostic]:
     """Functions must exist and have the right number of arguments, atoms of a body must not contain computations,
     aggregates must not be nested, patterns must be valid, and bodies must not be too long to be compiled."""
     for rule in rules:
@@ -375,7 +375,7 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> 
         if kind == "pattern":
             detail = "The pattern is not a valid regular expression of RE2 (no back references, no look-around)."
             if is_too_deep(argument.value):
-                detail = f"The pattern has more than {MOST_NESTED:,} nested groups."
+                detail = f"The pattern has more than {MAX_NESTED:,} nested groups."
             yield error("rules.pattern", "Invalid pattern", detail, at(rule, argument))
         else:
             detail = f"{builtin.name} needs {_KINDS[kind]} here, but {argument} is not one."

@@ -14,12 +14,12 @@ from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row,
 
 LONGEST_JSON = 16_000_000
 LONGEST_YAML = 1_000_000  # maximum length in characters; YAML is read event by event
-MOST_VALUES = 300_000
-MOST_TEXT = 100_000_000  # maximum total length of all paths in a string, in characters
+MAX_VALUES = 300_000
+MAX_TEXT = 100_000_000  # maximum total length of all paths in a string, in characters
 DEEPEST = 250
 _TINY = 5_000
 _SMALL = 100_000
-_MOST_DIGITS = 1_000
+_MAX_DIGITS = 1_000
 
 
 class UnreadableError(ValueError):
@@ -88,7 +88,7 @@ def _collect(document: Any) -> _Places:
     while waiting:
         path, value, depth = waiting.pop()
         count += len(value)
-        if count >= MOST_VALUES or (value and depth > DEEPEST):
+        if count >= MAX_VALUES or (value and depth > DEEPEST):
             raise UnreadableError
         held = elements(path, value)
         depth += 1
@@ -100,7 +100,7 @@ def _collect(document: Any) -> _Places:
                 waiting.append((inner, item, depth))
             elif item is not None:
                 values.append((inner, item))
-        if length > MOST_TEXT:
+        if length > MAX_TEXT:
             raise UnreadableError
     return values, list(dict.fromkeys(parts))
 
@@ -125,13 +125,13 @@ def _visit(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
     while waiting:
         path, value, depth = waiting.pop()
         count, length = count + 1, length + len(path)
-        if count > MOST_VALUES or length > MOST_TEXT or depth > DEEPEST:
+        if count > MAX_VALUES or length > MAX_TEXT or depth > DEEPEST:
             raise UnreadableError
         kind = type(value)
         if kind not in _CONTAINERS:
             yield path, value, None
             continue
-        if len(value) > MOST_VALUES:
+        if len(value) > MAX_VALUES:
             raise UnreadableError
         held = elements(path, value)
         yield path, value, held
@@ -192,7 +192,7 @@ def read_json(text: str) -> Any:
 
 def _number(text: str) -> Number:
     mantissa, _, exponent = text.lower().partition("e")
-    if len(mantissa) > _MOST_DIGITS or len(exponent) > 6 or abs(int(exponent or 0)) > LARGEST_EXPONENT:
+    if len(mantissa) > _MAX_DIGITS or len(exponent) > 6 or abs(int(exponent or 0)) > LARGEST_EXPONENT:
         raise UnreadableError
     return number(Decimal(text))
 
@@ -348,7 +348,7 @@ def _add(container: Any, keys: list[Any], value: Any) -> None:
             raise UnreadableError
         for name, inner in part.items():
             container.setdefault(name, inner)
-    if len(container) > MOST_VALUES:
+    if len(container) > MAX_VALUES:
         raise UnreadableError
 
 

@@ -335,7 +335,7 @@ def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
 # Expands alternatives: `p :- a, (b ; c).` becomes `p :- a, b.` and `p :- a, c.`
 
 
-MOST_ALTERNATIVES = 200  # maximum number of rules to which one rule is expanded
+MAX_ALTERNATIVES = 200  # maximum number of rules to which one rule is expanded
 
 
 def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
@@ -354,9 +354,9 @@ def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple
             for x in inside
         ]
     number = _count(body)
-    if number > MOST_ALTERNATIVES:
+    if number > MAX_ALTERNATIVES:
         detail = (
-            f"The alternatives of this rule expand to {number} rules; at most {MOST_ALTERNATIVES} are allowed. Move "
+            f"The alternatives of this rule expand to {number} rules; at most {MAX_ALTERNATIVES} are allowed. Move "
             "some of them into a predicate of their own."
         )
         place = Span(source, body[0].start, body[-1].end)

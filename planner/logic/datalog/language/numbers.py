@@ -14,7 +14,7 @@ from planner.logic.datalog.language.values import (
     quotient,
 )
 
-MOST_DIGITS = 100  # maximum number of decimal places for rounding and formatting
+MAX_DIGITS = 100  # maximum number of decimal places for rounding and formatting
 
 
 def absolute(value: Value) -> Number | None:
@@ -42,7 +42,7 @@ def _round(value: Value, digits: Value, mode: str) -> Number | None:
 
 
 def _at_digits(value: Value, digits: Value, mode: str) -> Decimal | None:
-    if not is_a_number(value) or type(digits) is not int or not 0 <= digits <= MOST_DIGITS:
+    if not is_a_number(value) or type(digits) is not int or not 0 <= digits <= MAX_DIGITS:
         return None
     decimal = value.value if isinstance(value, Fraction) else Decimal(value)
     if abs(decimal.adjusted()) > LARGEST_EXPONENT:

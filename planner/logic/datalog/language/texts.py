@@ -10,8 +10,8 @@ from zlib import MAX_WBITS, decompressobj, error
 from planner.logic.datalog.language.functions import compiled_pattern, searched
 from planner.logic.datalog.language.values import Row, Value
 
-MOST_ROWS = 100_000
-_MOST_WORK = 1_000_000_000
+MAX_ROWS = 100_000
+_MAX_WORK = 1_000_000_000
 """maximum total number of characters that a search may read; each match may read the whole string again"""
 
 
@@ -23,7 +23,7 @@ def split(text: Value, separator: Value) -> list[Row] | None:
     """Rows (index, part), from 0: the strings between separators."""
     if type(text) is not str or type(separator) is not str or not separator:
         return None
-    if text.count(separator) >= MOST_ROWS:
+    if text.count(separator) >= MAX_ROWS:
         return None
     return list(enumerate(text.split(separator)))
 
@@ -53,7 +53,7 @@ def find_all(text: Value, pattern: Value) -> list[Row] | None:
         return None if expression is None else []
     rows: list[Row] = []
     for match in expression.finditer(text):
-        if len(rows) == MOST_ROWS or len(rows) * len(text) > _MOST_WORK:
+        if len(rows) == MAX_ROWS or len(rows) * len(text) > _MAX_WORK:
             return None
         rows.append((len(rows), match.group(0)))
     return rows
@@ -61,7 +61,7 @@ def find_all(text: Value, pattern: Value) -> list[Row] | None:
 
 def range_(first: Value, last: Value) -> list[Row] | None:
     """Rows (number,): the integers from first to last, inclusive."""
-    if type(first) is not int or type(last) is not int or last - first >= MOST_ROWS:
+    if type(first) is not int or type(last) is not int or last - first >= MAX_ROWS:
         return None
     return [(number,) for number in range(first, last + 1)]
 

@@ -20,7 +20,7 @@ from planner.logic.datalog.language.model import Rule, names, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.tools.cases import Case
 
-MOST_FOLLOWED = 100  # maximum number of solutions of one rule that are examined in one case
+MAX_FOLLOWED = 100  # maximum number of solutions of one rule that are examined in one case
 
 
 @define
@@ -101,13 +101,13 @@ class _Watch:
         for literal in self.ordered:
             after: list[Assignment] = []
             for assignment in known:
-                ways = list(islice(relations.extensions(literal, assignment, self.outer), MOST_FOLLOWED))
+                ways = list(islice(relations.extensions(literal, assignment, self.outer), MAX_FOLLOWED))
                 after += [extended for _, extended in ways]
                 if ways:
                     self.seen[id(literal)].held = True
                 else:
                     self.seen[id(literal)].failed = True
-            known = after[:MOST_FOLLOWED]
+            known = after[:MAX_FOLLOWED]
 
 
 def _chooses(literal: Literal, bound: set[str]) -> bool:

@@ -26,7 +26,7 @@ Derive: TypeAlias = Callable[[RuleProgram, Case], Database]
 VERDICTS = ("deny", "warn")  # predicates whose rules need two cases: one with a result, and one without
 
 SECONDS = 30.0  # time limit for rules that are not the product's own, in seconds
-MOST_ROWS = 20  # maximum number of rows stored for one mismatch
+MAX_ROWS = 20  # maximum number of rows stored for one mismatch
 
 
 class CaseDifference(NamedTuple):
@@ -118,7 +118,7 @@ def _evaluate_case(
     except ValueError as problem:  # the case has facts with values that a column cannot contain
         raise Failure(error("rules.case", "Invalid fact", f"{problem}.", case.span)) from None
     differences = [
-        CaseDifference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
+        CaseDifference(m.predicate, m.missing[:MAX_ROWS], m.unexpected[:MAX_ROWS], len(m.missing), len(m.unexpected))
         for m in compare(case, database)
     ]
     fired = (database.program.rules[number].name for number, rows in database.produced.items() if rows)

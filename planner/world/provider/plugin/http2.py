@@ -25,7 +25,7 @@ _MOST = (1 << 31) - 1
 _LEAST_WINDOW = 65_535
 _LONGEST_FRAME = 16_384  # every peer accepts frames of this size
 _LONGEST_HEADERS = 1 << 20
-_MOST_FIELDS = 10_000
+_MAX_FIELDS = 10_000
 _RECEIVE = 1 << 18
 _REFILL = 1 << 30
 
@@ -289,7 +289,7 @@ class Connection:
 
     def _add_headers(self, fields: dict[str, str], flags: int, payload: bytes) -> None:
         fields.update(self._headers(flags, payload))
-        if len(fields) > _MOST_FIELDS:
+        if len(fields) > _MAX_FIELDS:
             raise ValueError("more headers than any response has")
 
     def _headers(self, flags: int, payload: bytes) -> dict[str, str]:
@@ -303,7 +303,7 @@ class Connection:
             kind, flags, stream, more = self._read_frame()
             parts.append(more)
             size += len(more)
-            if kind != _CONTINUATION or stream != self._stream or size > _LONGEST_HEADERS or len(parts) > _MOST_FIELDS:
+            if kind != _CONTINUATION or stream != self._stream or size > _LONGEST_HEADERS or len(parts) > _MAX_FIELDS:
                 raise ValueError("headers with an invalid continuation")
         payload = payload if len(parts) == 1 else b"".join(parts)
         return _decode_headers(payload) if len(payload) < 64 else decode_headers(payload)

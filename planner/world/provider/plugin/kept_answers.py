@@ -27,7 +27,7 @@ ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 SECONDS = 3600  # maximum age of a cached response, if the call may access anything besides the request
 _COMMANDS = 16  # a cached response is removed if this many commands that cached new responses did not use it
 _NONCE = 12
-_MOST_FILES = 2000  # maximum number of files in directories that a request names; with more, the cache is not used
+_MAX_FILES = 2000  # maximum number of files in directories that a request names; with more, the cache is not used
 
 UNRELATED = frozenset(("PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TF_CLI_CONFIG_FILE"))
 """environment variables on which no response depends"""
@@ -51,7 +51,7 @@ _SETTING_VARIABLES = (
 )
 
 
-MOST_LOGGED = 1 << 25  # above this size of requests, in bytes, the calls of a command are not logged
+MAX_LOGGED = 1 << 25  # above this size of requests, in bytes, the calls of a command are not logged
 
 
 class CallLog:
@@ -87,7 +87,7 @@ class CallLog:
             if call == "ConfigureProvider":
                 self.is_complete = self.is_complete and number not in self._configured
                 self._configured.add(number)
-            self.is_complete = self.is_complete and self._size <= MOST_LOGGED
+            self.is_complete = self.is_complete and self._size <= MAX_LOGGED
             if self.is_complete:
                 self.sent.append((number, call, request, answer_digest(answer)))
             else:
@@ -251,6 +251,6 @@ def file_stamps(texts: Iterable[str], log: CallLog | None = None) -> bytes | Non
             for folder, folders, names in os.walk(path):
                 folders.sort()
                 stamps += [_stamp(os.path.join(folder, name)) for name in sorted(names)]
-                if len(stamps) > _MOST_FILES:
+                if len(stamps) > _MAX_FILES:
                     return None
     return blake2b("\n".join(stamps).encode("utf-8", "surrogatepass"), digest_size=16).digest() if stamps else b""

@@ -25,7 +25,7 @@ from planner.world.provider.plugin.answers import diagnostics, failure
 from planner.world.provider.plugin.base import PluginBase
 from planner.world.provider.plugin.process import PluginError
 
-_MOST_REMARKS = 1000  # maximum number of problems that a search may report without a result
+_MAX_REMARKS = 1000  # maximum number of problems that a search may report without a result
 
 
 class ListCalls(PluginBase):
@@ -70,8 +70,8 @@ class ListCalls(PluginBase):
                         return
                     if problems and not event.HasField("identity"):
                         remarks += 1
-                        if remarks > _MOST_REMARKS:
-                            raise PluginError(f"It reported more than {_MOST_REMARKS} problems without a result.")
+                        if remarks > _MAX_REMARKS:
+                            raise PluginError(f"It reported more than {_MAX_REMARKS} problems without a result.")
                         continue
                     results += 1
                     yield from self._result(event, request, schema)

@@ -42,7 +42,7 @@ SCHEMA = BlockSchema(
     }
 )
 REQUIRED_VARIABLES = {"address": ("TF_HTTP_ADDRESS",)}  # defaults for required settings
-_MOST_REDIRECTS = 10
+_MAX_REDIRECTS = 10
 _METHOD = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
@@ -94,7 +94,7 @@ class HttpClient(StateOnlyClient):
             digest = b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode("ascii")
             headers |= {"Content-Type": "application/json", "Content-MD5": digest}
         rules, at = self._to.http.retries, url
-        for _ in range(_MOST_REDIRECTS + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
             answer = self._to.http.ask(method, at, headers, body)
             if rules.most and rules.statuses(answer.status):  # the last retry failed, too
                 raise ServiceError(
@@ -107,7 +107,7 @@ class HttpClient(StateOnlyClient):
                 headers = {name: value for name, value in headers.items() if name.startswith("Content-")}
             at = to
         raise ServiceError(
-            f'{method} {display_url(url)}: "{display_url(at)}": stopped after {_MOST_REDIRECTS} redirects'
+            f'{method} {display_url(url)}: "{display_url(at)}": stopped after {_MAX_REDIRECTS} redirects'
         )
 
     def get(self) -> Payload | None:

@@ -108,7 +108,7 @@ SCHEMA = BlockSchema(
         "use_lockfile": flag("Manage locking in the same configured S3 bucket"),
     }
 )
-_MOST_PAGES = 10_000  # maximum number of pages of a list, with 1,000 objects each
+_MAX_PAGES = 10_000  # maximum number of pages of a list, with 1,000 objects each
 _KMS_KEY = re.compile(
     r"[a-f0-9]{8}-[a-f0-9]{4}-[1-5][a-f0-9]{3}-[ab89][a-f0-9]{3}-[a-f0-9]{12}|mrk-[a-f0-9]{32}|alias/[a-zA-Z0-9/_-]+"
 )
@@ -130,7 +130,7 @@ class S3Backend(RemoteBackend):
     def names(self) -> list[str]:
         at, result, token = self.at, list[str](), ""
         prefix = f"{at.prefix}/" if at.prefix else ""
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             query = {"list-type": "2", "max-keys": "1000", "prefix": prefix}
             if token:
                 query["continuation-token"] = token
@@ -149,7 +149,7 @@ class S3Backend(RemoteBackend):
             token = next(iter(elements(listed.text, "NextContinuationToken")), "")
             if not token or "<IsTruncated>true" not in listed.text:
                 return result
-        raise ServiceError(f"the list of objects in {at.bucket} does not end after {_MOST_PAGES} pages")
+        raise ServiceError(f"the list of objects in {at.bucket} does not end after {_MAX_PAGES} pages")
 
 
 def open(read: SettingsReading, seal: Seal) -> S3Backend:

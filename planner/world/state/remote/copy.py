@@ -23,9 +23,9 @@ HEAD = "planner.journal"
 TAKEN = "planner.taken"
 PART = 256 << 10  # bytes in a part
 PAUSE = 0.5  # seconds between two copies
-_MOST_PARTS = 4096
+_MAX_PARTS = 4096
 _LONGEST_ID = 64
-_MOST_TAKEN = 20
+_MAX_TAKEN = 20
 _CLOSING = 5.0  # maximum number of seconds for the last copy after a failed operation
 
 
@@ -56,7 +56,7 @@ def read_copy(client: RemoteStateClient) -> Copied | None:
     if not journal.isascii() or not journal.isalnum() or len(journal) > _LONGEST_ID:
         raise none
     parts: list[bytes] = []
-    while len(parts) < _MOST_PARTS and (part := client.get_beside(_part(journal, len(parts)))) is not None:
+    while len(parts) < _MAX_PARTS and (part := client.get_beside(_part(journal, len(parts)))) is not None:
         if len(part) > PART:
             raise none
         parts.append(part)
@@ -67,7 +67,7 @@ def forget(client: RemoteStateClient, journal: str, parts: int | None = None) ->
     """Remove the copy of a journal; the head first, so that no incomplete copy is ever read. Raises ServiceError."""
     client.delete_beside(HEAD)
     number = 0
-    while number < _MOST_PARTS if parts is None else number < parts:
+    while number < _MAX_PARTS if parts is None else number < parts:
         if parts is None and client.get_beside(_part(journal, number)) is None:
             break
         client.delete_beside(_part(journal, number))
@@ -96,7 +96,7 @@ def id_of(data: bytes) -> str:
 def mark_adopted(client: RemoteStateClient, journal: Copied) -> None:
     """Record that the state contains the changes of this copy, so that the machine with the journal itself notices, and
     remove the copy. Raises ServiceError."""
-    copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
+    copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MAX_TAKEN]
     client.put_beside(TAKEN, json.dumps(copies).encode())
     forget(client, journal.id)
 

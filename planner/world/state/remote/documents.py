@@ -13,7 +13,7 @@ from planner.world.state.backend import DOCUMENTS
 from planner.world.state.remote.client import RemoteStateClient
 
 PART = 256 << 10  # bytes in a part
-_MOST_PARTS = 4096
+_MAX_PARTS = 4096
 
 
 def read_document(client: RemoteStateClient, name: str) -> bytes | None:
@@ -21,7 +21,7 @@ def read_document(client: RemoteStateClient, name: str) -> bytes | None:
     first = client.get_beside(_part(name, 0))
     header, _, content = (first or b"").partition(b"\n")
     length, _, checksum = header.decode("ascii", "replace").partition(" ")
-    if not length.isdecimal() or len(content) > int(length) > _MOST_PARTS * PART:
+    if not length.isdecimal() or len(content) > int(length) > _MAX_PARTS * PART:
         return None
     parts, left, number = [content], int(length) - len(content), 0
     while left > 0:
