@@ -451,13 +451,19 @@ def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], d
     return [PageNode._make((*item[:3], at[item.name], *item[4:])) if item.name in at else item for item in items], made
 
 
-def _parts(members: list[T]) -> Iterator[tuple[int, list[T]]]:
-    """Splits members that are too many for one box: each part with its start; empty if all fit into one box."""
+def _parts(members: list[T], name: Callable[[T], str] | None = None) -> Iterator[tuple[int, list[T]]]:
+    """Splits members that are too many for one box: each part with its start; empty if all fit into one box. Members
+    with the same `name` stay together."""
     count = len(members)
-    if count > MOST_TOGETHER:
-        size = -(-count // min(PARTS, isqrt(count) + 1))
-        for begin in range(0, count, size):
-            yield begin, members[begin : begin + size]
+    size = -(-count // min(PARTS, isqrt(count) + 1)) if count > MOST_TOGETHER else count
+    end = 0
+    while end < count > size:
+        begin, end = end, min(end + size, count)
+        while name is not None and end < count and name(members[end]) == name(members[end - 1]):
+            end += 1
+        if end - begin == count:
+            return
+        yield begin, members[begin:end]
 
 
 def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, str]]) -> None:
@@ -492,10 +498,15 @@ def _families(labels: Sequence[str]) -> dict[str, list[int]]:
     return {}
 
 
+def _object_label(item: PageNode) -> str:
+    """The label without the suffix that distinguishes the vertices of an object."""
+    return item.label.partition(" (")[0]
+
+
 def _divide(members: list[PageNode], box: str, boxes: dict[str, tuple[str, str]], at: dict[str, str]) -> None:
     """Divide the nodes of a box into inner boxes by name if there are too many."""
-    for begin, part in _parts(members):
-        first, last = (_TYPE.sub("", item.label.partition(" (")[0], 1).lstrip(".") for item in (part[0], part[-1]))
+    for begin, part in _parts(members, _object_label):
+        first, last = (_TYPE.sub("", _object_label(item), 1).lstrip(".") for item in (part[0], part[-1]))
         name = f"{box}, {begin + 1} to {begin + len(part)}"
         boxes[name] = (box, f"{first} \u2013 {last}")
         at.update((item.name, name) for item in part)

@@ -73,6 +73,12 @@ def test_many_nodes_are_together_by_type_and_name() -> None:
     inside = [[item.name for item in items if item.box == box] for box in boxes if boxes[box][0] == "all a"]
     assert inside[0] == [f"a.r{n}" for n in range(14)] and sorted(map(len, inside))[-1] == 14
     assert boxes["all a, 1 to 14"] == ("all a", "r0 \u2013 r13")
+    twins = [PageNode(f"a.r{n}{end}", "resource", f"a.r{n}{end}") for n in range(100) for end in ("", " (expand)")]
+    _, boxes = together(twins, {})
+    ranges = [label.split(" \u2013 ") for name, (_, label) in boxes.items() if name.startswith("all a, ")]
+    assert len({name for pair in ranges for name in pair}) == 2 * len(ranges)  # no object is in two of them
+    alike = [PageNode(f"a.r (deposed {n})", "deposed", f"a.r (deposed {n})") for n in range(100)]
+    assert set(together(alike, {})[1]) == {"all a"}
     many = {f"module.m{n}": ("", f"module.m{n}") for n in range(2 * MOST_TOGETHER)}
     _, boxes = together([], many)
     assert len([1 for parent, _ in boxes.values() if not parent]) == 11
