@@ -89,7 +89,7 @@ def planned_again(
 
 
 def _determining_inputs(arguments: Arguments, terminal: Terminal) -> tuple[str, ...]:
-    """All inputs of the plan and its output except files."""
+    """The flags, environment variables and properties of the terminal that determine the plan and its text."""
     around = sorted((k, v) for k, v in os.environ.items() if k.startswith(_ENVIRONMENT))
     flags = sorted((flag, repr(arguments[flag])) for flag in arguments.given)
     looks = (terminal.width, terminal.error_width, terminal.paint.enabled, terminal.error_paint.enabled, terminal.boxed)

@@ -235,7 +235,8 @@ _MOST_MODULE = 30
 
 
 def without_module(text: str, module: str) -> str:
-    """A name without the module of the name before, if that is long: `….var.tag`."""
+    """A name in `module`, the module of the previous name: `….var.tag` if the module's name is long, otherwise
+    unchanged."""
     is_left_out = len(module) > _MOST_MODULE and module_of(text).startswith(module)
     return f"…{text.removeprefix(module[:-1])}" if is_left_out else text
 

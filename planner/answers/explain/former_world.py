@@ -60,9 +60,9 @@ class FormerWorldsOf(Protocol):
 
 
 class FormerWorld:
-    """Compares places of a plan with their former values. `names`: of moved objects. `tree`: the former files.
-    `providers`: {source address: former version}. `lost`: modules without a former version. `later`: {former address:
-    attributes with unknown former values}; "" means all."""
+    """Compares places of a plan with their former values. `names`: former addresses of moved objects. `tree`: the
+    former files. `providers`: {source address: former version}. `lost`: modules without a former version. `later`:
+    {former address: attributes with unknown former values}; "" means all."""
 
     is_whole = False
     """whether the last apply applied everything that was declared"""

@@ -93,7 +93,7 @@ class MentionTrace:
         """{place in a change: inputs that affect its value}; None if undecidable"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
-        """former values at places that only copy another place"""
+        """{place that another place only copies: its former value}"""
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         """The places that a name means, with their values."""

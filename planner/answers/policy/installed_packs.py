@@ -106,8 +106,9 @@ def lock_text(locks: dict[str, Locked]) -> str:
 
 
 def folder_hash(folder: Path) -> str:
-    """A hash of names and contents of all files in a directory. Raises Failure for links, devices, too many files and
-    too large files, which packs must not contain."""
+    """A hash of names and contents of all files in a directory. Raises Failure for links, devices, unreadable files and
+    control characters in names, which packs must not contain, and for more than MOST_FILES files or MOST_BYTES
+    bytes."""
     lines: list[str] = []
     size = 0
 

@@ -23,8 +23,8 @@ _MOST = 200
 
 
 class Looked:
-    """The parts that policies read at a path. `here`: the value itself, its size and parts. `all`: everything at and
-    below the path. Otherwise, some parts."""
+    """The parts that policies read at a path. `here`: the value itself, its size, or the names of its parts. `all`:
+    everything at and below the path. Otherwise, the content of some parts."""
 
     __slots__ = ("_each", "all", "here", "parts")
 

@@ -21,8 +21,8 @@ _SAME = "same"  # the action that returns the first child unchanged
 
 
 class Terminals(NamedTuple):
-    """The tokens of a grammar. `pattern` has a group for each terminal; `keywords` maps strings to terminals, `words`
-    maps terminals to strings."""
+    """The tokens of a grammar. `pattern` has a group for each terminal except keywords. `keywords`: {keyword:
+    terminal}. `words`: {terminal with a fixed text: this text}."""
 
     pattern: str
     ignored: list[str]

@@ -379,8 +379,8 @@ class _NumberedView:
 
     @staticmethod
     def _meeting(way_a: list[int], way_b: list[int]) -> tuple[int, int | None, int | None]:
-        """The lowest box that contains two boxes, and its members that contain each of them; None for the box
-        itself."""
+        """The lowest box that contains both boxes, and for each of the two the member of that box in which it lies;
+        None if it is that box."""
         depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(way_a, way_b, strict=False)))
         one, other = (-1 - way[depth] if depth < len(way) else None for way in (way_a, way_b))
         return way_a[depth - 1], one, other

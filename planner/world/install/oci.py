@@ -98,7 +98,7 @@ class Repository:
             )
         digest = _member(archives[0], "digest")
         if not isinstance(digest, str) or not re.fullmatch(_DIGEST, digest):
-            raise InstallError(f"{self} reports {digest!r} as the digest of its archive")
+            raise InstallError(f"{self} reports {digest!r} as the digest of its archive, which is not a valid digest")
         return digest
 
     def blob(self, digest: str) -> tuple[str, dict[str, str]]:
