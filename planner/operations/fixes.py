@@ -76,7 +76,8 @@ def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", pla
         return _of_change(options, words, plan_file)
     if len(words) == 2:
         return _of_wait(options, words, kind, plan_file)
-    raise Failure(error("why.words", "Nothing to fix", "Pass two vertices, one address, a fact, `unknown VALUE`, or a verdict such as `deny CODE ADDRESS`."))
+    detail = "Pass two vertices, one address, a fact, `unknown VALUE`, or a verdict such as `deny CODE ADDRESS`."
+    raise Failure(error("why.words", "Nothing to fix", detail))
 
 
 def _document(goal: list[Any], fixes: Fixes) -> dict[str, Any]:

@@ -76,7 +76,8 @@ def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnosti
 
 
 FIRST = """\
-// Objects are not destroyed by accident. Deny `no_destroy` for each managed object that a plan destroys or replaces.
+// Objects are not destroyed by accident. The policy `no_destroy` denies each managed object
+// that a plan destroys or replaces.
 
 @name("no_destroy.deny") @reason("{A} would be destroyed")
 deny("no_destroy", A, "would be destroyed") :- acts(A, "delete").

@@ -250,7 +250,7 @@ class _RuleReader:
             detail += f" Expected {_either([one if one in names.values() else _quote(one) for one in options])}."
         detail += _OTHERWISE.get(word if before is None or before[1] != word else word * 2, "")
         if before and before[0] == "NAME" and before[1] == "null":
-            detail += "  Rules have no null: a null value has no row, so test for it with `not`, for example `not a(X, _)`."
+            detail += " Rules have no null: a null value has no row; test for it with `not`, as in `not a(X, _)`."
         elif before and before[0] == "NAME" and options == ["("]:
             detail += f" If {before[1]} is a variable, it begins with a capital letter; a string has double quotes."
         elif before and before[0] == "QUALIFIED" and "(" in options:
