@@ -100,7 +100,7 @@ function byModule(those, nameOf, item) {
 /** An item for many alike things: their list is filled when it is unfolded. */
 function alikeItem(title, found, item, labelOf) {
   const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, found, one => item(one, labelOf(one)), FIRST); };
-  return el("li", {}, el("details", { class: "alike", ontoggle: fill }, el("summary", {}, title), list));
+  return el("li", {}, el("details", { class: "alike", ontoggle: fill }, el("summary", {}, ...breakable(title)), list));
 }
 /** Fill a list with some of what there is, and a button for the rest. With `nameOf` by module; `isOpened`: also
  * the only line of the list if it is for many alike things. */
