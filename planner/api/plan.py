@@ -120,13 +120,13 @@ class Plan:
     def objects(self) -> tuple[Change, ...]:
         """All objects of the plan, by address, including unchanged ones (`no-op`)."""
         with self._session():
-            return tuple(map(self._change, self._forms[0]))
+            return tuple(map(self._change, self._values_before_and_after[0]))
 
     @cached_property
     def drift(self) -> tuple[Change, ...]:
         """The objects that differ from the state: `before` is the recorded object, `after` the object that was read."""
         with self._session():
-            return tuple(map(self._change, self._forms[1]))
+            return tuple(map(self._change, self._values_before_and_after[1]))
 
     @cached_property
     def outputs(self) -> tuple[OutputChange, ...]:
@@ -159,7 +159,7 @@ class Plan:
         set is tested by planning again, without reading objects again. Raises Failure if the result does not exist."""
         if not several(words):
             raise Failure(error("why.words", "Nothing to remove", "Name two vertices, one address, or one fact."))
-        document, problems = self._asking(policies).removals(words)
+        document, problems = self._questions_with(policies).removals(words)
         return tuple(map(_fix, require(document, problems)["fixes"]))
 
     def what_if(
@@ -204,7 +204,7 @@ class Plan:
         expect("seconds", seconds, (int, float), "a number of seconds")
         try:
             with within(seconds) if seconds > 0 else nullcontext():
-                answers, problems = self._asking(policies).answers(words, kind=kind, seconds=0)
+                answers, problems = self._questions_with(policies).answers(words, kind=kind, seconds=0)
         except TimeLimitError:
             detail = f"The query took longer than {seconds:g} seconds: use more constants, or a smaller relation."
             raise Failure(error("query.timeout", "The query takes too long", detail)) from None
@@ -220,7 +220,7 @@ class Plan:
         """The verdict about the plan by these policies (directories, files and packs, relative to the directory of the
         configuration, and builtin:NAME), and those of the directory (`.planner/policies`) and of the organisation.
         Raises Failure for an invalid policy."""
-        asking = self._asking(policies, True)
+        asking = self._questions_with(policies, True)
         with self._session():
             _, verdict, problems = judgement(asking.options.made)
             result: Verdict = require(verdict, problems)
@@ -338,7 +338,7 @@ class Plan:
         terraform_data does, so they are removed from all output of the program, such as snapshots and answers for
         assistants."""
         with self._session():
-            values = [value for forms in self._forms for _, both in forms for value in both]
+            values = [value for forms in self._values_before_and_after for _, both in forms for value in both]
         values += [hide(to_python(v), o.sensitive) for o in self._made.plan.outputs for v in (o.before, o.after)]
         for name, declared in self._made.loaded.config.root.variables.items():
             if declared.sensitive:
@@ -348,8 +348,8 @@ class Plan:
         return frozenset(secret for value in values for secret in secrets_in(value))
 
     @cached_property
-    def _forms(self) -> tuple[list[tuple[ResourceChange, tuple[Any, Any]]], ...]:
-        """The objects that change and those that drifted, by address, with their values before and after."""
+    def _values_before_and_after(self) -> tuple[list[tuple[ResourceChange, tuple[Any, Any]]], ...]:
+        """Of the objects that change, and of those that drifted, by address."""
         plan, schemas = self._made.plan, self._made.loaded.schemas
         return tuple(
             [(change, forms_of(change, schemas)) for change in sorted(changes, key=order_of)]
@@ -359,8 +359,7 @@ class Plan:
     def _session(self, stop: Stop | None = None) -> Any:
         return session(self._directory, stop)
 
-    def _asking(self, policies: Paths, to_judge: bool = False) -> Questions:
-        """The calls that answer questions, with these policies and those of the directory."""
+    def _questions_with(self, policies: Paths, to_judge: bool = False) -> Questions:
         if policies == () and not to_judge:
             return self._questions
         with self._session():
@@ -378,7 +377,7 @@ class Plan:
             subject_of(words)
         one_of("kind", kind, ("", "plan", "apply"))
         kind = kind or ("plan" if len(words) == 2 else "")
-        document, problems = self._asking(policies).proof(words, negated, kind)
+        document, problems = self._questions_with(policies).proof(words, negated, kind)
         document = hide_secrets(require(document, problems), self.secrets)
         return Proof(document, answer_text(document, Paint(False), 0))
 

@@ -119,14 +119,14 @@ def python_policies(
         return None
 
     def rule_files(made: MadePlan[Any]) -> tuple[tuple[str, str], ...]:
-        bases = _bases(files)
+        bases = _rule_prefixes(files)
         return tuple((f"{file}.dl", _rules(file, bases[file], view(made))) for file in dict.fromkeys(files))
 
     return rule_files
 
 
-def _bases(files: Sequence[str]) -> dict[str, str]:
-    """The prefixes of rule names: the names of the files, numbered if several files have one name."""
+def _rule_prefixes(files: Sequence[str]) -> dict[str, str]:
+    """The names of the files, numbered if several files have one name."""
     bases: dict[str, str] = {}
     for file in dict.fromkeys(files):
         name = base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))
@@ -139,7 +139,6 @@ def _bases(files: Sequence[str]) -> dict[str, str]:
 
 
 def _rules(file: str, base: str, plan: Any) -> str:
-    """The rule file that a Python file produces for a plan."""
     try:
         with within(SECONDS):
             return _rules_in_time(file, base, plan)

@@ -110,16 +110,16 @@ def path_text(path: Path) -> str:
 
 def unknown_parts(value: Any) -> tuple[Path, ...]:
     """The paths of parts that are UNKNOWN."""
-    return tuple(path for path, part in _leaves(value) if isinstance(part, NotKnown))
+    return tuple(path for path, part in _parts_with_paths(value) if isinstance(part, NotKnown))
 
 
 def sensitive_parts(value: Any) -> tuple[Path, ...]:
     """The paths of parts that are Sensitive."""
-    leaves = ((path, part) for path, part in _leaves(value, False) if not isinstance(part, NotKnown))
+    leaves = ((path, part) for path, part in _parts_with_paths(value, False) if not isinstance(part, NotKnown))
     return tuple(path for path, part in leaves if isinstance(part, Sensitive))
 
 
-def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _parts_with_paths(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Parts that are not containers, with their paths. `through`: including parts of sensitive containers."""
     is_known = not isinstance(value, NotKnown)
     inner = value.reveal() if is_known and through and isinstance(value, Sensitive) else value
@@ -127,19 +127,19 @@ def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple
         yield path, inner
     elif isinstance(inner, dict):
         for name, item in inner.items():
-            yield from _leaves(item, through, (*path, name))
+            yield from _parts_with_paths(item, through, (*path, name))
     elif isinstance(inner, list):
         for index, item in enumerate(inner):
-            yield from _leaves(item, through, (*path, index))
+            yield from _parts_with_paths(item, through, (*path, index))
     else:
         yield path, inner
 
 
 def secrets_in(value: Any) -> Iterator[str]:
     """The strings in sensitive parts, of at least 6 characters: shorter strings occur in too many texts."""
-    for _, part in _leaves(value, False):
+    for _, part in _parts_with_paths(value, False):
         if not isinstance(part, NotKnown) and isinstance(part, Sensitive):
-            for _, leaf in _leaves(part):
+            for _, leaf in _parts_with_paths(part):
                 if isinstance(leaf, str) and len(leaf) >= 6:
                     yield leaf
 

@@ -78,7 +78,7 @@ def run_operation(
     After a failure, the result has the known parts of the object."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
-    if operation.action == "update" and current is not None and _marks_only(operation, before, after):
+    if operation.action == "update" and current is not None and _changes_only_marks(operation, before, after):
         return RemoteObject(operation.after, write_object(operation.after, it.schema, current.record), current.identity)
     request = ApplyRequest(
         it.type, before, after, operation.config, operation.private, operation.identity, operation.meta
@@ -108,8 +108,8 @@ def run_operation(
     return RemoteObject(value, write_object(value, it.schema, base, **changes), answer.identity)
 
 
-def _marks_only(operation: Operation, before: Value, after: Value) -> bool:
-    """Whether only marks of sensitive values change, which the provider does not see."""
+def _changes_only_marks(operation: Operation, before: Value, after: Value) -> bool:
+    """The provider does not see these."""
     return same_value(before, after) and sensitive_paths(operation.before) != sensitive_paths(operation.after)
 
 

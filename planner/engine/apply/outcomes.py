@@ -47,7 +47,7 @@ def _outcome(walk: ApplyWork, change: ResourceChange, nodes: Iterable[str]) -> O
     problems = [one for node in nodes for one in record.ends.get(node, ()) if one.severity == "error"]
     begun = [node for node in nodes if node in record.ends]
     done = {node for node in begun if node in record.operated or not has_errors(record.ends[node])}
-    error = _text(problems[0]) if problems else ""
+    error = _one_line(problems[0]) if problems else ""
     if all(node in done for node in nodes):
         return Outcome(UNMET if error else DONE, error)
     if not begun:
@@ -63,7 +63,6 @@ def _outcome(walk: ApplyWork, change: ResourceChange, nodes: Iterable[str]) -> O
     return Outcome(FAILED, error)
 
 
-def _text(problem: Diagnostic) -> str:
-    """The summary, and the first line of the detail."""
+def _one_line(problem: Diagnostic) -> str:
     detail = problem.detail.strip().partition("\n")[0]
     return f"{problem.summary}: {detail}" if detail else problem.summary

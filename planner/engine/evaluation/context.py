@@ -158,7 +158,6 @@ class ResourceObjects:
         return [key for key in result if self.expansion is None or key in self.expansion.instances]
 
     def _object_or_unknown(self, key: InstanceKey) -> Value:
-        """The object of an instance; unknown until the walk sets it."""
         result = self.instance(key)
         return Unknown(self.type) if result is None else result
 

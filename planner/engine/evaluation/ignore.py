@@ -34,7 +34,7 @@ def ignore_changes(
     if not ignored or prior.__class__ is Null or config.__class__ is Null:
         return config
     if ignored == "all":
-        return prior if schema is None else _configurable(prior, schema)
+        return prior if schema is None else _without_computed(prior, schema)
     for reference in ignored:
         config = _restore(prior, config, reference_path(reference))
     return config
@@ -81,17 +81,17 @@ def _kept_value(now: Value, before: Value, key: str | None) -> Value:
     return mark(Map(element, items), marks)
 
 
-def _configurable(value: Value, schema: BlockSchema | NestedAttributes) -> Value:
-    """The value, with null for every attribute that only the provider sets."""
+def _without_computed(value: Value, schema: BlockSchema | NestedAttributes) -> Value:
+    """Null for every attribute that only the provider sets."""
     cls = value.__class__
     if cls is Marked:
-        return mark(_configurable(value.value, schema), value.marks)
+        return mark(_without_computed(value.value, schema), value.marks)
     if cls is not dict:
         return value
     result = {name: _attribute(value[name], attribute) for name, attribute in schema.attributes.items()}
     if isinstance(schema, BlockSchema):
         for name, nested in schema.blocks.items():
-            inner = partial(_configurable, schema=nested.block)
+            inner = partial(_without_computed, schema=nested.block)
             is_single = nested.nesting in ("single", "group")
             result[name] = inner(value[name]) if is_single else with_parts(value[name], inner)
     return result
@@ -103,5 +103,5 @@ def _attribute(value: Value, attribute: AttributeSchema) -> Value:
     if attribute.nested is None:
         return value
     if attribute.nested.nesting in ("single", "group"):
-        return _configurable(value, attribute.nested)
-    return with_parts(value, partial(_configurable, schema=attribute.nested))
+        return _without_computed(value, attribute.nested)
+    return with_parts(value, partial(_without_computed, schema=attribute.nested))

@@ -94,7 +94,7 @@ def read_object(
         detail = f"The state has {address} in an old format, which its provider cannot read."
         return None, [error("plan.flat_object", "Invalid object in state", detail)]
     if record.attributes_flat is None and record.schema_version == schema.version:
-        attributes = _without_removed(attributes, known)
+        attributes = _drop_removed_attributes(attributes, known)
     if mode == "managed":
         value, problems = provider.upgrade(type, record.schema_version, attributes, record.attributes_flat is not None)
     else:
@@ -175,18 +175,18 @@ def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]
     }
 
 
-def _without_removed(data: Any, wanted: Type) -> Any:
+def _drop_removed_attributes(data: Any, wanted: Type) -> Any:
     """The record without attributes that the type no longer has; the same object if there are none."""
     if isinstance(wanted, ObjectType) and data.__class__ is dict:
         types = wanted.attributes
-        kept = {name: _without_removed(part, types[name]) for name, part in data.items() if name in types}
+        kept = {name: _drop_removed_attributes(part, types[name]) for name, part in data.items() if name in types}
         same = len(kept) == len(data) and all(part is data[name] for name, part in kept.items())
         return data if same else kept
     if isinstance(wanted, MapType) and data.__class__ is dict:
-        parts = {key: _without_removed(part, wanted.element) for key, part in data.items()}
+        parts = {key: _drop_removed_attributes(part, wanted.element) for key, part in data.items()}
         return data if all(part is data[key] for key, part in parts.items()) else parts
     if isinstance(wanted, ListType | SetType) and data.__class__ is list:
-        items = [_without_removed(part, wanted.element) for part in data]
+        items = [_drop_removed_attributes(part, wanted.element) for part in data]
         return data if all(new is old for new, old in zip(items, data, strict=True)) else items
     return data
 

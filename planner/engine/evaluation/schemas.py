@@ -148,16 +148,16 @@ class Schemas:
     def find_object_type(self, module: ModuleConfig, decl: ResourceDecl) -> ObjectType | None:
         """The type of the resource's objects; None if the provider does not know it. Raises Failure."""
         result = self.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
-        return _object_type(decl, result) if result is not None else None
+        return _reference_type(decl, result) if result is not None else None
 
     def object_type(self, module: ModuleConfig, decl: ResourceDecl) -> ObjectType:
         """The type of the resource's objects. Raises Failure."""
-        return _object_type(decl, self.of(module, decl))
+        return _reference_type(decl, self.of(module, decl))
 
     def unknown_object(self, module: ModuleConfig, decl: ResourceDecl) -> Value:
         """An object with unknown values, and the marks of sensitive parts. Raises Failure."""
         schema = self.of(module, decl)
-        block, t = schema.block, _object_type(decl, schema)
+        block, t = schema.block, _reference_type(decl, schema)
         if decl.mode == "list" or not contains(block, "sensitive"):
             return Unknown(t)
         return marked_by_schema({name: Unknown(of) for name, of in t.attributes.items()}, block)
@@ -203,8 +203,7 @@ def list_schema(config: ResourceSchema) -> ResourceSchema:
     return ResourceSchema(BlockSchema(attributes, {"config": nested}, ephemeral=True))
 
 
-def _object_type(decl: ResourceDecl, schema: ResourceSchema) -> ObjectType:
-    """The type of references to an instance."""
+def _reference_type(decl: ResourceDecl, schema: ResourceSchema) -> ObjectType:
     return _RESULTS if decl.mode == "list" else implied_type(schema.block)
 
 

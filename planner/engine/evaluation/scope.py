@@ -116,7 +116,7 @@ class ModuleScope(Scope):
         try:
             resolver = self.module.resolvers[node]
         except KeyError:
-            known = _of_another_call(self.module, node) if self.module.config.path else None
+            known = _shared_resolver(self.module, node) if self.module.config.path else None
             resolver = known or _resolver(self.module, node, source or Source("", ""))
             self.module.resolvers[node] = resolver
         return resolver(self)
@@ -157,7 +157,7 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
     shared = module.resolvers.get(what)
     if shared is None:
         shared = _MAKERS[ref.kind](module, ref, used, span)
-        if not _is_placed(module, ref):
+        if not _depends_on_position(module, ref):
             module.resolvers[what] = shared
     if module.config.path and ref.kind != "resource" and ref.name in (declared := _declarations(module, ref.kind)):
         module.context.schemas.named[node] = (ref.kind, ref.name, declared[ref.name], shared)
@@ -173,7 +173,7 @@ def _unrecorded_value(scope: ModuleScope) -> tuple[Value, int]:
     return UNKNOWN, 1
 
 
-def _of_another_call(module: ModuleValues, node: Traversal | Variable) -> Resolver | None:
+def _shared_resolver(module: ModuleValues, node: Traversal | Variable) -> Resolver | None:
     """The resolver of a variable or local value from another call of the same module."""
     known = module.context.schemas.named.get(node)
     if known is None:
@@ -186,8 +186,8 @@ def _declarations(module: ModuleValues, kind: str) -> Mapping[str, object]:
     return module.config.variables if kind == "var" else module.config.locals
 
 
-def _is_placed(module: ModuleValues, ref: Ref) -> bool:
-    """Whether the diagnostics of a reference depend on its position, so that its resolver cannot be shared."""
+def _depends_on_position(module: ModuleValues, ref: Ref) -> bool:
+    """Whether diagnostics of a reference depend on its position, so that its resolver cannot be shared."""
     if ref.kind == "resource":
         decl = module.config.resources.get(ref.name)
         return decl is not None and decl.check is not None
@@ -436,20 +436,19 @@ def _undeclared_resource(module: ModuleConfig, ref: Ref, span: Span) -> Diagnost
 
 def trigger_reference(expr: Expr, repetition: Repetition) -> Ref:
     """The reference in an element of replace_triggered_by, for these repetition values. Raises Failure."""
-    ref = parse_reference(_static(expr, expr.node, repetition))
+    ref = parse_reference(_with_constant_keys(expr, expr.node, repetition))
     if isinstance(ref, BadReference):
         raise Failure(error("plan.bad_trigger", ref.summary, ref.detail, Span(expr.source, ref.start, ref.end)))
     return ref
 
 
-def _static(expr: Expr, node: Expression, repetition: Repetition) -> Traversal | Variable:
-    """The traversal with the values of count.index and each.key."""
+def _with_constant_keys(expr: Expr, node: Expression, repetition: Repetition) -> Traversal | Variable:
     if isinstance(node, Traversal | Variable):
         return node
     if isinstance(node, Relative):
-        return _longer(_static(expr, node.source, repetition), node.steps, node.end)
+        return _longer(_with_constant_keys(expr, node.source, repetition), node.steps, node.end)
     if isinstance(node, Index):
-        before = _static(expr, node.collection, repetition)
+        before = _with_constant_keys(expr, node.collection, repetition)
         step = GetIndex(_key(expr, node.key, repetition), node.bracket, node.end)
         return _longer(before, (step,), node.end)
     detail = "Only references to resources, with count.index or each.key as index, are allowed here."

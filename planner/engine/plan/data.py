@@ -40,7 +40,7 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         if it.decl.check is not None:
             report_to_check(walk, it, it.decl.check, [])
         walk.record.refreshed.remove_object(it.resource_address, it.key)
-        planned = _planned_object(it, config)
+        planned = _planned_from_config(it, config)
         if coming is not None:
             planned = {
                 **planned,
@@ -53,11 +53,13 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         it.objects.set(it.key, marked_by_schema(planned, it.schema.block))
         return problems + walk.conditions(it, "postcondition", it.objects.instance(it.key))
     value, diagnostics = (
-        (_value_to_read(config, coming), list[Diagnostic]()) if coming is not None else read_data(walk, it, config)
+        (_with_coming_outputs(config, coming), list[Diagnostic]())
+        if coming is not None
+        else read_data(walk, it, config)
     )
     if it.decl.check is not None:
         diagnostics = report_to_check(walk, it, it.decl.check, diagnostics)
-        value = _planned_object(it, config) if value is None else value
+        value = _planned_from_config(it, config) if value is None else value
     problems += diagnostics
     if value is not None:
         _record(walk, it, value, facts, decision)
@@ -95,8 +97,7 @@ def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | 
     return walk.options.coming_states.get(remote_state.source(unmark_deep(config)[0]) or "")
 
 
-def _value_to_read(config: Value, coming: ComingState) -> Value:
-    """The value that a data source will read, with the configuration's marks."""
+def _with_coming_outputs(config: Value, coming: ComingState) -> Value:
     value = remote_state.with_outputs(unmark_deep(config)[0], coming.outputs)
     return apply_marks(value, marked_paths(config))
 
@@ -106,8 +107,7 @@ def _state_value(value: Value) -> Value:
     return apply_marks(plain, marked_paths(value))
 
 
-def _planned_object(it: Instance, config: Value) -> Value:
-    """The parts of the object that its configuration determines, with the configuration's marks."""
+def _planned_from_config(it: Instance, config: Value) -> Value:
     planned = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
     return apply_marks(planned, marked_paths(config))
 

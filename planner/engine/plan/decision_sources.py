@@ -31,21 +31,21 @@ _OPTIONS = {
 
 
 @cache
-def _kinds() -> dict[str, str]:
-    """The kind of source by predicate, as the rules declare it (fact_source)."""
+def _source_kinds() -> dict[str, str]:
+    """By predicate, as the rules declare them (fact_source)."""
     rows = evaluate(product_program("decisions"), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 
 
 def decision_source(plan: Plan, config: Config, change: ResourceChange, predicate: str, columns: Sequence[Any]) -> Any:
     """The source of one fact about a change."""
-    kind = _kinds().get(predicate, "block")
+    kind = _source_kinds().get(predicate, "block")
     if kind == "replace":
         return CommandLine(f"-replace={change.address}")
     if kind in _OPTIONS:
         return CommandLine(_OPTIONS[kind])
     if kind == "removed":
-        return _removal(config, change)
+        return _removed_block(config, change)
     decl = resource_block(config, change)
     if decl is None or (kind == "state" and change.importing is None):
         return StateEntry(change.address)
@@ -53,7 +53,7 @@ def decision_source(plan: Plan, config: Config, change: ResourceChange, predicat
 
 
 def output_source(config: Config, name: str, predicate: str) -> Any:
-    kind = _kinds().get(predicate, "block")
+    kind = _source_kinds().get(predicate, "block")
     if kind in _OPTIONS:
         return CommandLine(_OPTIONS[kind])
     decl = config.root.outputs.get(name)
@@ -104,8 +104,8 @@ def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | 
     return entry.span if entry is not None else None
 
 
-def _removal(config: Config, change: ResourceChange) -> Any:
-    """The removed block for a change, as rules/graph/removals.dl derives it."""
+def _removed_block(config: Config, change: ResourceChange) -> Any:
+    """As rules/graph/removals.dl derives it."""
     facts = FactBuilder()
     entry = StateEntry(change.address)
     add_instance(facts, change.module, change.mode, change.type, change.name, change.key, entry)

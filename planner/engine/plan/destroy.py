@@ -39,7 +39,7 @@ def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         _hide(it)
         return problems
     facts: Facts = {"orphaned": ()}
-    _why_orphaned(walk, it, facts)
+    _add_orphan_facts(walk, it, facts)
     problems += _end(walk, it, current, facts, warns=True)
     if not has_errors(problems):
         _hide(it)
@@ -138,8 +138,7 @@ def _change(
     )
 
 
-def _why_orphaned(walk: PlanWork, it: Instance, facts: Facts) -> None:
-    """Add facts about why the instance is not declared."""
+def _add_orphan_facts(walk: PlanWork, it: Instance, facts: Facts) -> None:
     if it.address in walk.record.moves.moves:
         facts["moved_here"] = ()
     kind = "none" if it.key is None else "number" if isinstance(it.key, int) else "string"

@@ -50,7 +50,7 @@ def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     with_values = search["include_resource"] is True
     limit = MAX_RESULTS if search["limit"].__class__ is Null else int(search["limit"])
     request = ListRequest(it.type, config, with_values or walk.options.describes_found, limit)
-    shown = _without(config, (path[1:] for path, _ in marked_paths(marked) if path[0] == ("attr", "config")))
+    shown = _null_at(config, (path[1:] for path, _ in marked_paths(marked) if path[0] == ("attr", "config")))
     walk.hooks.list_start(it.address, it.type, to_json(shown, implied_type(it.schema.block.blocks["config"].block)))
     results: list[FoundObject] = []
     with closing(it.provider.list_objects(request)) as findings:
@@ -96,7 +96,7 @@ class _SearchReport:
             shown = None
             if self.with_values and result.value.__class__ is not Null:
                 secrets = [path for path, _ in schema_marks(self.schema.block, result.value)]
-                shown = to_json(_without(result.value, secrets), implied_type(self.schema.block))
+                shown = to_json(_null_at(result.value, secrets), implied_type(self.schema.block))
             event = FoundResource(
                 self.it.type,
                 result.display_name,
@@ -116,7 +116,6 @@ class _SearchReport:
         return problems
 
     def element(self, result: FoundObject) -> Value:
-        """A result as references see it."""
         value = {"display_name": result.display_name, "identity": result.identity}
         if self.with_values:
             is_known = result.value.__class__ is not Null
@@ -190,8 +189,7 @@ def _import_text(type: str, name: str, identity: Value) -> str:
     return format_text(f"import {{\n  to = {type}.{name}\n  identity = {{\n{''.join(parts)}  }}\n}}")
 
 
-def _without(value: Value, paths: Iterable[Path]) -> Value:
-    """The value with null at some paths."""
+def _null_at(value: Value, paths: Iterable[Path]) -> Value:
     for path in paths:
         value = changed_at(value, path, lambda part: Null(type_of(part)))
     return value

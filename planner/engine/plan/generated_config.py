@@ -52,7 +52,7 @@ def _body(value: Value, schema: BlockSchema, indent: int) -> Iterator[str]:
 def _attributes(value: Value, schemas: dict[str, AttributeSchema], indent: int) -> Iterator[str]:
     for name in sorted(schemas):
         schema = schemas[name]
-        if _is_left_out(name, schema):
+        if _is_omitted(name, schema):
             continue
         if schema.nested is not None:
             yield from _nested_text(name, schema, schema.nested, value, indent)
@@ -60,7 +60,7 @@ def _attributes(value: Value, schemas: dict[str, AttributeSchema], indent: int) 
             yield f"{' ' * indent}{name} = {_attribute(schema, _part(value, name))}\n"
 
 
-def _is_left_out(name: str, schema: AttributeSchema) -> bool:
+def _is_omitted(name: str, schema: AttributeSchema) -> bool:
     """Whether an attribute is omitted: only the provider sets it, it is deprecated, or it is the `id` that an old
     plugin library adds to every type."""
     set_by_provider = schema.computed and not schema.optional

@@ -86,7 +86,6 @@ def _in_order(
 
 
 def _recorded_scope(walk: PlanWork, it: Instance) -> ModuleScope:
-    """The scope of an instance that exists only in the state."""
     return walk.module_scope(it).inside(repetition_of(it.key))
 
 

@@ -61,7 +61,7 @@ def _make(
         detail = "Only an ordinary plan can replace objects: remove either -replace, or -destroy or -refresh-only."
         return None, [error("plan.replace_mode", "This kind of plan cannot replace objects", detail)]
     if options.limits.invoke:
-        if problems := _unfit_invocations(config, options):
+        if problems := _check_invocations(config, options):
             return None, problems
         moves = apply_moves(config, state) if options.moves else MoveResults(state)
         graph, reading = build_graph(options.walk, moves.state), evolve(options, mode="refresh-only")
@@ -91,8 +91,7 @@ def _make(
     return plan_walk(build_graph(options.walk, moves.state), config, moves, variables, schemas, options, hooks)
 
 
-def _unfit_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]:
-    """Errors for actions that -invoke names and that cannot be invoked."""
+def _check_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]:
     if options.mode != "normal" or options.limits.replace:
         detail = "A plan that invokes actions changes nothing else: remove -destroy, -refresh-only and -replace."
         return [error("plan.invoke_mode", "This kind of plan cannot invoke actions", detail)]

@@ -131,10 +131,10 @@ def _without_plan(walk: PlanWork, it: Instance, current: RemoteObject | None) ->
         it.objects.remove(it.key)
     else:
         it.objects.set(it.key, current.value)
-    return problems + walk.conditions(it, "postcondition", current.value if current else _missing(it))
+    return problems + walk.conditions(it, "postcondition", current.value if current else _missing_object(it))
 
 
-def _missing(it: Instance) -> Value:
+def _missing_object(it: Instance) -> Value:
     """The value, for expressions, of an object that neither exists nor is planned."""
     assert it.decl is not None
     return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
@@ -210,14 +210,14 @@ def _propose_with_facts(
     Failure with all problems so far."""
     meta = walk.meta(it)
     proposal = propose(it, current, config, problems, meta, True)
-    _describe(walk, it, current, facts)
+    _add_simple_facts(walk, it, current, facts)
     replace_paths: tuple[Any, ...] = ()
     if proposal.ignored:
         facts["ignored_difference"] = proposal.ignored
     if proposal.prior.__class__ is not Null:
         replace_paths = differences(it, proposal.prior, proposal.planned, proposal.answer, facts)
     if current is not None and current.record.tainted:
-        _describe_if_sound(it, current, config, meta, facts)
+        _add_untainted_plan(it, current, config, meta, facts)
     return proposal, replace_paths
 
 
@@ -353,8 +353,7 @@ def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
     return tuple(sorted(rows))
 
 
-def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
-    """Add the facts that need no comparison of values."""
+def _add_simple_facts(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
     assert it.decl is not None
     if current is not None:
         facts["exists"] = ()
@@ -368,8 +367,8 @@ def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts:
         facts["kept_by_configuration"] = ()
 
 
-def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
-    """For explanations, add facts about the plan of a tainted object if it were not tainted. Adds none if planning this
+def _add_untainted_plan(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
+    """For explanations: facts about the plan of a tainted object if it were not tainted. Adds none if planning
     fails."""
     sound = evolve(current, record=evolve(current.record, tainted=False))
     differing: Facts = {}

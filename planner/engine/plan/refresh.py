@@ -65,7 +65,7 @@ def refresh_recorded(
 ) -> RemoteObject | None:
     """The object in the refreshed state; None if it no longer exists. Adds the provider's warnings to `problems`.
     `must_read`: whether to call the provider. Raises Failure."""
-    record = _with_lifecycle(walk, it, current.record)
+    record = _with_lifecycle_settings(walk, it, current.record)
     if not walk.options.refresh or not reads:
         if record is not current.record:
             walk.write(walk.record.refreshed, it, record)
@@ -140,13 +140,12 @@ def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteO
     if config is not None:
         value = apply_marks(value, marked_paths(config))
     written = write_object(value, it.schema, current.record)
-    imported = RemoteObject(value, _with_lifecycle(walk, it, written), current.identity)
+    imported = RemoteObject(value, _with_lifecycle_settings(walk, it, written), current.identity)
     walk.write(walk.record.refreshed, it, imported.record)
     return imported
 
 
-def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
-    """The record with the lifecycle settings for replacing and destroying in the configuration."""
+def _with_lifecycle_settings(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
     if it.decl is None or it.deposed or it.is_orphan:
         return record
     first, kept = it.created_first, keeps_object(it.decl)

@@ -82,8 +82,7 @@ class InstanceTask:
     run: InstanceWork
 
 
-def _declarations(decl: ResourceDecl, modules: Iterable[ModuleInstance]) -> list[str]:
-    """The addresses of all instances in the configuration."""
+def _declared_addresses(decl: ResourceDecl, modules: Iterable[ModuleInstance]) -> list[str]:
     expansions = ((module, module.resource(decl.key).expansion) for module in modules)
     return [module.instance_address(decl, key) for module, made in expansions if made for key in made.instances]
 
@@ -113,7 +112,7 @@ class ResourceVertices:
         config_address = join(node.module, node.object)
         settled = self.walk.options.settled.get(config_address)
         if settled is not None:
-            return self._settle(decl, settled)
+            return self._take_settled(decl, settled)
         modules = self.walk.context.instances(path)
         problems: list[Diagnostic] = []
         if not self.walk.options.before_destroy and self.walk.options.mode == "normal":
@@ -141,15 +140,14 @@ class ResourceVertices:
             if resource.module not in declared:
                 for key in resource.instances:
                     self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
-        self.walk.checks.announce("resource", config_address, _declarations(decl, modules))
+        self.walk.checks.announce("resource", config_address, _declared_addresses(decl, modules))
         result = self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
         # Only in the root module, because calls of a module share its compiled expressions.
         if self.walk.options.evaluates_once and not path and result.children is None:
             forget_compiled(decl.body)
         return result
 
-    def _settle(self, decl: ResourceDecl, settled: Settled) -> WorkResult:
-        """Take over the objects of a resource that is already planned."""
+    def _take_settled(self, decl: ResourceDecl, settled: Settled) -> WorkResult:
         objects = self.walk.context.root.resource(decl.key)
         objects.expansion = Expansion(objects.argument, dict.fromkeys(settled, NO_REPETITION))
         for key, value in settled.items():

@@ -337,7 +337,7 @@ def unmatched_addresses(walk: PlanWork) -> list[Diagnostic]:
         if (name, text) not in derived["unmatched"]:
             continue
         known = {row[0] for relation in ("walked", "unexpanded") for row in derived[relation]}
-        hit = nearest(text, _names(address, map(parse_resource_instance, known)), 3)
+        hit = nearest(text, _suggestions(address, map(parse_resource_instance, known)), 3)
         detail = f"{option(name, text)} matches no object in the configuration or the state."
         if hit:
             detail += f" Did you mean {option(name, hit)}?"
@@ -367,7 +367,7 @@ def _state_instance_facts(walk: PlanWork, facts: FactBuilder) -> None:
         recorded_instance(facts, str(address), str(address.config))
 
 
-def _names(address: Address, known: Iterable[ResourceAddress]) -> list[str]:
+def _suggestions(address: Address, known: Iterable[ResourceAddress]) -> list[str]:
     """Candidates for suggestions: modules for a module address, otherwise resources and instances."""
     if isinstance(address, ModuleAddress):
         return sorted(

@@ -195,7 +195,6 @@ class Machine:
         return [self._names[ready[0]]], skips
 
     def _started_number(self, name: str) -> int:
-        """The number of a node that was instructed to start."""
         node = self._numbers.get(name)
         if node is None or self._state[node] != _READY:
             known = "unknown" if node is None else _WORDS[self._state[node]]

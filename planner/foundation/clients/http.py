@@ -191,7 +191,7 @@ class Http:
                     self._adapt(answer.status)
                 if last or not rules.statuses(answer.status):
                     return answer
-                wait = _asked_pause(answer)
+                wait = _retry_after(answer)
             pause = max(wait, min(rules.first * 2.0**attempt, rules.longest))
             if is_reading():
                 current_stop().wait(pause)
@@ -236,7 +236,7 @@ class Http:
             connection, is_fresh = self._connection(key, proxy, timeout)
             try:
                 with _ended_by_stop(connection):
-                    connection.request(method, target, _in_pieces(body), _complete(sent, method, body))
+                    connection.request(method, target, _as_stream(body), _complete(sent, method, body))
                     response = connection.getresponse()
                     data = response.read(LARGEST_ANSWER + 1)
                 if response.length and len(data) <= LARGEST_ANSWER:
@@ -449,7 +449,7 @@ def _default_port(scheme: str) -> int:
     return 443 if scheme == "https" else 80
 
 
-def _in_pieces(body: bytes) -> bytes | BytesIO | None:
+def _as_stream(body: bytes) -> bytes | BytesIO | None:
     """A large body as a stream, which is sent in pieces; the timeout applies to each piece."""
     return BytesIO(body) if len(body) > _PIECE else body or None
 
@@ -461,7 +461,7 @@ def _complete(headers: dict[str, str], method: str, body: bytes) -> dict[str, st
     return headers
 
 
-def _asked_pause(answer: HttpResponse) -> float:
+def _retry_after(answer: HttpResponse) -> float:
     """The pause in the Retry-After header, in seconds; at most a minute, 0 for none."""
     text = answer.headers.get("retry-after", "")
     return min(float(text), 60.0) if answer.status in (429, 503) and text.isascii() and text.isdigit() else 0.0

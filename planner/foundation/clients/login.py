@@ -311,7 +311,7 @@ def _by_code(host: Host, service: LoginService, ask: Ask, say: Say) -> str:
     _consent(host, "OAuth", ask, say)
 
     def open_page(url: str) -> None:
-        _show(f"the login page for {host.name}", url, say)
+        _open_page(f"the login page for {host.name}", url, say)
         say("planner will now wait for the host to signal that login was successful.")
 
     try:
@@ -325,7 +325,7 @@ def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
     """A token that the user copies from a web page."""
     _consent(host, "your browser", ask, say)
     url = f"https://{shown_host(address)}/app/settings/tokens?source=terraform-login"
-    _show(f"the tokens page for {host.name}", url, say)
+    _open_page(f"the tokens page for {host.name}", url, say)
     token = ask(
         f"Token for {host.name}:", "Generate a token using your browser, and copy-paste it into this prompt.", True
     ).strip()
@@ -343,7 +343,7 @@ def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
     return token
 
 
-def _show(what: str, url: str, say: Say) -> None:
+def _open_page(what: str, url: str, say: Say) -> None:
     """Open a page in a graphical browser, if there is one; otherwise print its URL."""
     has_screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if has_screen and _browser_shows(url):

@@ -86,7 +86,6 @@ class _SettingsReader:
         return self._take("name") if self.kind == "name" else _unquote(self._take("string"))
 
     def value(self) -> Any:
-        """A string, number, bool, list or body."""
         if self._depth == _DEEPEST:
             raise SettingsError(f"line {self._text.count(chr(10), 0, self._at) + 1}: nested too deeply")
         self._depth += 1

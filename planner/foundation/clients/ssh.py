@@ -390,21 +390,21 @@ class _SftpFiles(Files):
         return f"/{path}" if path[1:2] == ":" else path
 
     async def home(self) -> str:
-        with _failures("."):
+        with _as_ssh_errors("."):
             return str(await self.client.realpath("."))
 
     async def is_directory(self, path: str) -> bool:
-        with _failures(path):
+        with _as_ssh_errors(path):
             return bool(await self.client.isdir(self._path(path)))
 
     async def make_directory(self, path: str) -> None:
         if not await self.is_directory(path):
-            with _failures(path):
+            with _as_ssh_errors(path):
                 await self.client.mkdir(self._path(path), asyncssh.SFTPAttrs(permissions=0o755))
 
     async def write(self, path: str, source: IO[bytes], mode: int, fresh: bool) -> None:
         remote = self._path(path)
-        with _failures(path):
+        with _as_ssh_errors(path):
             if fresh and await self.client.lexists(remote):
                 await self.client.remove(remote)
             attributes = asyncssh.SFTPAttrs(permissions=mode)
@@ -413,7 +413,7 @@ class _SftpFiles(Files):
                     await file.write(piece)
 
     async def remove(self, path: str) -> None:
-        with _failures(path):
+        with _as_ssh_errors(path):
             await self.client.remove(self._path(path))
 
 
@@ -422,7 +422,7 @@ class _ShellFiles(Files):
         self.connection = connection
 
     async def _run(self, command: str, path: str, source: IO[bytes] | None = None) -> tuple[int, str]:
-        with _failures(path):
+        with _as_ssh_errors(path):
             process: Any = await self.connection.create_process(command, encoding=None, stderr=asyncssh.STDOUT)
             async with process:
                 output = asyncio.ensure_future(_read_limited(process.stdout))
@@ -475,7 +475,7 @@ async def _read_limited(stream: Any) -> bytes:
 
 
 @contextmanager
-def _failures(path: str) -> Iterator[None]:
+def _as_ssh_errors(path: str) -> Iterator[None]:
     """Convert errors of the protocol and of local files to SshError."""
     try:
         yield
@@ -497,7 +497,7 @@ async def upload(files: Files, source: str | IO[bytes], destination: str) -> Non
         await files.write(name, source, 0o644, fresh=False)
         return
     if not os.path.isdir(source):
-        with _failures(source), open(source, "rb") as file:
+        with _as_ssh_errors(source), open(source, "rb") as file:
             await files.write(name, file, 0o644, fresh=False)
         return
     if await files.is_directory(destination):
@@ -513,14 +513,14 @@ async def _upload_directory(files: Files, source: str, destination: str, parents
     if real in parents:
         raise SshError(f"{source}: the link leads back to a directory that contains it")
     await files.make_directory(destination or "/")
-    with _failures(source):
+    with _as_ssh_errors(source):
         names = sorted(os.listdir(source))
     for name in names:
         path = os.path.join(source, name)
         if os.path.isdir(path):
             await _upload_directory(files, path, f"{destination}/{name}", (*parents, real))
         elif os.path.isfile(path) or not os.path.exists(path):
-            with _failures(path), open(path, "rb") as file:
+            with _as_ssh_errors(path), open(path, "rb") as file:
                 await files.write(f"{destination}/{name}", file, 0o644, fresh=False)
         else:
             raise SshError(f"{path}: not a file or directory")

@@ -69,7 +69,7 @@ def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | Non
             f'{TRACES} is "otlp", which requires an additional package: pip install "{package}". Traces are not '
             "recorded.",
         )
-    _log_of_the_sdk(log)
+    _redirect_sdk_log(log)
     name = environ.get("OTEL_SERVICE_NAME") or "planner"
     provider = TracerProvider(resource=Resource.create({"service.name": name, "service.version": RELEASE}))
     provider.add_span_processor(BatchSpanProcessor(exporter()))
@@ -77,7 +77,7 @@ def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | Non
     return Spans(provider, TraceContextTextMapPropagator().extract(carrier)), ""
 
 
-def _log_of_the_sdk(log: Log | None) -> None:
+def _redirect_sdk_log(log: Log | None) -> None:
     """Messages of the SDK are written to the log instead of the terminal."""
     import logging
 

@@ -23,7 +23,7 @@ def changes(
     request, even if the signal did not raise it."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
-        result = _look(words, hidden)
+        result = _file_stamps(words, hidden)
         if result != seen:
             seen = result
             yield
@@ -73,7 +73,7 @@ def _look_at(path: str) -> dict[str, tuple[int, ...]]:
     return result
 
 
-def _look(words: Sequence[str], hidden: Mapping[str, Collection[str]]) -> dict[str, tuple[int, int]]:
+def _file_stamps(words: Sequence[str], hidden: Mapping[str, Collection[str]]) -> dict[str, tuple[int, int]]:
     """Maps each path to its modification time and size."""
     result: dict[str, tuple[int, int]] = {}
     for path in _paths(words, hidden):

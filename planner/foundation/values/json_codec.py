@@ -141,7 +141,7 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
         if not isinstance(data, dict) or data.keys() != {"value", "type"}:
             raise CodecError('an object with "value" and "type" is required')
         try:
-            inner = _named_type(data["type"])
+            inner = _cached_type(data["type"])
         except ValueError as problem:
             raise CodecError(str(problem)) from None
         return from_json(data["value"], inner)
@@ -167,7 +167,7 @@ _MAX_TYPES = 4096
 _named: dict[str, Type] = {}  # a cache of types by their encoding, because many objects of a state have equal types
 
 
-def _named_type(data: Any) -> Type:
+def _cached_type(data: Any) -> Type:
     """`type_from_json` with a cache."""
     if data.__class__ is str:
         return type_from_json(data)

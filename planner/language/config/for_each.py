@@ -84,7 +84,7 @@ def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[
             child = module.children[name]
             assert child.call is not None
             for instance, outer in repeated_scopes(child.call, scope):
-                inputs = _inputs(child, outer)
+                inputs = _known_arguments(child, outer)
                 inner = StaticScope(child.variables, child.locals, inputs, child.directory, ".", workspace)
                 inside.append((f"{join(address, f'module.{name}')}{instance}", child, inner))
         waiting[:0] = inside
@@ -122,8 +122,7 @@ def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list
     return [("", scope)]
 
 
-def _inputs(child: ModuleConfig, outer: StaticScope) -> Given:
-    """The arguments of a module call that are known before planning."""
+def _known_arguments(child: ModuleConfig, outer: StaticScope) -> Given:
     call = child.call
 
     def value(variable: VariableDecl, problems: Problems) -> Value | None:

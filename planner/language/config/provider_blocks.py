@@ -124,7 +124,6 @@ def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> s
 
 
 def _is_constraint(text: str, where: Span, problems: Problems) -> bool:
-    """Whether a string is a valid version constraint (reported if not)."""
     try:
         parse_constraints(text)
     except ValueError as bad:

@@ -261,11 +261,11 @@ def steps_of(node: nodes.Traversal | nodes.Variable) -> list[TraversalStep]:
         if isinstance(step, nodes.GetAttr):
             steps.append(TraversalStep(step.name, False, step.start, step.end))
         else:
-            steps.append(TraversalStep(_key(step.key), True, step.start, step.end))
+            steps.append(TraversalStep(_address_key(step.key), True, step.start, step.end))
     return steps
 
 
-def _key(value: Value) -> str | int | float:
+def _address_key(value: Value) -> str | int | float:
     """A constant as the key in an address; NaN for values that cannot be keys (fractions, bools, null)."""
     return value if value.__class__ in (str, int) else math.nan
 

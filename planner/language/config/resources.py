@@ -89,7 +89,6 @@ class _Builder:
         return f"{prefix}{self.type}.{self.name}"
 
     def repeated(self, name: str, attribute: Attribute | None) -> Expr | None:
-        """Read count, for_each or enabled."""
         if attribute is None:
             return None
         self.repetition[name] = attribute.name_span
@@ -138,7 +137,7 @@ def exclusive(spans: dict[str, Span], what: str, problems: Problems) -> None:
 def resource_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
     build = _Builder(block, "managed", override, problems)
     content, body = read_some(block.body, _RESOURCE, problems)
-    common = _common(build, content)
+    common = _meta_arguments(build, content)
     lifecycle_blocks, connections, escapes = _first_blocks(build, content)
     provisioners = [
         p for b in content.blocks if b.type == "provisioner" if (p := provisioner_block(b, problems)) is not None
@@ -181,7 +180,7 @@ def declared_data(
                 detail = f"A data source in a check block cannot have {name}."
                 where = content.attributes.pop(name).name_span
                 problems.error("nested_repetition", f'Invalid "{name}" attribute', detail, where)
-    common = _common(build, content)
+    common = _meta_arguments(build, content)
     lifecycle_block: Block | None = None
     escape: Block | None = None
     for inner in content.blocks:
@@ -214,7 +213,7 @@ def declared_data(
 def ephemeral_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
     build = _Builder(block, "ephemeral", override, problems)
     content, body = read_some(block.body, _RESOURCE, problems)
-    common = _common(build, content)
+    common = _meta_arguments(build, content)
     for inner in content.blocks:
         if inner.type in ("connection", "provisioner"):
             detail = f"An ephemeral resource cannot have {inner.type} blocks."
@@ -246,7 +245,7 @@ def list_block(block: Block, problems: Problems) -> ExplicitDeclaration[Resource
     """A search for objects of a managed type. Its block `config` is decoded by the provider's schema."""
     build = _Builder(block, "list", False, problems)
     content, body = read_some(block.body, _LIST, problems)
-    common = _common(build, content)
+    common = _meta_arguments(build, content)
     if "provider" not in content.attributes:
         detail = f'{build.key} needs the argument "provider", which names the provider configuration to search with.'
         problems.error("list_provider", "Missing provider of a list block", detail, block.header_span)
@@ -285,8 +284,7 @@ def _declarations(
     return ExplicitDeclaration(resource, _GIVEN.setdefault(given, given))
 
 
-def _common(build: _Builder, content: Content) -> dict[str, Any]:
-    """The meta-arguments of all modes."""
+def _meta_arguments(build: _Builder, content: Content) -> dict[str, Any]:
     attributes, problems = content.attributes, build.problems
     count = build.repeated("count", attributes.get("count"))
     for_each = build.repeated("for_each", attributes.get("for_each"))

@@ -71,7 +71,6 @@ def terraform_block(block: Block, settings: TerraformSettings, problems: Problem
 
 
 def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems) -> None:
-    """Constant settings of the module for a provider."""
     attributes, diagnostics = block.body.just_attributes()
     mine = Problems(diagnostics)
     if not mine.has_errors:

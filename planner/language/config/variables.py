@@ -70,7 +70,7 @@ class RawValue:
         """The value before conversion; None if its expression cannot be evaluated (reported). `verbatim`: a string is a
         literal and not an expression."""
         if self.given is not None:
-            return _surrounding(self.given, verbatim) if self.origin == "environment" else self.given
+            return _from_environment_text(self.given, verbatim) if self.origin == "environment" else self.given
         if self.expr is not None:
             return constant(self.expr, problems)
         text = self.text or ""
@@ -190,7 +190,7 @@ def _add_file(
         given[name] = RawValue(name, origin, expr=piece(attribute), overridden=given.get(name))
 
 
-def _surrounding(value: Value, verbatim: bool) -> Value:
+def _from_environment_text(value: Value, verbatim: bool) -> Value:
     """A value as an environment variable would supply it. For a string variable, other values become JSON. For other
     variables, a string is evaluated as an expression without interpolation, and stays a string if it is not a valid
     expression."""

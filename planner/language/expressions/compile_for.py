@@ -344,8 +344,6 @@ def _of_unknown(env: Environment, value: Unknown, each: Run, slot: int) -> Value
 
 
 def _result_type(env: Environment, source: Type, each: Run, slot: int) -> Type:
-    """The result type of a splat, computed from the types of the elements."""
-
     def of(element: Type) -> Type:
         env.slots[slot] = Unknown(element)
         return type_of(each(env))

@@ -314,7 +314,7 @@ def compile_conditional(compiler: Compiler, node: nodes.Conditional | nodes.Temp
             env.errors += errors
         if wanted is not None and wanted is not DYNAMIC:
             try:
-                value = _to_common(value, type_of(no if choice else yes), wanted)
+                value = _to_common_type(value, type_of(no if choice else yes), wanted)
             except ConversionError as e:
                 place: Any = side or node
                 detail = f"The {'first' if choice else 'second'} result does not fit: {e}."
@@ -343,8 +343,7 @@ def _result_type(yes: Value, no: Value) -> Type | None:
     return unify([first, second])
 
 
-def _to_common(value: Value, other: Type, wanted: Type) -> Value:
-    """Convert a branch to the common type of both branches."""
+def _to_common_type(value: Value, other: Type, wanted: Type) -> Value:
     way = way_to_common(type_of(value), other) if value.__class__ is dict or value.__class__ is tuple else None
     if way is None:
         return convert(value, wanted)

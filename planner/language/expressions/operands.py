@@ -54,7 +54,7 @@ def operand_values(
             value, used = scope.resolve(reference, source)
         except Failure:
             continue
-        _note(operands, reference, used, value, unknown, secret)
+        _record_value(operands, reference, used, value, unknown, secret)
     return tuple(sorted(operands.items()))
 
 
@@ -62,16 +62,16 @@ def operands_at(env: EvaluationMoment, start: int, end: int) -> Operands:
     """`operand_values` of the smallest expression that covers the text from start to end, with the current values of
     local names."""
     operands: dict[str, str] = {}
-    for reference in _references(_smallest(env.node, start, end)):
+    for reference in _references(_smallest_covering(env.node, start, end)):
         loop = _loop(env, reference)
         if loop is None:
             try:
                 value, used = env.scope.resolve(reference, env.source)
             except Failure:
                 continue
-            _note(operands, reference, used, value, False, False)
+            _record_value(operands, reference, used, value, False, False)
         elif loop[0] <= start and end <= loop[1]:  # elsewhere, the local name is out of scope
-            _note(operands, reference, 0, env.slots[loop[2][_root(reference)]], False, False)
+            _record_value(operands, reference, 0, env.slots[loop[2][_root(reference)]], False, False)
     return tuple(sorted(operands.items()))
 
 
@@ -88,7 +88,7 @@ def _root(reference: Any) -> str:
     return str(reference.name if reference.__class__ is nodes.Variable else reference.root)
 
 
-def _note(found: dict[str, str], reference: Any, used: int, value: Value, unknown: bool, secret: bool) -> None:
+def _record_value(found: dict[str, str], reference: Any, used: int, value: Value, unknown: bool, secret: bool) -> None:
     """Follow a reference as far as possible, and record a description of its value."""
     text = _root(reference)
     steps = () if reference.__class__ is nodes.Variable else reference.steps
@@ -168,9 +168,8 @@ def _references(node: Any) -> Iterator[Any]:
             yield from _references(child)
 
 
-def _smallest(node: Any, start: int, end: int) -> Any:
-    """The smallest subexpression that covers the text from start to end."""
+def _smallest_covering(node: Any, start: int, end: int) -> Any:
     for child in _children(node):
         if child.start <= start and end <= child.end and not isinstance(child, nodes.GetAttr | nodes.GetIndex):
-            return _smallest(child, start, end)
+            return _smallest_covering(child, start, end)
     return node

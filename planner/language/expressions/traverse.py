@@ -55,7 +55,7 @@ def get_attr(value: Value, name: str) -> Value:
     if cls is Map:
         if name in value.items:
             return value.items[name]
-        hint = _suggestion(name, value.items)
+        hint = _similar_names(name, value.items)
         raise TraversalError("Missing map element", f'This map has no element with the key "{name}".{hint}')
     if cls is Null:
         raise TraversalError("Attempt to get attribute from null value", "This value is null: it has no attributes.")
@@ -85,12 +85,11 @@ def _of_elements(has_indices: bool) -> str:
 
 
 def _no_attribute(name: str, known: Any) -> TraversalError:
-    hint = _suggestion(name, known)
+    hint = _similar_names(name, known)
     return TraversalError(UNSUPPORTED_ATTRIBUTE, f'This object has no attribute named "{name}".{hint}')
 
 
-def _suggestion(name: str, known: Any) -> str:
-    """The most similar name; otherwise all names if there are only a few."""
+def _similar_names(name: str, known: Any) -> str:
     names = sorted(known)
     listed = f" It has {', '.join(names)}." if names and len(names) <= _FEW else ""
     return did_you_mean(name, names) or listed
@@ -146,7 +145,7 @@ def _index(collection: Value, key: Value) -> Value:
         marks |= key.marks
     if isinstance(t, MapType):
         if bare_key not in inner.items:
-            hint = "" if marks else _suggestion(str(bare_key), inner.items)
+            hint = "" if marks else _similar_names(str(bare_key), inner.items)
             raise TraversalError(INVALID_INDEX, f"This map has no element with {_key_words(key)}.{hint}")
         return mark(inner.items[bare_key], marks)
     items: Any
@@ -193,7 +192,7 @@ def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Va
         named = f'named "{key}"' if is_shown else "of that name"
         hint = " Objects are read by the names of their attributes, not by numbers." if was_number else ""
         if is_shown and not was_number:
-            hint = _suggestion(key, t.attributes)
+            hint = _similar_names(key, t.attributes)
         raise TraversalError(INVALID_INDEX, f"This object has no attribute {named}.{hint}")
     return value[key]
 

@@ -84,7 +84,6 @@ class _MatchFinder:
         self.long[hash] = (at, self.long.get(hash, (_NONE, _NONE))[0])
 
     def length(self, at: int, before: int, end: int) -> int:
-        """The number of equal bytes at two positions; the first range ends at `end`."""
         data, count, part = self.data, 0, 16
         while at + count < end:
             part = min(part * 4, end - at - count)
@@ -250,7 +249,6 @@ class _BlockWriter:
             self.header = 0
 
     def store(self, source: bytes) -> None:
-        """Write an uncompressed block."""
         self.close_block()
         self.out.put(0, 3)
         self.out.fill()

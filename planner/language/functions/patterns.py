@@ -214,7 +214,6 @@ def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:
 
 
 def _groups(name: str, pattern: Pattern) -> list[int]:
-    """The numbers of the groups with this name."""
     if name.isascii() and name.isdigit() and (name[0] != "0" or name == "0"):
         number = int(name[:9])
         return [number] if number <= pattern.groups and len(name) < 9 else []

@@ -358,13 +358,13 @@ class Builder:
         if key.__class__ is Literal:
             return _attach(s[0], (GetIndex(key.value, bracket, end),), end, False)
         holder, target = _target(s[0], False)
-        return _replace(s[0], holder, Index(target, key, bracket, target.start, end), end)
+        return _replace_target(s[0], holder, Index(target, key, bracket, target.start, end), end)
 
     def full_splat(self, s: Children) -> Any:
         bracket, end = s[1][2], s[3][2] + 1
         holder, target = _target(s[0], False)
         splat = Splat(target, Element(bracket, end), "full", bracket, end, target.start, end)
-        return _replace(s[0], holder, splat, end)
+        return _replace_target(s[0], holder, splat, end)
 
     def attribute_splat(self, s: Children) -> Any:
         dot, star = s[1][2], s[2][2]
@@ -373,7 +373,7 @@ class Builder:
             detail = "Only attributes may follow a splat with a dot. Use [*] for a splat inside a splat."
             self.report("syntax.nested_splat", "Splat inside a splat", detail, star, star + 1)
         splat = Splat(target, Element(dot, star + 1), "attr", dot, star + 1, target.start, star + 1)
-        return _replace(s[0], holder, splat, star + 1)
+        return _replace_target(s[0], holder, splat, star + 1)
 
     # ------------------------------------------------------------ templates
 
@@ -415,7 +415,7 @@ def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
     return holder, term
 
 
-def _replace(term: Any, holder: Any, new: Any, end: int) -> Any:
+def _replace_target(term: Any, holder: Any, new: Any, end: int) -> Any:
     """Replace the expression that `_target` returned with `new`, and extend the nodes around it to `end`."""
     if holder is None:
         return new
@@ -446,4 +446,4 @@ def _attach(term: Any, steps: tuple[Step, ...], end: int, attribute: bool) -> An
     else:
         start = steps[0].start if holder is not None and holder.kind == "attr" else target.start
         target = Relative(target, steps, start, end)
-    return _replace(term, holder, target, end)
+    return _replace_target(term, holder, target, end)

@@ -225,7 +225,6 @@ def parse_json(source: Source) -> tuple[JsonBody | None, list[Diagnostic]]:
 
 
 def _first_end(value: JsonValue) -> int:
-    """The end of a value's first token, for messages."""
     return value.start + 1 if isinstance(value, JsonObject | JsonArray) else value.end
 
 

@@ -218,7 +218,7 @@ class ParseRecovery:
         if kind == "INVALID":  # tokens that are invalid at any position
             self.reported = token[2]
             if text != ";" or not self.told_semicolon:
-                self.builder.report(*mistakes.invalid(text), *_extent(token))
+                self.builder.report(*mistakes.invalid(text), *_token_extent(token))
             self.told_semicolon = self.told_semicolon or text == ";"
             if text == "*":  # a splat on several lines
                 self.count += 1
@@ -254,17 +254,17 @@ class ParseRecovery:
                 splat = self.values[-2]
                 if splat.kind == "attr":  # OpenTofu reports the place of the star in this case
                     return splat.marker_end - 1, splat.marker_end
-            return _extent(token)
+            return _token_extent(token)
         if subject == "closing":  # OpenTofu reports the position of the continuation
             index, is_closed = self._skip(index, "LBRACKET")
-            return _extent(self.tokens[index - 1 if is_closed else index])
+            return _token_extent(self.tokens[index - 1 if is_closed else index])
         if subject == "next":
             following = self.tokens[index + 1]
-            return _extent(simple_tokens(following)[0])
+            return _token_extent(simple_tokens(following)[0])
         if subject in ("name", "top"):
-            return _extent(self.values[-1])
+            return _token_extent(self.values[-1])
         if subject == "name_to_token":
-            return self.values[-1][2], _extent(token)[1]
+            return self.values[-1][2], _token_extent(token)[1]
         _, position = self._opening()
         opening = self.values[position - 1]
         if subject == "call":
@@ -276,7 +276,7 @@ class ParseRecovery:
             position -= 1
         after = self.values[position - 1][2] + len(self.values[position - 1][1]) if position else 0
         first = next(t for t in self.tokens if t[2] >= after and t[0] != "NEWLINE")
-        return _extent(first)
+        return _token_extent(first)
 
     # ------------------------------------------------------------ onward
 
@@ -356,7 +356,7 @@ class ParseRecovery:
         named = symbol != "DIRECTIVE_FOR" or self._has_above(position, "IN")
         self._cut(position)
         if named:
-            value: Any = _unknown(opening[2])
+            value: Any = _unreadable(opening[2])
             if symbol == "DIRECTIVE_FOR":
                 value = ((None, ""), value)
             if self._symbol() != "parts":
@@ -396,8 +396,7 @@ class ParseRecovery:
         return index
 
     def _unknown_attribute(self, name: str, at: int) -> Attribute:
-        """An argument whose value contains the mistake."""
-        value = _unknown(at + len(name))
+        value = _unreadable(at + len(name))
         return Attribute(name, at + len(name), value, self.builder.source, at, value.end)
 
     def _end_line_block(self, base: int, index: int) -> int:
@@ -480,12 +479,11 @@ class ParseRecovery:
                 nested += 1
 
 
-def _unknown(at: int) -> Literal:
-    """The node for an unreadable expression."""
+def _unreadable(at: int) -> Literal:
     return Literal(UNKNOWN, at, at)
 
 
-def _extent(token: Token) -> tuple[int, int]:
+def _token_extent(token: Token) -> tuple[int, int]:
     """Start and end of a token; of several line breaks, only the first one."""
     kind, text, at = token
     if kind == "NEWLINE":

@@ -46,7 +46,7 @@ def assemble(
     flat = _strip(parts, complain, style == "quoted")
     if style == "flush":
         _unindent(flat)
-    flat = _join(flat)
+    flat = _join_texts(flat)
     if len(flat) == 1:
         only = flat[0]
         if only.__class__ is _Text:
@@ -107,8 +107,7 @@ def _unindent(flat: list[_Flat]) -> None:
         line.start += least
 
 
-def _join(flat: list[_Flat]) -> list[_Flat]:
-    """Join consecutive texts."""
+def _join_texts(flat: list[_Flat]) -> list[_Flat]:
     joined: list[_Flat] = []
     run: list[_Text] = []
     for part in [*flat, None]:

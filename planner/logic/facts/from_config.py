@@ -301,11 +301,11 @@ def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> N
     facts.add("walk", walk, source=CommandLine(walk))
     for option, address in limits.options():
         predicate = {"replace": "asked_replacement", "invoke": "asked_invocation"}.get(option, option)
-        row = (str(address), _form(address), str(address.config))
+        row = (str(address), _address_form(address), str(address.config))
         facts.add(predicate, *row, source=CommandLine(f"-{option}={address}"))
 
 
-def _form(address: Address) -> str:
+def _address_form(address: Address) -> str:
     """Whether an address denotes a whole module or resource of the configuration, or only instances."""
     keyed = any(key is not None for _, key in address.module.steps)
     if isinstance(address, ModuleAddress):

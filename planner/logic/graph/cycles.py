@@ -107,7 +107,7 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
         text = f": {reason_text(own.rule, own.assignment)}" if is_told else ""
         reason = reason_text(step.rule, step.assignment) + text
         return CycleEdge(dependent, dependency, own.rule.name, reason, at)
-    source = next(iter(_sources(graph, proof)), None)
+    source = next(iter(_leaf_positions(graph, proof)), None)
     return CycleEdge(dependent, dependency, step.rule.name, reason_text(step.rule, step.assignment), source)
 
 
@@ -134,7 +134,7 @@ def decisive(proof: Proof) -> Proof:
     return next(ordered, proof)
 
 
-def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
+def _leaf_positions(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
     """The positions of a proof's leaves: references first, the state last."""
     leaves: list[tuple[int, Any]] = []
     for at in proof.leaves():
@@ -210,7 +210,6 @@ def _others(knot: Knot) -> list[str]:
 
 
 def _edge_line(edge: CycleEdge) -> str:
-    """One line with the reference, or with the reason of the rule."""
     names = f"{edge.dependent.removesuffix(_EXPAND)} needs {edge.dependency.removesuffix(_EXPAND)}"
     return f"  {names} ({place(edge.source)})" if edge.source else f"  {names}: {edge.reason}"
 

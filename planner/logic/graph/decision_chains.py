@@ -144,7 +144,6 @@ def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -
 
 
 def _requiring_step(graph: Graph, proof: Proof) -> ChainStep:
-    """The step that requires create_before_destroy."""
     assert proof.rule is not None
     sources = [
         source_json(source)

@@ -62,7 +62,7 @@ class _MissSearch:
             return
         way = self.way(self.a, self.b)
         if way:
-            yield NearMiss("through-others", f"{self.a} waits for {self.b} through other vertices:", _steps(way))
+            yield NearMiss("through-others", f"{self.a} waits for {self.b} through other vertices:", _shown_edges(way))
             yield from self.mentions()
             return
         if (self.a, self.b) in self.database["given_up"]:
@@ -139,13 +139,14 @@ class _MissSearch:
             yield NearMiss("other-way", f"{self.b} waits for {self.a}{at}, not the other way round.", (), result)
         elif way:
             yield NearMiss(
-                "other-way", f"There is a path in the opposite direction: {self.b} waits for {self.a}:", _steps(way)
+                "other-way",
+                f"There is a path in the opposite direction: {self.b} waits for {self.a}:",
+                _shown_edges(way),
             )
 
     # -------- places
 
     def sources(self, proof: Proof) -> tuple[dict[str, Any], ...]:
-        """The sources of a proof that are in files."""
         table: dict[str, dict[str, Any]] = {}
         for leaf in proof.leaves():
             source = self.database.facts.source(leaf.predicate, leaf.row)
@@ -158,7 +159,7 @@ class _MissSearch:
 _WRITTEN = (*REFERENCES, "state_depends_on", "target", "exclude")
 
 
-def _steps(way: list[str]) -> tuple[str, ...]:
+def _shown_edges(way: list[str]) -> tuple[str, ...]:
     """The edges of a path; the middle of a long path is omitted."""
     edges = [f"{a} -> {b}" for a, b in pairwise(way)]
     hidden = len(edges) - _LONG

@@ -63,7 +63,7 @@ def prove_wait(
     if proof is not None:
         return {**proof, **_notes_json(notes)}, []
     if direct in graph.database["given_up"]:
-        return None, [_given_up(graph, dependent, dependency)]
+        return None, [_dropped_order(graph, dependent, dependency)]
     lines = [
         *notes,
         f"{dependent} can start before {dependency} is done, because there is no chain of edges between them.",
@@ -94,7 +94,7 @@ def _notes_json(notes: Sequence[str]) -> dict[str, list[str]]:
     return {"notes": list(notes)} if notes else {}
 
 
-def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
+def _dropped_order(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
     """The diagnostic for a dropped order, with the edges that take precedence over it."""
     lines = [
         f"{dependency} should be done before {dependent}, but that order was dropped, because it would close a cycle."

@@ -146,10 +146,12 @@ def load(
     """A program of the product with other files (see load_program)."""
     core = files_of(program)
     loaded, problems = load_program([*core, *more], [name for name, _ in core], made, every_file, spaces)
-    return loaded, problems if loaded is not None else [_in_its_place(program, problem) for problem in problems]
+    return loaded, problems if loaded is not None else [
+        _explain_unknown_relation(program, problem) for problem in problems
+    ]
 
 
-def _in_its_place(program: str, problem: Diagnostic) -> Diagnostic:
+def _explain_unknown_relation(program: str, problem: Diagnostic) -> Diagnostic:
     """Explain an unknown relation that policies or graphs have and this program does not: the rule is in the wrong
     directory."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:

@@ -241,7 +241,7 @@ class GitTree:
         if not others:
             return kept
         added = self._added_names()
-        others = [path for path in others if not _has(added, path)]
+        others = [path for path in others if not _contains(added, path)]
         return kept | self._ignored(others) | {path for path in others if not self._is_later(path)}
 
     def _is_data(self, path: str) -> bool:
@@ -306,7 +306,7 @@ def _join(directory: str, name: str) -> str:
     return name if directory in ("", ".") else f"{directory}/{name}"
 
 
-def _has(names: tuple[str, ...], path: str) -> bool:
+def _contains(names: tuple[str, ...], path: str) -> bool:
     """Whether a path is one of the names, or a directory that contains one."""
     return any(name == path or name.startswith(f"{path}/") for name in names)
 

@@ -121,7 +121,6 @@ class Fetcher:
     def _unpack(
         self, download: Callable[[Path], object], path: str, kind: str, parameters: Mapping[str, str], target: Path
     ) -> None:
-        """Unpack the archive that `download` writes to a file. `path`: the origin of the archive."""
         archive = target.with_name(f"{target.name}.archive")
         try:
             download(archive)

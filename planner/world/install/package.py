@@ -123,7 +123,7 @@ def _by_registry(
     proof = PackageProof(verified=frozenset((wanted,)), own=frozenset((wanted,)))
     if claims.packages:
         proof = _of_all_platforms(package, claims, local, proof)
-    listed = _checksums_by_file(claims)
+    listed = _parse_checksums(claims)
     if listed.get(claims.file_name) is None:
         raise InstallError(f"the registry's list of checksums does not contain {claims.file_name}")
     if listed[claims.file_name] != claims.sha256:
@@ -167,8 +167,7 @@ def _of_all_platforms(
     return evolve(proof, by_registry=everywhere, own=proof.own | frozenset(computable_hashes(hashes)))
 
 
-def _checksums_by_file(claims: RegistryClaims) -> dict[str, str]:
-    """Parse the list of checksums."""
+def _parse_checksums(claims: RegistryClaims) -> dict[str, str]:
     listed: dict[str, str] = {}
     for line in claims.document.decode("utf-8", "replace").splitlines():
         parts = line.split()

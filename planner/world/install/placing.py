@@ -204,13 +204,12 @@ class Mirroring:
                 one = {"hashes": sorted(hashes), "url": archive.name}
                 archives.setdefault(version, {})[platform] = one
             if archives:
-                _write(folder / "index.json", {"versions": {version: {} for version in archives}})
+                _write_json(folder / "index.json", {"versions": {version: {} for version in archives}})
             for version, packages in archives.items():
-                _write(folder / f"{version}.json", {"archives": packages})
+                _write_json(folder / f"{version}.json", {"archives": packages})
 
 
-def _write(path: Path, content: object) -> None:
-    """Write JSON as OpenTofu formats it."""
+def _write_json(path: Path, content: object) -> None:
     with beside(path) as work:
         fresh = work / path.name
         fresh.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False), encoding="utf-8")

@@ -79,7 +79,7 @@ def _attributes(schemas: dict[str, AttributeSchema], prior: Value, config: Value
         before = attribute(prior, name, schema.type)
         wanted = attribute(config, name, schema.type)
         if schema.computed and wanted.__class__ is Null:
-            out[name] = wanted if _was_configured(schema, before) else before
+            out[name] = wanted if _has_configured_parts(schema, before) else before
         elif schema.nested is not None:
             out[name] = _nested_attribute(schema.nested, before, wanted)
         else:
@@ -114,7 +114,7 @@ def _list(schema: Schema, prior: Value, config: Value) -> Value:
             out.append(_block_or_object(schema, Unknown(element_type(prior.type, i)), element))
         else:
             out.append(_block_or_object(schema, before[i], element) if i < len(before) else element)
-    return tuple(out) if config.__class__ is tuple else List(_element(config.element, out), tuple(out))
+    return tuple(out) if config.__class__ is tuple else List(_element_type(config.element, out), tuple(out))
 
 
 def _map(schema: Schema, prior: Value, config: Value) -> Value:
@@ -124,7 +124,7 @@ def _map(schema: Schema, prior: Value, config: Value) -> Value:
         return config
     before = {} if prior.__class__ is Unknown else entries(prior)
     out = {k: _block_or_object(schema, before[k], v) if k in before else v for k, v in wanted.items()}
-    return out if config.__class__ is dict else Map(_element(config.element, list(out.values())), out)
+    return out if config.__class__ is dict else Map(_element_type(config.element, list(out.values())), out)
 
 
 def _set(schema: Schema, prior: Value, config: Value) -> Value:
@@ -138,15 +138,15 @@ def _set(schema: Schema, prior: Value, config: Value) -> Value:
         if origin is not None:
             unused.remove(origin)
         out.append(_block_or_object(schema, Null(config.element) if origin is None else origin, element))
-    return make_set(_element(config.element, out), out)
+    return make_set(_element_type(config.element, out), out)
 
 
-def _element(declared: Any, values: list[Value]) -> Any:
+def _element_type(declared: Any, values: list[Value]) -> Any:
     """The declared element type or, if it has dynamic parts, the type of the elements."""
     return type_of(values[0]) if has_dynamic(declared) else declared
 
 
-def _was_configured(schema: AttributeSchema, prior: Value) -> bool:
+def _has_configured_parts(schema: AttributeSchema, prior: Value) -> bool:
     """Whether the prior value has parts that can only come from a configuration."""
     if not schema.optional or schema.nested is None:
         return False

@@ -135,7 +135,7 @@ def same_content(a: State | None, b: State | None) -> bool:
         return a is b
     if a is b:
         return True
-    first, second = _without_common(a, b), _without_common(b, a)
+    first, second = _without_shared(a, b), _without_shared(b, a)
     if first.resources.keys() != second.resources.keys():
         kept = {name for s in (first, second) for name, r in s.resources.items() if r.mode != "ephemeral"}
         if any(name not in first.resources or name not in second.resources for name in kept):
@@ -145,7 +145,7 @@ def same_content(a: State | None, b: State | None) -> bool:
     return one == other
 
 
-def _without_common(state: State, other: State) -> State:
+def _without_shared(state: State, other: State) -> State:
     """The state without resources that are the same object in both states and need not be compared."""
     theirs = other.resources
     return evolve(state, resources={k: r for k, r in state.resources.items() if theirs.get(k) is not r})

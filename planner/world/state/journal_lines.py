@@ -46,7 +46,7 @@ class JournalLines:
 def read_lines(data: bytes) -> JournalLines:
     """The entries of all intact lines."""
     *lines, tail = data.split(b"\n")
-    if _entry(tail)[0] is not None:  # only the line break at its end is missing
+    if _parse_line(tail)[0] is not None:  # only the line break at its end is missing
         lines.append(tail)
         tail = b""
     entries: list[dict[str, Any]] = []
@@ -54,7 +54,7 @@ def read_lines(data: bytes) -> JournalLines:
     missing: list[int] = []
     chain: int | None = 0
     for number, line in enumerate(lines, 1):
-        entry, sum, text = _entry(line)
+        entry, sum, text = _parse_line(line)
         if entry is None:
             damaged.append(number)
             chain = None  # the next line is still checked by its own checksum
@@ -72,8 +72,7 @@ def read_lines(data: bytes) -> JournalLines:
     return JournalLines(entries, chain or 0, len(data) - len(tail), is_torn, tuple(damage), has_beginning)
 
 
-def _entry(line: bytes) -> tuple[dict[str, Any] | None, int | None, bytes]:
-    """The entry in a line, its chain and its text. The entry is None if the line was changed."""
+def _parse_line(line: bytes) -> tuple[dict[str, Any] | None, int | None, bytes]:
     match = _LINE.fullmatch(line)
     if match is None or zlib.crc32(match[3]) != int(match[2], 16):
         return None, None, b""

@@ -107,7 +107,7 @@ def strays_of(state: State, recorded: JournalContent) -> Strays:
     changes = recorded.changes_after(state)
     last = {(change.address, change.key): change.resource for change in changes}
     strays = Strays()
-    twins = _twins(state, last)
+    twins = _same_ids(state, last)
     for (address, key), resource in last.items():
         if resource is None or resource.mode != "managed":
             continue
@@ -116,7 +116,7 @@ def strays_of(state: State, recorded: JournalContent) -> Strays:
         here = _objects(known.instances.get(key)) if known is not None else {}
         absent: dict[str, ObjectState] = {}
         for mark, object in _objects(instance).items():
-            if _is_among(object, mark, here):
+            if _has_object(object, mark, here):
                 continue
             there, is_same = twins.get((address, key, mark), ("", False))
             if is_same:
@@ -140,14 +140,13 @@ def _objects(instance: InstanceState | None) -> dict[str, ObjectState]:
     return {**({} if instance.current is None else {"": instance.current}), **instance.deposed}
 
 
-def _is_among(object: ObjectState, mark: str, here: Mapping[str, ObjectState]) -> bool:
-    """Whether the instance in the state contains this object."""
+def _has_object(object: ObjectState, mark: str, here: Mapping[str, ObjectState]) -> bool:
     if mark in here and (mark or _identity(here[mark]) == _identity(object)):
         return True
     return any(_identity(one) == _identity(object) and one.attributes == object.attributes for one in here.values())
 
 
-def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
+def _same_ids(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
     """Objects of a journal whose id the state has at another address: that address, and whether it is the same object.
     It is the same if it is in the same instance (deposed or no longer deposed), or if all common attributes are equal.
     Ids of several objects are ignored."""

@@ -80,20 +80,19 @@ def check_settings(
 def _convert_setting(given: Any, wanted: Type) -> Value:
     if isinstance(given, bool | int | float | str) and wanted in (STRING, NUMBER, BOOL):
         return _scalar(given, wanted)
-    return from_json(_convert_nested(given, wanted), wanted)
+    return from_json(_strings_where_required(given, wanted), wanted)
 
 
-def _convert_nested(given: Any, wanted: Type) -> Any:
-    """The data, with values converted to strings where the type requires strings."""
+def _strings_where_required(given: Any, wanted: Type) -> Any:
     if isinstance(wanted, ObjectType) and isinstance(given, Mapping):
         for name in given:
             if name not in wanted.attributes:
                 raise ConversionError(f'it cannot contain "{name}"')
-        return {name: _convert_nested(given.get(name), kind) for name, kind in wanted.attributes.items()}
+        return {name: _strings_where_required(given.get(name), kind) for name, kind in wanted.attributes.items()}
     if isinstance(wanted, ListType | SetType) and isinstance(given, list | tuple):
-        return [_convert_nested(item, wanted.element) for item in given]
+        return [_strings_where_required(item, wanted.element) for item in given]
     if isinstance(wanted, MapType) and isinstance(given, Mapping):
-        return {str(name): _convert_nested(item, wanted.element) for name, item in given.items()}
+        return {str(name): _strings_where_required(item, wanted.element) for name, item in given.items()}
     if wanted in (STRING, NUMBER, BOOL) and isinstance(given, bool | int | float | str):
         return plain(_scalar(given, wanted))
     return given

@@ -38,7 +38,7 @@ def upgrade(root: dict[str, Any]) -> dict[str, Any]:
     for i, raw in enumerate(as_list(root, "modules", "the state")):
         place = f"modules[{i}]"
         module = as_object(raw, place)
-        path = _path(module, place, version)
+        path = _module_calls(module, place, version)
         for resource in _resources(module, path, place, version):
             resource["module"] = ".".join(f"module.{name}" for name in path)
             resources.append(resource)
@@ -54,8 +54,7 @@ def upgrade(root: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
-    """The names of the module calls that lead to a module."""
+def _module_calls(module: dict[str, Any], place: str, version: int) -> list[str]:
     path = as_list(module, "path", place)
     if not path and version == 1:
         return []
@@ -180,7 +179,7 @@ def _outputs(module: dict[str, Any], place: str, version: int) -> dict[str, Any]
     for name, raw in _map(module, "outputs", place).items():
         output = as_object(raw, f'{place}.outputs["{name}"]')
         value = _round_numbers(output.get("value"))
-        type_ = type_to_json(_simplify(_implied_type(value)))
+        type_ = type_to_json(_collection_type(_implied_type(value)))
         outputs[name] = {"value": value, "type": type_, "sensitive": output.get("sensitive") is True}
     return outputs
 
@@ -195,7 +194,7 @@ def _implied_type(value: Any) -> Type:
     return BOOL if value.__class__ is bool else STRING if value.__class__ is str else NUMBER
 
 
-def _simplify(type_: Type) -> Type:
+def _collection_type(type_: Type) -> Type:
     """A list or map type if all elements have one type: these versions had no tuple and object types."""
     parts: list[Type] = []
     if isinstance(type_, ObjectType):
@@ -204,7 +203,7 @@ def _simplify(type_: Type) -> Type:
         parts = list(type_.elements)
     if not parts or any(part != parts[0] for part in parts):
         return type_
-    part = _simplify(parts[0])
+    part = _collection_type(parts[0])
     return MapType(part) if isinstance(type_, ObjectType) else ListType(part)
 
 

@@ -64,7 +64,6 @@ def verify_kept(
 
 
 def _journal(path: str, seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]) -> bool:
-    """Whether there is a journal with entries."""
     recorded, more = read_journal(path, seal)
     problems += [problem for problem in more if problem not in problems]
     if recorded is None:

@@ -88,11 +88,15 @@ def test_what_is_told_of_a_state(name: str) -> None:
 
 
 def test_an_encrypted_state_tells_no_outputs() -> None:
-    from planner.world.state.remote.tfe import _state_data
+    from planner.world.state.remote.tfe import _serial_lineage_outputs
 
-    assert _state_data(STATE % 7) == (7, "l", b'{"o":{"sensitive":true,"value":"v","type":"string"}}')
-    assert _state_data(b'{"serial":3,"lineage":"l","outputs":{"o":{}},"encrypted_data":"x"}') == (3, "l", b"{}")
-    assert _state_data(b"no") == (0, "", b"{}")
+    assert _serial_lineage_outputs(STATE % 7) == (7, "l", b'{"o":{"sensitive":true,"value":"v","type":"string"}}')
+    assert _serial_lineage_outputs(b'{"serial":3,"lineage":"l","outputs":{"o":{}},"encrypted_data":"x"}') == (
+        3,
+        "l",
+        b"{}",
+    )
+    assert _serial_lineage_outputs(b"no") == (0, "", b"{}")
 
 
 def test_locks() -> None:

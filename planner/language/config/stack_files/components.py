@@ -80,7 +80,6 @@ def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
 def _arguments(
     attributes: dict[str, Attribute], problems: Problems
 ) -> tuple[Expr | None, tuple[tuple[ProviderRef, ProviderSource], ...], Expr | None]:
-    """The arguments `inputs`, `providers` and `for_each`."""
     return (
         expr_of(attributes["inputs"], problems) if "inputs" in attributes else None,
         _given_providers(piece(attributes["providers"]), problems) if "providers" in attributes else (),
@@ -129,7 +128,6 @@ def module_call(name: str, attributes: dict[str, Attribute], block: Block, probl
 
 
 def _given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
-    """The entries of a `providers` argument: (name in the module, provider configuration of the stack)."""
     detail = "providers must be an object that maps names in the module to provider.TYPE.ALIAS."
     return provider_entries(expr, detail, provider_source, problems, has_quoted_names=True)
 

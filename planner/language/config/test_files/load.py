@@ -213,8 +213,7 @@ def check_test_providers(root: ModuleConfig, files: Iterable[TestFile]) -> list[
 _MISMATCH = "Provider type mismatch"
 
 
-def _types_in(module: ModuleConfig) -> dict[str, str]:
-    """Providers that a module requires or configures: addresses by local name."""
+def _provider_addresses(module: ModuleConfig) -> dict[str, str]:
     names = [*module.required_providers, *(block.name for block in module.providers.values())]
     return {name: module.provider_source(name) for name in names}
 
@@ -227,7 +226,7 @@ def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
     for run in file.runs:
         module = run.config.root if run.config is not None else root
         used = [(outer.name, module.provider_source(inner.name)) for inner, outer in run.providers]
-        for name, source in used or _types_in(module).items():
+        for name, source in used or _provider_addresses(module).items():
             if name in names:
                 types.setdefault(name, source)
     return {name: types.get(name) or provider_source(name) for name in names}

@@ -153,7 +153,6 @@ class _Shared:
 
 
 def _settings_of_file(blocks: list[Block], shared: _Shared, problems: Problems) -> dict[str, bool]:
-    """A `test` block: defaults for all runs."""
     usual: dict[str, bool] = {}
     for block in blocks:
         if not shared.is_second(block, problems):

@@ -362,7 +362,6 @@ def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> C
 
 
 def _needed_predicates(steps: list[CompiledStratum], wanted: Collection[int]) -> set[int]:
-    """The requested predicates, and all on which they depend."""
     reads: dict[int, set[int]] = {}
     for step in steps:
         for number in step.predicates:

@@ -56,7 +56,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     ]  # no successor with a higher number can lead to this node
     kept: dict[int, list[int]] = {}  # kept successors of each node, without the highest one
     doubtful = _without_two_steps(successors)
-    hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
+    hubs = _large_nodes(doubtful) if len(doubtful) > _BLOCK else []
     readers: dict[int, int] = {}
     for node, targets in enumerate(doubtful):
         if len(targets) > 1 and node not in hubs:
@@ -66,7 +66,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
         if low // _BLOCK in readers:
             _keep_within(low, low + _BLOCK, readers[low // _BLOCK], doubtful, kept)
     for hub in hubs:
-        kept[hub] = _direct(hub, successors)
+        kept[hub] = _direct_successors(hub, successors)
     direct = {node: set(targets) if len(targets) > _FEW else targets for node, targets in kept.items()}
     return [
         row
@@ -98,14 +98,14 @@ def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
     return doubtful
 
 
-def _hubs(doubtful: list[list[int]]) -> list[int]:
+def _large_nodes(doubtful: list[list[int]]) -> list[int]:
     """Nodes with very many undecided edges, such as the root. Without special treatment, every block would have to be
     processed completely for them."""
     many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
     return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
 
 
-def _direct(node: int, successors: list[list[int]]) -> list[int]:
+def _direct_successors(node: int, successors: list[list[int]]) -> list[int]:
     """The successors that cannot be reached through another reachable node."""
     implied, met = bytearray(node), bytearray(node)
     stack = list(successors[node])

@@ -136,7 +136,7 @@ def obstacles_text(found: list[dict[str, Any]], goal: list[Any], levels: int = 2
 
 def _lines(found: list[dict[str, Any]], goal: list[Any], levels: int, indent: str, lines: list[str]) -> None:
     alike: dict[str, list[dict[str, Any]]] = {}
-    for obstacle in _decisive(found, goal):
+    for obstacle in _skip_passing_entries(found, goal):
         alike.setdefault(obstacle["fails"], []).append(obstacle)
     for fails, obstacles in alike.items():
         rules = list(dict.fromkeys(o["rule"] for o in obstacles))
@@ -147,11 +147,11 @@ def _lines(found: list[dict[str, Any]], goal: list[Any], levels: int, indent: st
             _lines(first["because"], first["tuple"], levels - 1, indent + "  ", lines)
 
 
-def _decisive(found: list[dict[str, Any]], goal: list[Any]) -> list[dict[str, Any]]:
+def _skip_passing_entries(found: list[dict[str, Any]], goal: list[Any]) -> list[dict[str, Any]]:
     """Replace entries that only pass on a relation by the entries below them."""
     decisive = []
     for obstacle in found:
         if obstacle["head_fits"]:
             passes = "because" in obstacle and obstacle["tuple"][1:] == goal[1:]
-            decisive += _decisive(obstacle["because"], obstacle["tuple"]) if passes else [obstacle]
+            decisive += _skip_passing_entries(obstacle["because"], obstacle["tuple"]) if passes else [obstacle]
     return decisive

@@ -160,7 +160,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
         yield from _wildcards(rule, literal, literal is rule.head)
     bound = bound_names(rule.body, set(), outer)
     reported: set[str] = set()
-    for variable in (v for literal in (*rule.body, rule.head) for v in _read(literal, outer)):
+    for variable in (v for literal in (*rule.body, rule.head) for v in _variables_read(literal, outer)):
         if variable.name not in bound and variable.name not in reported:
             reported.add(variable.name)
             yield error("rules.unsafe_variable", *_without_value(rule.body, variable.name, bound), at(rule, variable))
@@ -200,7 +200,7 @@ def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str])
     return "Variable without a value", detail
 
 
-def _read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVariable]:
+def _variables_read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVariable]:
     """The variables that need a value. For an aggregate: its result, and variables that also occur outside its
     braces."""
     if isinstance(literal, syntax.Aggregate):

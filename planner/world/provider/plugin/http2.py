@@ -213,7 +213,7 @@ class Connection:
             kind, flags, stream, payload = self._read_frame()
             if kind == _GOAWAY:
                 self._is_leaving = True
-                if _word(payload) & _MOST < self._stream:
+                if _read_number(payload) & _MOST < self._stream:
                     raise ConnectionError("the plugin accepts no more calls")
             elif stream != self._stream:
                 self._control(kind, flags, stream, payload)
@@ -223,7 +223,7 @@ class Connection:
             elif kind == _HEADERS:
                 return kind, flags, payload
             elif kind == _RESET:
-                raise ConnectionError(f"the plugin reset the call (HTTP/2 error {_word(payload)})")
+                raise ConnectionError(f"the plugin reset the call (HTTP/2 error {_read_number(payload)})")
             elif kind == _WINDOW:
                 self._stream_window = _widen(self._stream_window, payload)
 
@@ -317,15 +317,14 @@ def _without_padding(flags: int, payload: bytes) -> bytes:
     return payload[1 : len(payload) - payload[0]]
 
 
-def _word(payload: bytes) -> int:
-    """The number at the beginning of a frame's payload."""
+def _read_number(payload: bytes) -> int:
     if len(payload) < 4:
         raise ValueError("a frame that ends too early")
     return int.from_bytes(payload[:4], "big")
 
 
 def _widen(window: int, payload: bytes) -> int:
-    window += _word(payload) & _MOST
+    window += _read_number(payload) & _MOST
     if window > _MOST:
         raise ValueError("a window that is wider than allowed")
     return window

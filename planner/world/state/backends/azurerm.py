@@ -230,7 +230,6 @@ class AzureClient(StateClient):
         return mine
 
     def _record_holder(self, info: LockInfo | None, lease: str | None = None) -> None:
-        """Record the holder of the lock in the blob's metadata."""
         known = _metadata(self._properties())
         known.pop(f"x-ms-meta-{_META}", None)
         if info is not None:

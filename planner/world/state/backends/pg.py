@@ -158,8 +158,8 @@ class PgConnection:
             self._connection = psycopg.connect(self.table.connection, autocommit=True, **_patience(psycopg, self.table))
         except psycopg.Error as problem:
             if not isinstance(problem, psycopg.OperationalError):
-                raise ServiceError(f"the connection string cannot be read: {_secretless(problem)}") from None
-            raise ServiceError(_secretless(problem), may_pass=True) from None
+                raise ServiceError(f"the connection string cannot be read: {_without_password(problem)}") from None
+            raise ServiceError(_without_password(problem), may_pass=True) from None
         self.number += 1
         return self._connection
 
@@ -205,8 +205,8 @@ _TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@"
 """parts of a message that may contain a password from the connection string, or a part of it"""
 
 
-def _secretless(problem: Exception) -> str:
-    """The message of a connection problem without the password that a malformed connection string may contain."""
+def _without_password(problem: Exception) -> str:
+    """A malformed connection string in the message may contain the password."""
     return _TOLD.sub("", _message(problem))
 
 

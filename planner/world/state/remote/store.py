@@ -165,7 +165,7 @@ class RemoteStore:
                 return None, problems
             state, item = self.current, list[Diagnostic]()
             if self.journal is None:
-                state, item = self._left.taken_in(state, checksum, self._is_at_work)
+                state, item = self._left.taken_in(state, checksum, self._is_locked_elsewhere)
         except ServiceError as problem:
             self.read_failure = problem.text
             return None, [error(READ, f"error loading state: {problem.text}", f"It is in {self.place}.")]
@@ -196,8 +196,8 @@ class RemoteStore:
         digest = hashlib.sha256(self.client.place.encode()).hexdigest()[:20]
         return os.path.join(absolute_path(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
 
-    def _is_at_work(self) -> bool:
-        """Whether another process holds the lock, so that the writer of the copied journal is still running."""
+    def _is_locked_elsewhere(self) -> bool:
+        """The writer of the copied journal is then still running."""
         if self._info is not None or not self.client.locks:
             return False
         return self._holder() is not None

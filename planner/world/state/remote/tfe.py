@@ -238,7 +238,7 @@ class TfeClient(StateOnlyClient):
     def put(self, data: bytes, before: str | None) -> str:
         api, workspace = self.organization.api, self.ensure()
         self._check(workspace, before)
-        serial, lineage, outputs = _state_data(data)
+        serial, lineage, outputs = _serial_lineage_outputs(data)
         attributes: dict[str, Any] = {
             "serial": serial,
             "lineage": lineage,
@@ -387,8 +387,8 @@ def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
     return entry if isinstance(entry, dict) else {}
 
 
-def _state_data(data: bytes) -> tuple[int, str, bytes]:
-    """The serial, the lineage and the outputs; an encrypted state has no outputs here."""
+def _serial_lineage_outputs(data: bytes) -> tuple[int, str, bytes]:
+    """An encrypted state has no outputs here."""
     try:
         state = json.loads(data)
         serial, lineage = int(state.get("serial") or 0), str(state.get("lineage") or "")
