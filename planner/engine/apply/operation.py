@@ -109,7 +109,7 @@ def run_operation(
 
 
 def _changes_only_marks(operation: Operation, before: Value, after: Value) -> bool:
-    """The provider does not see these."""
+    """The provider does not see marks."""
     return same_value(before, after) and sensitive_paths(operation.before) != sensitive_paths(operation.after)
 
 

@@ -133,7 +133,6 @@ def condition_value(trigger: ActionTrigger, scope: ModuleScope) -> str:
 
 
 def action_config(action: Instance, caller: Value) -> tuple[Value, list[Diagnostic]]:
-    """The configuration of an action that an object invokes, with marks, and its problems."""
     assert action.decl is not None
     config, reported = decode_block(action.decl.body, action.schema.block, CallerScope(action.scope, caller))
     problems = of_instance(reported, action.address)
@@ -147,7 +146,6 @@ def calling_object(module: ModuleInstance, caller: str) -> Value:
 
 
 def mentions_caller(action: ResourceDecl, schema: BlockSchema) -> bool:
-    """Whether the configuration of an action refers to the object that invokes it."""
     blocks = (*(ExpectedBlock(name) for name in schema.blocks), ExpectedBlock("dynamic", ("type",)))
     content, _ = action.body.partial_content(BodySchema(dict.fromkeys(schema.attributes, False), blocks))
     parts = (*(a.expr for a in content.attributes.values()), *(block.body for block in content.blocks))

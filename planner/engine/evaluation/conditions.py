@@ -136,7 +136,6 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
 
 
 def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
-    """The values of the names in a failed condition."""
     return operand_values(rule.condition.node, scope, rule.condition.source)
 
 
@@ -243,7 +242,6 @@ class CheckState:
                     self._messages[kind, address, rule, i] = result.message
 
     def status(self, kind: str, config_address: str, address: str) -> Status:
-        """The worst status of an object's rules."""
         with self._lock:
             objects = self._objects.get((kind, config_address)) or {}
             return summary(objects.get(address, {}).values())

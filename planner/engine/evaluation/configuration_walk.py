@@ -79,7 +79,6 @@ class VertexWalk:
         self.context.take_apart()
 
     def run_all(self) -> list[Diagnostic]:
-        """Do the work of all vertices, one after the other."""
         problems = walk_straight(self.graph.numbered, self)
         self._work.clear()  # functions rather than methods of this object, which would create reference cycles
         return list(problems)
@@ -381,7 +380,6 @@ class ConfigurationWalk(ValueWalk):
         return self._dependencies.of(node)
 
     def removal(self, config_address: str) -> RemovedDecl | None:
-        """The removed block for a resource."""
         return self._removals.get(config_address)
 
 

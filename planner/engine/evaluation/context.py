@@ -81,7 +81,6 @@ class ResourceObjects:
 
     @property
     def planned(self) -> Mapping[InstanceKey, Value]:
-        """The objects that the walk has set."""
         return self._objects
 
     def set(self, key: InstanceKey, value: Value) -> None:
@@ -427,7 +426,6 @@ class EvaluationContext:
 
 
 def unknown_output(decl: OutputDecl) -> Value:
-    """The value of an output that is not evaluated yet."""
     return UNKNOWN if decl.type is None else decl.type.convert(UNKNOWN)
 
 

@@ -47,7 +47,6 @@ class ImportTarget:
 
     @property
     def shown(self) -> str:
-        """The id or identity as text."""
         return self.id or import_text(self.identity)
 
 

@@ -95,7 +95,6 @@ class Repeatable(Protocol):
 
 
 def repetition_argument(block: Repeatable) -> Argument:
-    """The argument that determines the instances of a block."""
     if block.count is not None:
         return "count"
     if block.for_each is not None:
@@ -104,7 +103,6 @@ def repetition_argument(block: Repeatable) -> Argument:
 
 
 def unknown_repetition(block: Repeatable) -> Repetition:
-    """The values in an unknown instance of the block, for validation."""
     if block.count is not None:
         return UNKNOWN_COUNT
     return NO_REPETITION if block.for_each is None else UNKNOWN_EACH

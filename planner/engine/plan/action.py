@@ -54,7 +54,6 @@ class Decision:
 
 
 def decide(facts: Facts) -> Decision:
-    """The decision that the rules derive from these facts."""
     return _decide(_shape(facts))
 
 

@@ -210,8 +210,6 @@ def changed_outputs(outputs: Iterable[OutputChange], context: EvaluationContext)
 
 
 def block_lookup(schemas: Schemas) -> BlockOf:
-    """Finds schemas of declared resources."""
-
     def block_of(module: ModuleConfig, decl: ResourceDecl) -> BlockSchema | None:
         result = schemas.resource(module.provider_source(decl.provider_name), decl.mode, decl.type)
         return result.block if result else None

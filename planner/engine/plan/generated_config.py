@@ -23,7 +23,6 @@ WRITE_ONLY = " # write-only"
 
 
 def attributes_text(type: str, provider: ProviderConfiguration, schema: BlockSchema, value: Value) -> str:
-    """The content of a resource block."""
     name = provider.source.rsplit("/", 1)[-1]
     lines = []
     if name != type.split("_", 1)[0] or provider.alias:

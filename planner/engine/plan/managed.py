@@ -326,7 +326,6 @@ def ask_plan(
 
 
 def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
-    """A planned object with the marks of its configuration and of its schema."""
     marks = combined_marks(config_marks, schema_marks(it.schema.block, planned))
     return apply_marks(planned, marks) if marks else planned
 

@@ -94,7 +94,6 @@ def implied_endpoints(from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
 
 
 def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
-    """Whether the statement only changes the key of a module call."""
     if from_.resource is not None or "module instance" not in (from_.kind, to.kind):
         return False
     return [name for name, _ in from_.steps] == [name for name, _ in to.steps]

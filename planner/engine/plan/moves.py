@@ -76,7 +76,6 @@ class MoveResults:
     cycles: tuple[tuple[str, ...], ...] = ()
 
     def previous_address(self, instance: str) -> str:
-        """The address of an instance before the moves."""
         move = self.moves.get(instance)
         return move.origin if move else instance
 
@@ -181,7 +180,6 @@ def apply_moves(config: Config, state: State) -> MoveResults:
 
 
 def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
-    """The facts for rules/plan/moves.dl."""
     facts = FactBuilder()
     _add_moves(facts, statements, state)
     return facts.build()

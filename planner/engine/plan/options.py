@@ -85,7 +85,6 @@ class PlanOptions(WalkOptions):
 
 
 def command_line(walk: str, limits: Limits) -> FactBase:
-    """Facts about the addresses on the command line."""
     facts = FactBuilder()
     from_command(facts, walk, limits)
     return facts.build()

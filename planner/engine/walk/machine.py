@@ -145,7 +145,6 @@ class Machine:
         return not self._unfinished
 
     def begin(self) -> list[Instruction]:
-        """The first instructions."""
         return self._answer([node for node, count in enumerate(self._waits_for) if not count], [])
 
     def handle(self, event: Event) -> list[Instruction]:
@@ -350,7 +349,6 @@ class Slots:
         return heappop(waiting) if waiting else None
 
     def withdraw(self) -> list[str]:
-        """Remove and return all waiting nodes."""
         withdrawn = sorted(node for waiting in self._waiting.values() for node in waiting)
         self._waiting.clear()
         return withdrawn
@@ -381,7 +379,6 @@ class WorkResult:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the node is done without diagnostics or children."""
         return self.children is None and not self.diagnostics
 
 

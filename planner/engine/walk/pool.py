@@ -241,11 +241,9 @@ class Turns:
                 _HERE.turns = None
 
     def give_up(self) -> None:
-        """Pass the turn to another thread."""
         self._lock.release()
 
     def take_back(self) -> None:
-        """Wait for the next turn."""
         self._lock.acquire()
 
 
@@ -320,7 +318,6 @@ def _with_recorder(work: Work, node: str, recorder: trace.Recorder) -> WorkResul
 
 
 def exception_diagnostics(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
-    """The diagnostics for an exception in the work on a node."""
     return tuple(problem.diagnostics) if isinstance(problem, Failure) else (defect(problem, node),)
 
 

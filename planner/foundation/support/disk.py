@@ -91,7 +91,6 @@ def on_disk(path: str | os.PathLike[str]) -> str:
 
 
 def absolute_path(path: str) -> str:
-    """An absolute, normalized path."""
     return os.path.normpath(os.path.join(working_directory(), path))
 
 

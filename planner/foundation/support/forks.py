@@ -84,7 +84,6 @@ class Fork(NamedTuple):
             os.kill(self.process, signal.SIGKILL)
 
     def end(self) -> None:
-        """Close the pipes and wait for the process."""
         self.stop()
         os.waitpid(self.process, 0)
         os.close(self.pipe)

@@ -47,7 +47,6 @@ class Spans:
         return {name.upper(): value for name, value in carrier.items()}
 
     def close(self) -> None:
-        """Send the remaining spans."""
         self._provider.shutdown()
 
 

@@ -39,7 +39,6 @@ class Recorder:
             self.spans.failed(reason)
 
     def close(self) -> None:
-        """Write and send the remaining messages and spans."""
         if self.spans is not None:
             self.spans.close()
 

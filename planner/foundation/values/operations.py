@@ -178,7 +178,6 @@ def _equal_sets(a: Set, b: Set) -> bool | None:
 
 
 def contains(items: Set, value: Value) -> bool:
-    """Whether the set is known to contain a value without marks."""
     return any(same_value(value, item) for item in items.items)
 
 

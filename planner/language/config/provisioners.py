@@ -131,7 +131,6 @@ _TEXTS = (
 
 @cache
 def connection_schema() -> BlockSchema:
-    """The arguments of connections of all kinds."""
     attributes = {"host": AttributeSchema(STRING, required=True)}
     attributes |= {name: AttributeSchema(STRING, optional=True) for name in _TEXTS.split()}
     attributes |= {name: AttributeSchema(NUMBER, optional=True) for name in ("port", "proxy_port", "bastion_port")}

@@ -41,7 +41,6 @@ def provider_part(text: str) -> str:
 
 
 def default_provider(name: str) -> str:
-    """The address of the default provider for a local name."""
     return BUILTIN if name == "terraform" else f"{DEFAULT_HOST}/hashicorp/{name}"
 
 

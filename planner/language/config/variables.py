@@ -50,7 +50,6 @@ class RawValue:
 
     @property
     def span(self) -> Span | None:
-        """The position of a value in a file."""
         return self.expr.span if self.expr else None
 
     @property

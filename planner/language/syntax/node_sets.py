@@ -176,7 +176,6 @@ class _NodeSetReader:
         return SetCall(verb, tuple(arguments), depth, self.span(start))
 
     def inside(self) -> NodeSet:
-        """An expression in parentheses."""
         self.nested += 1
         if self.nested > MAX_NESTED:
             raise self.mistake(f"Parentheses are nested more than {MAX_NESTED} levels deep.")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def quote(text: str) -> str:
-    """Quote a string in the rule language."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r") + '"'
 

@@ -142,7 +142,6 @@ def build_graph(
 
 
 def graph_with(program: RuleProgram, facts: FactBase, predicate: str) -> Graph:
-    """The graph with one additional relation."""
     return read_graph(program, evaluate(program, facts, (*WANTED, *SPOKEN, predicate)))
 
 

@@ -116,7 +116,6 @@ FILES: dict[str, tuple[str, ...]] = {
 
 @cache
 def files_of(program: str) -> Files:
-    """The files of a program in loading order."""
     root = rules_folder()
     names = ["atoms.dl"]
     for name in FILES[program]:

@@ -48,7 +48,6 @@ def archive_hash(archive: Path) -> str:
 
 
 def computable_hashes(hashes: Iterable[str]) -> tuple[str, ...]:
-    """The hashes that this program can compute, sorted."""
     return tuple(sorted({h for h in hashes if h.startswith(SCHEMES)}))
 
 

@@ -221,7 +221,6 @@ def open_backend(
 
 
 def document_not_saved(name: str, place: str, problem: OSError | Failure) -> list[Diagnostic]:
-    """The warning that a document could not be stored."""
     reason = problem.diagnostics[0].summary if isinstance(problem, Failure) else problem.strerror or str(problem)
     detail = f"{place}: {reason.rstrip('.')}. The state itself is complete."
     return [warning("state.document", f'The document "{name}" was not saved next to the state', detail)]

@@ -350,7 +350,6 @@ def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagno
 
 
 def remove_info(state_path: str) -> list[Diagnostic]:
-    """Remove the lock info that a process left."""
     try:
         os.remove(info_path(state_path))
     except OSError as e:

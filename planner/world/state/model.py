@@ -98,7 +98,6 @@ class State:
 
 
 def same_managed(left: State, right: State) -> bool:
-    """Whether two states have equal managed resources."""
     if left is right:
         return True
     mine, theirs = (

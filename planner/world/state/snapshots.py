@@ -45,7 +45,6 @@ class Snapshots:
         self._thread: Thread | None = None
 
     def begin(self, take: Callable[[], State]) -> None:
-        """Start to write snapshots of the state that `take` returns."""
         self._take = take
         self._stop.listen(self._wake)
 

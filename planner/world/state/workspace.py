@@ -20,7 +20,6 @@ def valid_workspace_name(name: str) -> bool:
 
 
 def data_directory(environment: Mapping[str, str]) -> str:
-    """TF_DATA_DIR, otherwise `.terraform`."""
     return environment.get("TF_DATA_DIR") or ".terraform"
 
 

@@ -25,7 +25,6 @@ Mention = nodes.Traversal | nodes.Variable
 
 
 def check_stack(config: StackConfig) -> list[Diagnostic]:
-    """All problems in a loaded stack and its child stacks, then in its deployments."""
     problems = Problems()
     for module in config.root.walk():
         _StackChecks(module, problems).check()

@@ -142,7 +142,6 @@ class _Shared:
             self.variables = {name: expr_of(attribute, problems) for name, attribute in attributes.items()}
 
     def is_second(self, block: Block, problems: Problems) -> bool:
-        """Whether there is already a block of this type (reported)."""
         first = self.first.setdefault(block.type, block)
         if first is block:
             return False

@@ -45,7 +45,6 @@ def call(function: str, *arguments: Term) -> RuleCall:
 
 
 def concatenation(first: Term, *others: Term) -> Term:
-    """An expression that concatenates strings."""
     for other in others:
         first = call("++", first, other)
     return first

@@ -328,7 +328,6 @@ def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
 
 
 def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
-    """Whether the rule has a reason that differs from the default one."""
     return bool(rule.reason) and rule.reason != with_reason(evolve(rule, reason=""), predicates).reason
 
 

@@ -132,7 +132,6 @@ def variables(node: RulePart) -> list[RuleVariable]:
 
 
 def inner_variables(aggregate: Aggregate) -> list[RuleVariable]:
-    """The variables in the expression and between the braces of an aggregate."""
     return [variable for node in aggregate.children()[1:] for variable in variables(node)]
 
 
@@ -165,7 +164,7 @@ def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
 
 
 def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """The body of an aggregate with a new variable for each wildcard, so that each row is one distinct assignment."""
+    """The body of an aggregate with a new variable for each wildcard: rows that differ only there count separately."""
     numbers = count(1)
 
     def variable(term: Term) -> Term:

@@ -141,7 +141,6 @@ class Mutant:
     what: str
 
     def of(self, text: str) -> str:
-        """The text of the file with the mistake."""
         return text[: self.start] + self.text + text[self.end :]
 
 

@@ -410,7 +410,6 @@ def _folder(path: str) -> str:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The key in a datacenter."""
     address = settings.get("address") or os.environ.get("CONSUL_HTTP_ADDR") or "127.0.0.1:8500"
     where = str(address).partition("://")[2] or address
     key = f"{settings.get('path') or ''}" + ("" if workspace == DEFAULT_WORKSPACE else f"{_WORKSPACES}{workspace}")

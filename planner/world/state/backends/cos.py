@@ -64,7 +64,6 @@ class CosBucket:
     acl: str
 
     def path(self, workspace: str) -> str:
-        """The key of a workspace's state."""
         parts = [workspace] if workspace != DEFAULT_WORKSPACE else []
         return posixpath.normpath(posixpath.join(self.prefix, *parts, self.key))
 

@@ -70,7 +70,6 @@ class StateTable:
 
 
 def quote(name: str) -> str:
-    """An SQL identifier."""
     return '"' + name.partition("\0")[0].replace('"', '""') + '"'
 
 
@@ -133,8 +132,6 @@ class PgConnection:
                 raise ServiceError(_message(problem), may_pass=bool(lost)) from None
 
     def transaction(self, work: Callable[[Any], T]) -> T:
-        """The result of `work` in one transaction."""
-
         def within(cursor: Any) -> T:
             with cursor.connection.transaction():
                 return work(cursor)

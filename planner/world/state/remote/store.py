@@ -197,7 +197,7 @@ class RemoteStore:
         return os.path.join(absolute_path(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
 
     def _is_locked_elsewhere(self) -> bool:
-        """The writer of the copied journal is then still running."""
+        """If so, the process that writes the copied journal is still running."""
         if self._info is not None or not self.client.locks:
             return False
         return self._holder() is not None
