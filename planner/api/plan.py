@@ -217,9 +217,9 @@ class Plan:
         return Graph.of(self._questions.built_graph(kind))
 
     def judge(self, policies: Paths = ()) -> Verdict:
-        """The verdict about the plan by these policies (directories, files and packs, relative to the directory of the
-        configuration, and builtin:NAME), and those of the directory (`.planner/policies`) and of the organisation.
-        Raises Failure for an invalid policy."""
+        """The verdict about the plan by `policies` (directories, files and packs, relative to the directory of the
+        configuration, and builtin:NAME), by the policies of the directory (`.planner/policies`), and by the policies of
+        the organisation. Raises Failure for an invalid policy."""
         asking = self._questions_with(policies, True)
         with self._session():
             _, verdict, problems = judgement(asking.options.made)
@@ -349,7 +349,7 @@ class Plan:
 
     @cached_property
     def _values_before_and_after(self) -> tuple[list[tuple[ResourceChange, tuple[Any, Any]]], ...]:
-        """Of the objects that change, and of those that drifted, by address."""
+        """By address: of the objects that change, and of the objects that drifted."""
         plan, schemas = self._made.plan, self._made.loaded.schemas
         return tuple(
             [(change, forms_of(change, schemas)) for change in sorted(changes, key=order_of)]

@@ -97,7 +97,7 @@ View = Callable[[Any], Any]
 
 
 def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
-    """The options that name policies: those of the directory, these (relative to the directory), and those of the
+    """The options that name policies: of the directory, `policies` (relative to the directory), and of the
     organisation."""
     given = paths("policies", policies)
     named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
@@ -213,8 +213,8 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
 
 
 def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -> None:
-    """Add the rows that a function yields; those of a relation end at the first use of an unknown value. Exceptions of
-    the function propagate."""
+    """Add the rows that a function yields. For a relation, this ends at the first use of an unknown value. Exceptions
+    of the function propagate."""
     if yielded is None:
         raise TypeError("the function returned None: yield rows, or return a list of rows")
     for row in yielded:

@@ -220,8 +220,8 @@ class ConfiguredProviders:
 
 
 def _find_key(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
-    """The reference with a key that `ref` denotes in the first of `modules` (innermost first), and the number of calls
-    between that module and the one that contains the reference. None if there is no key."""
+    """Follow `ref` through the calls of `modules` (innermost first) to a reference with a key. Returns the reference
+    and the number of calls; None if there is no key."""
     for steps, module in enumerate(modules):
         if module is None or module.call is None:
             return None

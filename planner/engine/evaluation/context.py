@@ -3,7 +3,7 @@
 The context is a tree of module instances, which have the values of variables, locals, outputs and resource instances.
 Walks add values (`ModuleInstance.variables`, `ResourceObjects.set`, ...); expressions read them through a scope
 (planner.engine.evaluation.scope). Values of whole resources and module calls are built on first use and cached until a
-part of them changes, so that reading one instance out of ten thousand copies nothing.
+part of them changes, so that a reference to one instance out of ten thousand copies nothing.
 
 Planning, applying, validating (with everything unknown) and the console use the same context. `operation` is the name
 of the operation. An `ObjectSource` has the objects that the walk itself has not set."""

@@ -136,7 +136,7 @@ def _first_wrong(text: str) -> int:
 
 
 def members(values: Mapping[str, Any]) -> bytes:
-    """A JSON object whose own members keep their order; nested ones are sorted."""
+    """A JSON object whose own members keep their order; members of nested objects are sorted."""
     return b"{" + b",".join(dumps(name) + b":" + go_json(value) for name, value in values.items()) + b"}"
 
 

@@ -58,7 +58,7 @@ def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
 
 
 class Fork(NamedTuple):
-    """A process that returns one non-empty result. The pipe `alive` is open while this process lives, so that the fork
+    """A process that returns one non-empty result. The pipe `alive` is open while this process runs, so that the fork
     notices its end."""
 
     process: int
@@ -105,7 +105,7 @@ def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
 
 
 def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrupt: Any, on_terminate: Any) -> Fork:
-    """A fork with a pipe for its frames, and a pipe that is open while this process lives. Raises OSError."""
+    """A fork with a pipe for its frames, and a pipe that is open while this process runs. Raises OSError."""
     reading, writing = os.pipe()
     watched, alive = os.pipe()
     before = signal.pthread_sigmask(

@@ -251,7 +251,7 @@ def decimal_digits(x: Any) -> tuple[bool, str, int]:
 
 
 def exact_digits(x: Any) -> tuple[bool, str, int]:
-    """Like `decimal_digits`, but with all digits. For a very large exponent, only the first ones."""
+    """Like `decimal_digits`, but with all digits. A very large exponent limits them to the first digits."""
     negative, mantissa, exponent, _ = _parts(x)
     if not mantissa:
         return negative, "", exponent

@@ -89,7 +89,7 @@ class BlockSchema:
 
 
 def decode_type(schema: BlockSchema) -> ObjectType:
-    """The type of a body's value; its optional attributes are those that conversion may add."""
+    """The type of a body's value. Conversion may add its optional attributes."""
     known: ObjectType | None = schema.cache.get("decode_type")
     if known is None:
         types: dict[str, Type] = {name: a.decode_type for name, a in schema.attributes.items()}

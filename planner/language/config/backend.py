@@ -128,7 +128,7 @@ class _Decoder:
 
 def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
     """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. An empty value removes all earlier
-    ones."""
+    values."""
     problems = Problems()
     overrides: list[tuple[str, str] | Body] = []
     for item in items:

@@ -208,7 +208,7 @@ def _object(env: Environment, loop: _Loop, collection: Value, marks: frozenset[A
 
 
 def _object_key(env: Environment, node: Any, key: Value, report: bool) -> str | None:
-    """The string of a key; None if it is unknown or invalid (the latter is reported with `report`)."""
+    """The string of a key; None if it is unknown, or invalid (reported with `report`)."""
     if key.__class__ is Unknown:
         return None
     try:

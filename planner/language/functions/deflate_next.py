@@ -1,5 +1,5 @@
 """Compresses text to exactly the same bytes as OpenTofu 1.13: DEFLATE (RFC 1951) as written by Go 1.27 at its default
-level. The gzip format, the codes and their headers are those of planner.language.functions.deflate.
+level. planner.language.functions.deflate has the gzip format, the codes and their headers.
 
 Matches are found with hashes of four and of seven bytes; for the longer hash, two positions are remembered. The data is
 cut into blocks of 65,535 bytes, and a block may reuse the codes of the previous one."""

@@ -266,7 +266,7 @@ MEMBER = "in"  # the built-in relation of the values in a list
 
 
 class Either(RulePart):
-    """`(p(X), q(X) ; r(X))`: at least one of several bodies holds. Linking removes this node."""
+    """`(p(X), q(X) ; r(X))`: at least one of several bodies is true. Linking removes this node."""
 
     __slots__ = ("alternatives",)
     fields = ("alternatives",)

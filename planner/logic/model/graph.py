@@ -29,7 +29,7 @@ class Node:
 @frozen(eq=False)
 class Graph:
     """Vertices by name, and their sorted dependencies before and after transitive reduction. `reduced[a]`: the vertices
-    that must be done before a, without those that others imply."""
+    that must be done before a, without dependencies that follow from others."""
 
     nodes: dict[str, Node]
     edge_rows: Collection[tuple[str, str]]  # unordered pairs (a, b): b must be done before a

@@ -76,7 +76,7 @@ class DeferredChange:
 class Invocation:
     """A planned invocation of an action. `config` has marks, may have unknown parts, and has no ephemeral values.
     `caller`: the resource instance whose change invokes the action ("" for the command line). `block`: the index of the
-    trigger among those of the resource. `index`: the index of the action in the trigger."""
+    trigger in the resource. `index`: the index of the action in the trigger."""
 
     address: str
     module: str  # module instance address, "" for the root

@@ -32,8 +32,8 @@ from planner.foundation.values.value import (
 
 
 def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
-    """Configured values take precedence; computed values that are not configured are those of `prior`, which is null
-    for a new object."""
+    """Configured values take precedence. Computed values that are not configured come from `prior`, which is null for a
+    new object."""
     if prior.__class__ is Null:
         if config.__class__ is Null:
             return prior

@@ -56,7 +56,7 @@ def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
 def verify_kept(
     place: str, state: State | None, journal_path: str, problems: list[Diagnostic], seal: Seal = PLAIN
 ) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-    """For a state that is not in a file. `problems`: those of reading it."""
+    """For a state that is not in a file. `problems`: found while it was read."""
     checked = [] if state is None else [VerifiedFile("state", place, _content(state))]
     _journal(journal_path, seal, checked, problems)
     _check_rescued(seal, checked, problems)

@@ -83,8 +83,7 @@ graph"""
 
 
 def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
-    """The successors of each node, without those that are also successors of its highest successor. This removes most
-    implied edges."""
+    """The successors of each node, except successors of its highest successor. This removes most implied edges."""
     doubtful: list[list[int]] = []
     large: dict[int, set[int]] = {}
     for targets in successors:

@@ -1,1 +1,1 @@
-"""Proofs, and explanations why something does not hold."""
+"""Proofs of facts, and explanations why a fact is not derived."""

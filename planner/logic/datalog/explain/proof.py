@@ -65,7 +65,7 @@ def proof_json(
 
 
 def is_written(rule: Rule) -> bool:
-    """Whether a rule is in a rule file of the user. Rules that are constructed from such rules are not in any file."""
+    """Whether a rule is in a rule file of the user. Rules that planner constructs from it are not."""
     return not rule.is_core and rule.file.endswith(".dl")
 
 

@@ -130,9 +130,9 @@ class Prover:
         self._least = self._least_heights()
 
     def why(self, predicate: str, row: Row) -> Proof | None:
-        """A proof of the row, None if the row is not in the relation. It has minimal height; of several such proofs,
-        the one with the earliest rule and the smallest rows. Of more than 32 derivations of a row, only the most
-        promising are compared. Raises KeyError for a predicate that was not evaluated."""
+        """A proof of the row, None if the row is not in the relation. Among the proofs of minimal height, the earliest
+        rule is preferred, then the smallest rows. Of more than 32 derivations of a row, only the most promising are
+        compared. Raises KeyError for a predicate that was not evaluated."""
         if row not in self.database[predicate]:
             return None
         return self._prove((predicate, row))

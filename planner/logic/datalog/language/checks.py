@@ -400,7 +400,7 @@ _ASIDE = re.compile(r" \([^()]*\)|[:;.](?: .*|$)")
 
 
 def listed_words(predicate: Predicate, column: str) -> list[str]:
-    """The complete list of strings for a column, from the doc comment; empty if there is no such list."""
+    """The complete list of strings for a column, from the doc comment; empty if the comment has none."""
     for line in predicate.doc.split("\n"):
         name, _, meaning = line.strip().partition("  ")
         if name == column and line[:1] == " ":

@@ -60,7 +60,7 @@ class PredicateGraph:
 
 
 def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGraph:
-    """Sorted dependencies between predicates; with `of`, only those of this predicate and of all below it. Raises
+    """Sorted dependencies between predicates; with `of`, only of this predicate and of all predicates below it. Raises
     KeyError for an unknown predicate."""
     graph = dependencies(program.predicates.values(), program.rules)
     wanted = set(graph)

@@ -402,7 +402,7 @@ class StateStore:
 
 @frozen
 class LocalBackend:
-    """The state of the default workspace is in the file `path`, that of each other workspace in a directory of its
+    """The default workspace has its state in the file `path`; each other workspace has its state in a directory of its
     own."""
 
     path: str = DEFAULT_PATH
