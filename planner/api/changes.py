@@ -31,10 +31,10 @@ class Change:
     of plan JSON, "" when there is none. `previous_address` is the former address of an object that moves. `deposed` is
     the key of a deposed object, "" for a current object. `import_id` is the id by which the object is imported, "" if
     it is not imported. `before` and `after` are the object as Python data (planner.api.values), None if there is no
-    object. A part that is sensitive in one of them is sensitive in both, and so is a string that equals a sensitive
-    string of the plan (a provider may copy it, as terraform_data does). `unknown` and `sensitive` are the paths of the
-    unknown and sensitive parts of `after`; `forces_replacement` are the paths of the arguments that cannot be changed
-    in place. A pickled change includes its explanation."""
+    object. A part that is sensitive in one of them is sensitive in both. A string that equals a sensitive string of the
+    plan is sensitive, too, because a provider may copy it, as terraform_data does. `unknown` and `sensitive` are the
+    paths of the unknown and sensitive parts of `after`; `forces_replacement` are the paths of the arguments that cannot
+    be changed in place. A pickled change includes its explanation."""
 
     address: str
     action: str

@@ -75,9 +75,9 @@ def read_plan(
     *,
     variables: Mapping[str, Any] | None = None,
 ) -> Plan | PlanDocument:
-    """The plan in a file: either a plan file of `Plan.save` or `planner plan -out`, to be explained or applied in
-    `directory` (`variables` are needed only for ephemeral variables, whose values are not stored in any file); or the
-    plan JSON that `show -json` of any program prints. Raises Failure for a file that is neither."""
+    """The plan in a file. A plan file of `Plan.save` or `planner plan -out` can be explained or applied in `directory`;
+    `variables` are needed only for ephemeral variables, whose values are not stored in any file. Plan JSON that `show
+    -json` of any program prints becomes a PlanDocument. Raises Failure for any other file."""
     where, folder = absolute("path", path), absolute("directory", directory)
     if is_plan_file(where):
         return read_plan_file(where, folder, variables=variables)

@@ -100,8 +100,9 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
 
 
 def address_after(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
-    """The new address of an instance; the kind of object that moves as a whole (module, resource, instance); and the
-    new address of that object, which must not be in use. None if the statement does not apply to the instance."""
+    """(new address of an instance, kind of the object that moves as a whole, new address of that object), None if the
+    statement does not apply to the instance. The kind is module, resource or instance. The new address of the object
+    must not be in use."""
     # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key
     steps = at.module.steps
     if from_.resource is None:

@@ -113,8 +113,8 @@ def from_float(x: float) -> Any:
 
 
 def same_number(a: Any, b: Any) -> bool:
-    """Whether two numbers are equal. Numbers of different precision that are not whole are compared by their shortest
-    texts, so that a float64 from a provider equals the decimal that it represents (go-cty, rawNumberEqual)."""
+    """Whether two numbers are equal. Fractions of different precision are compared by their shortest texts, so that a
+    float64 from a provider equals its decimal notation (go-cty, rawNumberEqual)."""
     if a.__class__ is int or b.__class__ is int or a.precision == b.precision:
         return bool(a == b)
     g = _load()

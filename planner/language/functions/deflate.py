@@ -2,9 +2,9 @@
 default level, in gzip format (RFC 1952).
 
 Other compressors would produce valid data, but results of `base64gzip` are used in attributes such as
-`user_data_base64`, which would change if a single byte differed. So all choices that DEFLATE leaves to the compressor
-are made as in Go: the hash of four bytes, how far chains of equal hashes are followed, when a match is deferred because
-a better one begins at the next byte (lazy matching), where blocks end, and how code lengths are limited (Katajainen,
+`user_data_base64`, which would change if a single byte differed. So every choice that DEFLATE leaves to the compressor
+is made as in Go: the hash of four bytes, the length of searches in chains of equal hashes, lazy matching (a match is
+deferred if a better match begins at the next byte), the ends of blocks, and the limit of code lengths (Katajainen,
 Moffat and Turpin: A fast and space-economical algorithm for length-limited coding, 1995)."""
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Assembles the parts of a quoted template, heredoc or template file into one expression: it applies strip markers and
 the indentation of `<<-` heredocs, and nests directives.
 
-The order affects results and is that of OpenTofu: first strip markers, which affect the adjacent text token (in a
-heredoc, a token is at most one line); then indentation; then consecutive texts are joined."""
+The order, which affects results, is the order in OpenTofu: (1) strip markers, which affect the adjacent text token (in
+a heredoc, a token is at most one line); (2) indentation; (3) consecutive texts are joined."""
 
 from __future__ import annotations
 

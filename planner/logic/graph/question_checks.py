@@ -1,5 +1,5 @@
-"""Detects mistakes in a query that only the data can show: names in a column of vertices that are not vertices, and
-constants that do not occur in a relation. Such a query would silently return fewer rows than intended."""
+"""Detects mistakes in a query that only the data can show: a name in a column of vertices is not a vertex, or a
+constant does not occur in the relation. Such a query would silently return fewer rows than intended."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ class GitTree:
     """The files of a work tree at a commit (see planner.foundation.support.disk.Tree).
 
     Links are followed within the tree, and out of it only if the work tree has the same link. Submodules are read from
-    their own repositories. Names that the commit does not have are missing, with exceptions that are read from the
-    disk: names that git ignores, names in a data directory, and untracked names that are older than the commit."""
+    their own repositories. Names that the commit does not have are missing. Exceptions, which are read from the disk:
+    names that git ignores, names in a data directory, and untracked names older than the commit."""
 
     def __init__(self, root: str, ref: str, commit: str) -> None:
         self.root, self.ref, self.commit = root, ref, commit

@@ -2,8 +2,8 @@
 `input` when the object is created and when `input` changes. `id` is random. A change of `triggers_replace` replaces the
 object.
 
-The block `store`, as in Terraform 1.16, stores a value that may be computed from ephemeral values: its `input` is
-write-only, and the apply copies it to `output`, or to `sensitive_output` with `sensitive = true`. With a `version`, a
+The block `store`, as in Terraform 1.16, stores a value that may be computed from ephemeral values. Its `input` is
+write-only; the apply copies it to `output` (with `sensitive = true`, to `sensitive_output`). With a `version`, a
 changed input is stored only if the version changes, too; with `replace = true`, it replaces the object. OpenTofu has no
 such block, so schemas contain it only if a configuration or a state uses it."""
 

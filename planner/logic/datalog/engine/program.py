@@ -139,9 +139,8 @@ class CompiledStratum(NamedTuple):
 
 
 class Look(NamedTuple):
-    """How the rules use a column: the `constants` in it; whether its values are `compared` with others, used in
-    computations or counted, directly or after being passed to another relation; and whether they are `shown` in a
-    result."""
+    """How the rules use a column. `constants`: that occur in it. `compared`: its values are compared with others, used
+    in computations or counted, directly or in another relation that gets them. `shown`: its values are in a result."""
 
     constants: frozenset[object] = frozenset()
     compared: bool = False

@@ -1,7 +1,7 @@
 """Runs files of cases, each case in a separate process with limits of time and memory, and checks that every verdict
 rule is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: one that expects
-its result, and one that expects no denial. The first case alone would also pass if the rule denied everything, the
-second alone if it denied nothing."""
+the verdict, and one that expects none. The first case alone would also pass if the rule denied everything, the second
+alone if it denied nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """planner's documents next to a state in a service, in parts of a size that every service accepts.
 
-The first part begins with a line that has the length and the checksum of the whole document, so that no document is
-read that is incomplete or being replaced."""
+The first line of the first part has the length and the checksum of the whole document. A reader thereby recognizes a
+document that is incomplete or being replaced."""
 
 from __future__ import annotations
 
