@@ -137,8 +137,8 @@ class PlanWalk(PlanWork):
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
-        """The attributes of resources on which the changes of resources and root outputs, and all outputs of child
-        modules, depend. Computed on first use, because few callers need them."""
+        """The attributes of resources on which changes depend: changes of resources and of root outputs, and all
+        outputs of child modules. Computed on first use, because few callers need them."""
         config, block_of = self.config, block_lookup(self.schemas)
         changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))

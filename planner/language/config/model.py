@@ -102,7 +102,8 @@ class OutputDecl:
     span: Span
     type: TypeConstraint | None = None  # the type to which the variable's value is converted
     made_up: tuple[bool, Span] | None = None
-    """set if a test overrides the module: whether the test sets this output (otherwise it is null), and where"""
+    """(whether it is set, position) if a test overrides the module; without a value from the test, the output is
+    null"""
 
 
 @frozen(eq=False)

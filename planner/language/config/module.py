@@ -275,7 +275,7 @@ class ModuleBuilder:
     # ------------------------------------------------------------ static evaluation
 
     def finish(self, scope: StaticScope, problems: Problems) -> ModuleConfig:
-        """The module, with the parts of calls and providers evaluated that must be known before planning."""
+        """The module. In calls and providers, the parts that must be known before planning are evaluated."""
         module = self.module
         for name, required in module.required_providers.items():
             if required.computed:

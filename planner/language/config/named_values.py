@@ -168,8 +168,8 @@ def _default(expr: ExpressionPiece, constraint: TypeConstraint | None, nullable:
 
 
 def convert_default(value: Value, constraint: TypeConstraint, span: Span, problems: Problems) -> Value:
-    """The converted default; unknown if it does not match the type (reported). It is converted twice, because each use
-    and a saved plan convert it again, and that may fail if the type contains `any`."""
+    """The converted default; unknown if it does not match the type (reported). Each use and each saved plan convert the
+    default again, which may fail if the type contains `any`, so a second conversion is tried here."""
     try:
         value = constraint.convert(value)
         return constraint.convert(value) if has_dynamic(constraint.written) else value

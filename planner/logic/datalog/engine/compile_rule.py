@@ -349,8 +349,8 @@ class BodyCompiler:
             self.aggregate(literal, clauses)
 
     def _choice(self, row: str, clauses: list[Clause]) -> str | None:
-        """The expression for a rule that only selects rows of one relation: no row is created or hashed again. If all
-        rows are selected, it is the relation itself. None for other rules."""
+        """The expression for a rule that only selects rows of one relation, so that no row is created or hashed again;
+        the relation itself if the rule selects all rows. None for other rules."""
         guards: list[Check] = []
         scan: Loop | None = None
         tests: list[Check] = []

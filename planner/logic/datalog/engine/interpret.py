@@ -153,8 +153,7 @@ class Interpreter:
         return None not in values and self.tested(literal.function, values) != literal.negated
 
     def generated(self, literal: syntax.Builtin, assignment: Assignment) -> Iterator[Way]:
-        """The matches of a built-in relation. If an input has no value or is invalid, there are none, negated or
-        not."""
+        """The matches of a built-in relation, negated or not. There are none if an input is invalid or has no value."""
         inputs = [self.value(term, assignment) for term in literal.inputs]
         rows = None if None in inputs else self.related(literal, inputs, assignment)
         outputs = literal.outputs

@@ -410,8 +410,8 @@ def listed_words(predicate: Predicate, column: str) -> list[str]:
 
 
 def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Warn about constants, and variables with constant values, that are not in the complete list of strings for a
-    column, so that no row can match."""
+    """Warn about strings that are not in the complete list of strings for a column, so that no row can match:
+    constants, and variables with constant values."""
     reported_spans: set[Span] = set()  # alternatives of one rule are expanded to rules at the same position
     for rule in rules:
         for term, predicate, column in _asked_words(rule, predicates):
