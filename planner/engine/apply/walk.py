@@ -272,7 +272,7 @@ class ApplyWalk(ApplyWork):
 
     def instance_apply(self, node: Node) -> list[Diagnostic]:
         change = self._change(node)
-        it = self._declared(node, change)
+        it = self._declared_instance(node, change)
         return apply_managed(self, it, change) if it.mode == "managed" else apply_data(self, it, change)
 
     def instance_destroy(self, node: Node) -> list[Diagnostic]:
@@ -312,7 +312,7 @@ class ApplyWalk(ApplyWork):
         config = self.config.root.descendant(address.path)
         return config.resources.get(address.config.relative) if config is not None else None
 
-    def _declared(self, node: Node, change: ResourceChange) -> Instance:
+    def _declared_instance(self, node: Node, change: ResourceChange) -> Instance:
         """An instance whose object is created, updated or read. Raises Failure if the configuration does not declare
         it."""
         address = parse_resource_instance(node.object)

@@ -137,7 +137,7 @@ class ResourceObjects:
         known = self.context.objects.keys(self.module, self.decl)
         if known is None and self.expansion is None and not self._objects:
             return self._nothing_known()
-        keys = {key for key in (*(known or ()), *self._objects, *self._between()) if key not in self._removed}
+        keys = {key for key in (*(known or ()), *self._objects, *self._keys_between()) if key not in self._removed}
         if self.argument == "count":
             return self._tuple(keys)
         if self.argument == "for_each":
@@ -151,7 +151,7 @@ class ResourceObjects:
         missing = Unknown(self.type) if len(keys) < length else None
         return tuple(self._object_or_unknown(i) if i in keys else missing for i in range(length))
 
-    def _between(self) -> list[InstanceKey]:
+    def _keys_between(self) -> list[InstanceKey]:
         """The keys of instances that seem to be declared but have no object, and that this walk may not set."""
         result = self.context.objects.between(self.module, self.decl)
         return [key for key in result if self.expansion is None or key in self.expansion.instances]

@@ -242,7 +242,7 @@ class GitTree:
             return kept
         added = self._added_names()
         others = [path for path in others if not _contains(added, path)]
-        return kept | self._ignored(others) | {path for path in others if not self._is_later(path)}
+        return kept | self._ignored_paths(others) | {path for path in others if not self._is_later(path)}
 
     def _is_data(self, path: str) -> bool:
         """Whether a path is a data directory, or the directory of the repository."""
@@ -260,7 +260,7 @@ class GitTree:
                 self._added = ()
         return self._added
 
-    def _ignored(self, paths: list[str]) -> set[str]:
+    def _ignored_paths(self, paths: list[str]) -> set[str]:
         if not paths:
             return set()
         # `:` at the beginning would start a pathspec pattern

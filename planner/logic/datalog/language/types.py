@@ -156,7 +156,7 @@ class RuleTypes:
                 for argument, column in zip(literal.atom.arguments, columns, strict=True):
                     self._fits(argument, column.type, f"{literal.atom.predicate}.{column.name}")
             elif isinstance(literal, Test):
-                self._given(literal.function, literal.arguments, TESTS[literal.function].parameters)
+                self._infer_arguments(literal.function, literal.arguments, TESTS[literal.function].parameters)
             elif isinstance(literal, Comparison):
                 self._compare(literal)
             elif isinstance(literal, Builtin):
@@ -183,7 +183,7 @@ class RuleTypes:
                     self._error(f"{subject} is a {kind.name} and {value} a {other.name}: they are never equal.", value)
                     break  # one error is sufficient, because there may be very many
             return
-        self._given(literal.relation, literal.inputs, RELATIONS[literal.relation].parameters)
+        self._infer_arguments(literal.relation, literal.inputs, RELATIONS[literal.relation].parameters)
         for argument, wanted in zip(literal.outputs, outputs, strict=True):
             kind = self.of(argument)
             if kind and wanted and "any" not in (kind.base, wanted.base) and kind.base != wanted.base:
@@ -193,11 +193,11 @@ class RuleTypes:
 
     def _term(self, term: Term) -> None:
         if isinstance(term, RuleCall):
-            self._given(
+            self._infer_arguments(
                 term.function, term.arguments, (FUNCTIONS.get(term.function) or RELATIONS[term.function]).parameters
             )
 
-    def _given(self, name: str, arguments: tuple[Term, ...], parameters: tuple[str, ...]) -> None:
+    def _infer_arguments(self, name: str, arguments: tuple[Term, ...], parameters: tuple[str, ...]) -> None:
         for argument, wanted in zip(arguments, parameters, strict=True):
             self._term(argument)
             kind = self.of(argument)

@@ -344,7 +344,7 @@ class PluginBase:
         where = self._command[0] if self._command else "started by another program"
         return f"The plugin of the provider {self.address} ({where})"
 
-    def _failed(self, problem: Exception) -> AttributeDiagnostic:
+    def _plugin_problem(self, problem: Exception) -> AttributeDiagnostic:
         return failure("Provider plugin failed", f"{self._who}: {problem}")
 
     def _resource(self, mode: str, type: str) -> ResourceSchema:
@@ -452,13 +452,13 @@ class PluginBase:
 
     def _deferral(self, answer: Any, type: str) -> list[AttributeDiagnostic]:
         """The error for a response that defers its object, [] if it does not."""
-        reason, faults = self._deferred(answer, type)
+        reason, faults = self._deferral_problems(answer, type)
         if not reason or faults:
             return faults
         detail = f"{self._who} deferred {type} with the reason {reason}."
         return [AttributeDiagnostic("error", "Deferred by the provider", detail, None, deferred=reason)]
 
-    def _deferred(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
+    def _deferral_problems(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
         """Why a response defers its object or action ("" if it does not), and an error if the provider must not
         defer."""
         if not answer.HasField("deferred"):

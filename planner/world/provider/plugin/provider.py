@@ -39,7 +39,7 @@ class EphemeralCalls(PluginBase):
             )
             value = self._value(answer, "result", wanted)
         except (PluginError, CodecError) as problem:
-            return interface.OpenedEphemeral(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+            return interface.OpenedEphemeral(Null(DYNAMIC), diagnostics=(self._plugin_problem(problem),))
         problems = diagnostics(answer.diagnostics) + self._deferral(answer, type)
         return interface.OpenedEphemeral(value, _private(answer), _renew_at(answer), tuple(problems))
 
@@ -47,7 +47,7 @@ class EphemeralCalls(PluginBase):
         try:
             answer = self._call("RenewEphemeralResource", "Renew", type_name=type, **_private_field(private))
         except PluginError as problem:
-            return interface.OpenedEphemeral(None, private, diagnostics=(self._failed(problem),))
+            return interface.OpenedEphemeral(None, private, diagnostics=(self._plugin_problem(problem),))
         return interface.OpenedEphemeral(
             None, _private(answer), _renew_at(answer), tuple(diagnostics(answer.diagnostics))
         )
@@ -56,7 +56,7 @@ class EphemeralCalls(PluginBase):
         try:
             answer = self._call("CloseEphemeralResource", "Close", type_name=type, **_private_field(private))
         except PluginError as problem:
-            return [self._failed(problem)]
+            return [self._plugin_problem(problem)]
         return diagnostics(answer.diagnostics)
 
 
@@ -85,7 +85,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             stamps, value = self._stamps_of(config), self._configuration_value(config)
             answer = self._call_kept("ValidateProviderConfig", "ProviderConfig", True, stamps, config=value)
         except (PluginError, CodecError) as problem:
-            return [self._failed(problem)]
+            return [self._plugin_problem(problem)]
         return diagnostics(answer.diagnostics)
 
     def configure(self, config: Value) -> list[interface.AttributeDiagnostic]:
@@ -100,7 +100,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
                 client_capabilities=self._abilities(),
             )
         except (PluginError, CodecError) as problem:
-            return [*problems, self._failed(problem)]
+            return [*problems, self._plugin_problem(problem)]
         self._is_configured = True
         self.__dict__.pop("_registered", None)
         return problems
@@ -141,7 +141,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             stamps = self._stamps_of(config)
             answer = self._call_kept(call, "ResourceConfig", True, stamps, type_name=type, config=value, **fields)
         except (PluginError, CodecError) as problem:
-            return [self._failed(problem)]
+            return [self._plugin_problem(problem)]
         result = diagnostics(answer.diagnostics)
         if not result:
             self._valid.add(asked)
@@ -164,7 +164,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             problems = diagnostics(answer.diagnostics)
             value = self._value(answer, "upgraded_state", wanted)
         except (PluginError, CodecError) as problem:
-            return Null(DYNAMIC), [self._failed(problem)]
+            return Null(DYNAMIC), [self._plugin_problem(problem)]
         return value, problems + self._write_only(block, value, type)
 
     def _raw(self, attributes: dict[str, Any], flat: bool) -> Any:
@@ -182,7 +182,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             )
             value = self._identity_in(answer, "upgraded_identity", schema)
         except (PluginError, CodecError) as problem:
-            return None, [self._failed(problem)]
+            return None, [self._plugin_problem(problem)]
         return value, diagnostics(answer.diagnostics)
 
     def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
@@ -211,7 +211,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             value = self._value(answer, "target_state", implied_type(schema.block))
             identity = self._identity_in(answer, "target_identity", schema)
         except (PluginError, CodecError) as problem:
-            return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+            return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(self._plugin_problem(problem),))
         problems += self._write_only(schema.block, value, request.target)
         return interface.MoveAnswer(value, private_text(answer.target_private), tuple(problems), identity)
 
@@ -235,7 +235,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             value = self._value(answer, "new_state", implied_type(block))
             now = self._identity_in(answer, "new_identity", schema)
         except (PluginError, CodecError) as problem:
-            return interface.ReadAnswer(current, private, (self._failed(problem),))
+            return interface.ReadAnswer(current, private, (self._plugin_problem(problem),))
         problems += self._write_only(block, value, type) + self._unknown(value, type) + self._deferral(answer, type)
         if not any(p.severity == "error" for p in problems):
             problems += self._identity_faults(type, value, now)
@@ -267,7 +267,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             planned = self._value(answer, "planned_state", wanted)
             identity = self._identity_in(answer, "planned_identity", schema)
         except (PluginError, CodecError) as problem:
-            return interface.PlanAnswer(request.proposed, diagnostics=(self._failed(problem),))
+            return interface.PlanAnswer(request.proposed, diagnostics=(self._plugin_problem(problem),))
         return interface.PlanAnswer(
             planned,
             tuple(path(p) for p in answer.requires_replace),
@@ -297,7 +297,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             value = self._value(answer, "new_state", wanted)
             identity = self._identity_in(answer, "new_identity", schema)
         except (PluginError, CodecError) as problem:
-            return interface.ApplyAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+            return interface.ApplyAnswer(Null(DYNAMIC), diagnostics=(self._plugin_problem(problem),))
         problems += self._write_only(block, value, type)
         if not any(p.severity == "error" for p in problems):
             problems += self._identity_faults(type, value, identity, request.identity)
@@ -329,7 +329,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
                 for o in answer.imported_resources
             ]
         except (PluginError, CodecError) as problem:
-            return [], [self._failed(problem)]
+            return [], [self._plugin_problem(problem)]
         return objects, diagnostics(answer.diagnostics) + self._deferral(answer, type)
 
     def read_data(self, type: str, config: Value, meta: Value = None, address: str = "") -> interface.ReadAnswer:
@@ -345,7 +345,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             )
             value = self._value(answer, "state", wanted)
         except (PluginError, CodecError) as problem:
-            return interface.ReadAnswer(Null(DYNAMIC), diagnostics=(self._failed(problem),))
+            return interface.ReadAnswer(Null(DYNAMIC), diagnostics=(self._plugin_problem(problem),))
         problems = diagnostics(answer.diagnostics) + self._deferral(answer, type)
         return interface.ReadAnswer(value, diagnostics=tuple(problems))
 

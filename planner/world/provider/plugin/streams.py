@@ -46,7 +46,7 @@ class ListCalls(PluginBase):
                 limit=self._dynamic(limit, NUMBER),
             )
         except (PluginError, CodecError) as problem:
-            return [self._failed(problem)]
+            return [self._plugin_problem(problem)]
         return diagnostics(answer.diagnostics)
 
     def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
@@ -76,7 +76,7 @@ class ListCalls(PluginBase):
                     results += 1
                     yield from self._result(event, request, schema)
         except (PluginError, CodecError) as problem:
-            yield self._failed(problem)
+            yield self._plugin_problem(problem)
 
     def _result(self, event: Any, request: ListRequest, schema: ResourceSchema) -> Generator[Finding, None, None]:
         """The result in an event. Raises PluginError and CodecError."""
@@ -99,7 +99,7 @@ class ListCalls(PluginBase):
             )
             config = self._value(answer, "config", wanted)
         except (PluginError, CodecError) as problem:
-            return Null(DYNAMIC), [self._failed(problem)]
+            return Null(DYNAMIC), [self._plugin_problem(problem)]
         problems = diagnostics(answer.diagnostics)
         if config.__class__ is Null and not any(p.severity == "error" for p in problems):
             problems.append(
@@ -118,7 +118,7 @@ class ActionCalls(PluginBase):
                 "ValidateActionConfig", "ActionConfig", True, action_type=type, config=self._action_config(type, config)
             )
         except (PluginError, CodecError) as problem:
-            return [self._failed(problem)]
+            return [self._plugin_problem(problem)]
         return diagnostics(answer.diagnostics)
 
     def plan_action(self, type: str, config: Value) -> ActionPlan:
@@ -126,8 +126,8 @@ class ActionCalls(PluginBase):
         try:
             answer = self._call("PlanAction", "ActionPlan", **self._action_fields(type, config))
         except (PluginError, CodecError) as problem:
-            return ActionPlan(diagnostics=(self._failed(problem),))
-        reason, faults = self._deferred(answer, type)
+            return ActionPlan(diagnostics=(self._plugin_problem(problem),))
+        reason, faults = self._deferral_problems(answer, type)
         return ActionPlan(reason, (*diagnostics(answer.diagnostics), *faults))
 
     def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
@@ -142,16 +142,18 @@ class ActionCalls(PluginBase):
                     if result is not None:
                         return [
                             *result,
-                            self._failed(PluginError(f"It continued after the action {type} was complete.")),
+                            self._plugin_problem(PluginError(f"It continued after the action {type} was complete.")),
                         ]
                     if event.WhichOneof("selector") == "completed":
                         result = diagnostics(event.completed.diagnostics)
                     else:
                         progress(event.progress.message)
         except (PluginError, CodecError) as problem:
-            return [*(result or ()), self._failed(problem)]
+            return [*(result or ()), self._plugin_problem(problem)]
         if result is None:
-            return [self._failed(PluginError(f"It ended without reporting that the action {type} is complete."))]
+            return [
+                self._plugin_problem(PluginError(f"It ended without reporting that the action {type} is complete."))
+            ]
         return result
 
     def _action_fields(self, type: str, config: Value) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class RemoteStateClient(Protocol):
         """Remove the lock with this id, even if another process holds it."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the lock with this id is still held. True if the service does not say."""
+        """Whether the lock with this id is still held. True if the service does not report locks."""
 
     def holder(self) -> LockInfo | None:
         """None if there is no lock or its holder is unknown."""
