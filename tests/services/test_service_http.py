@@ -91,6 +91,13 @@ def test_what_may_pass_is_tried_again(server: Server) -> None:
     assert ask.ask("GET", server.url).status == 500 and len(server.seen) == 9
 
 
+def test_the_usual_headers_are_replaced_in_any_case(server: Server) -> None:
+    ask, _ = client()
+    ask.ask("GET", server.url, {"user-agent": "mine"})
+    ((_, _, headers, _),) = server.seen
+    assert [value for name, value in headers.items() if name.lower() == "user-agent"] == ["mine"]
+
+
 def test_headers_are_worked_out_for_each_attempt(server: Server) -> None:
     numbers = iter(range(9))
     ask, _ = client(retries=Retries(2))

@@ -226,7 +226,9 @@ class Http:
             raise ServiceError(f"{display_url(url)} has no valid port") from None
         key = (parts.scheme, parts.hostname, port)
         target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), safe=_KEPT)
-        sent = {"User-Agent": user_agent(), **_proxy_authorization(parts), **headers}
+        given = {name.lower() for name in headers}
+        usual = {"User-Agent": user_agent(), **_proxy_authorization(parts)}
+        sent = {name: value for name, value in usual.items() if name.lower() not in given} | dict(headers)
         if proxy and parts.scheme == "http":
             target = quote(url, safe=_KEPT)
             sent = {**sent, **_proxy_authorization(urlsplit(proxy), "Proxy-Authorization")}
