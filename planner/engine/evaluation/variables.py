@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from planner.engine.evaluation.conditions import CheckState, check_validation, infinite_number
 from planner.engine.evaluation.context import ModuleInstance, declared_marks, unknown_output
 from planner.engine.evaluation.scope import ModuleScope
@@ -138,7 +140,9 @@ def evaluate_local(module: ModuleInstance, name: str) -> list[Diagnostic]:
 
 
 def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
-    problems = []
+    problems: list[Diagnostic] = []
+    if not _may_name_local(expr, name):
+        return problems
     for node in variables(expr.node):
         ref = parse_reference(node)
         if isinstance(ref, Ref) and ref.kind == "local" and ref.name == name:
@@ -147,6 +151,16 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
             summary = "Self-referencing local value"
             problems.append(error("plan.self_reference", summary, detail, span, context=expr.span))
     return problems
+
+
+def _may_name_local(expr: Expr, name: str) -> bool:
+    """Whether a text may refer to the local value: in native syntax, if a `local` does not name another one directly.
+    Searching a text is much faster than walking a large expression."""
+    source = expr.source
+    if source.filename.endswith(".json"):
+        return True
+    other = rf"\blocal\b(?!\s*\.\s*(?!{re.escape(name)}(?![\w-]))[\w-])"
+    return re.search(other, source.text[expr.node.start : expr.node.end]) is not None
 
 
 # Output values of modules.
