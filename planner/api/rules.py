@@ -65,11 +65,18 @@ class Program:
                     raise Failure(error("rules.facts", "Unknown relation", f"The program does not declare {name}."))
                 for row in rows:
                     expect(f"a row of {name}", row, (tuple, list), "a tuple")
-                    builder.add(name, *row)
+                    try:
+                        builder.add(name, *row)
+                    except (ValueError, TypeError) as problem:
+                        raise _unsuitable(name, problem) from None
             try:
                 return Derived(self, evaluate(self._program, builder.build()))
             except (ValueError, TypeError) as problem:
                 raise Failure(error("rules.facts", "Facts do not match their declaration", f"{problem}.")) from None
+
+
+def _unsuitable(predicate: str, problem: Exception) -> Failure:
+    return Failure(error("rules.facts", "Unsuitable value in a row", f"{predicate}: {problem}."))
 
 
 class Derived(Mapping[str, tuple[Row, ...]]):
@@ -117,10 +124,15 @@ class Derived(Mapping[str, tuple[Row, ...]]):
             expect("predicate", predicate, str, "the name of a relation")
             if predicate not in self._program.predicates:
                 raise Failure(error("rules.facts", "Unknown relation", f"The program does not declare {predicate}."))
+            declared = len(self._program.predicates[predicate].columns)
+            if len(columns) != declared:
+                raise _unsuitable(
+                    predicate, ValueError(f"the number of values is {len(columns)}, but must be {declared}")
+                )
             try:
                 row = tuple(map(encode, columns))
             except (ValueError, TypeError) as problem:
-                raise Failure(error("rules.facts", "Facts do not match their declaration", f"{problem}.")) from None
+                raise _unsuitable(predicate, problem) from None
             prover = Prover(self._program, self._database)
             proof = prover.why(predicate, row)
             if proof is None:

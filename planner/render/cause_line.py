@@ -21,7 +21,7 @@ from planner.render.alike import alike
 MOST_ROOTS = 3
 """maximum number of roots in a sentence"""
 MOST_WHOLE = 72
-"""maximum number of characters of two values shown in full"""
+"""maximum length of `before -> value` with both values in full"""
 MOST_VALUES = 48
 """maximum number of characters shown of each differing part"""
 MOST_AROUND = 16

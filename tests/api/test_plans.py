@@ -542,6 +542,13 @@ def test_the_engine_without_infrastructure() -> None:
         rules.compile("p(X) :- q(X).")
     with pytest.raises(Failure, match="do not match their declaration"):
         program.evaluate({"parent": [("ann",)]})
+    for wrong in (
+        lambda: program.evaluate({"parent": [("ann", None)]}),
+        lambda: derived.prove("parent", "ann"),
+        lambda: derived.prove("parent", "ann", None),
+    ):
+        with pytest.raises(Failure, match="Unsuitable value in a row"):
+            wrong()
 
 
 FLEET = """

@@ -319,7 +319,8 @@ class Trace(ValueTrace):
         self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
 
     def _newly_ignored(self, change: ResourceChange, trigger: str, other: ResourceChange) -> None:
-        """Add the fact that `other`, an object in a trigger, would change without an edit of ignore_changes."""
+        """Add the fact that `other`, an object in a trigger, stays unchanged only because its ignore_changes was
+        edited."""
         name = other.address
         for row in other.facts if self.former is not None else ():
             place = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None

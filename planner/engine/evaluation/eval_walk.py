@@ -35,12 +35,10 @@ def eval_walk(
 
 
 class EvalWalk(ValueWalk):
-    """The work on vertices that only evaluate values. `known`: outputs of called modules, by address, that the plan
-    already has."""
+    """The work on vertices that only evaluate values. `known`: {address: value} of the outputs of called
+    modules that the plan already contains, so that they are not evaluated."""
 
     known: Mapping[str, Value] = {}
-    """the addresses of outputs of called modules that are not evaluated, because the plan already contains their
-    values"""
 
     def output(self, node: Node) -> list[Diagnostic]:
         problems: list[Diagnostic] = []

@@ -72,7 +72,7 @@ def parse(data: bytes) -> tuple[bytes, bytes]:
         raise ValueError("not a signature of OpenSSH")
     key, namespace, _, hash, signed = (reader.text() for _ in range(5))
     if namespace != NAMESPACE.encode() or hash != _HASH or not reader.is_at_end:
-        raise ValueError("a signature of OpenSSH for another purpose")
+        raise ValueError("an OpenSSH signature with another purpose or hash, or with trailing data")
     return key, signed
 
 

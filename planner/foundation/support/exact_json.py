@@ -126,7 +126,8 @@ def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
     except ArithmeticError:
-        raise ValueError(f"{text[:40]}... is too large for a number") from None
+        shown = text if len(text) <= 40 else f"{text[:37]}..."
+        raise ValueError(f"the exponent of {shown} is out of range") from None
 
 
 def _no_constant(name: str) -> Any:

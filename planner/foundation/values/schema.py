@@ -109,7 +109,7 @@ def _block_type(nested: NestedBlock) -> Type:
 
 
 def implied_type(schema: BlockSchema) -> ObjectType:
-    """`decode_type` without optional attributes."""
+    """`decode_type` with all attributes required, at any depth."""
     known: ObjectType | None = schema.cache.get("implied_type")
     if known is None:
         stripped = without_optional(decode_type(schema))

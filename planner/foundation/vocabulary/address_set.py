@@ -68,7 +68,7 @@ class AddressSet(Sequence[str]):
         return all(name in self for name in names)
 
     def union(self, names: Sequence[str]) -> Sequence[str]:
-        """The sorted union. It is compact unless a name is not among the shared addresses."""
+        """The sorted union. An AddressSet if all names are shared addresses, otherwise a tuple."""
         if isinstance(names, AddressSet) and names.shared is self.shared:
             return AddressSet(self.shared, self.bits | names.bits)
         places = self.shared.places

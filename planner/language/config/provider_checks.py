@@ -95,7 +95,8 @@ class _Module:
 
 
 def _default(name: str) -> str:
-    """The provider of a name that is not in required_providers. Here, `terraform` is not the built-in provider."""
+    """The provider of a name that is not in required_providers. Unlike in `default_provider`, `terraform` does not mean
+    the built-in provider."""
     return f"registry.opentofu.org/hashicorp/{name}"
 
 

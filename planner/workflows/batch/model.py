@@ -168,7 +168,7 @@ class PublishedRead:
 
 @frozen
 class Published:
-    """A published output of a stack that depends on outputs of a deployment."""
+    """An output that a stack publishes and whose value refers to outputs of a deployment."""
 
     output: str
     place: FileLocation

@@ -188,8 +188,8 @@ def reachable_labels(edges: Relation, labels: Relation, _shared: Shared) -> Rela
 def levels(edges: Relation, shared: Shared) -> Relation:
     """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
 
-    On an acyclic graph: level(A, 0) if A has no edge; otherwise the level of A is one more than the highest level of
-    its dependencies."""
+    On an acyclic graph: level(A, 0) if no edge starts at A; otherwise the level of A is one more than the highest level
+    of its dependencies."""
     components = condense(edges, shared)
     component, successors = components.component, components.successors
     level: list[int] = []
