@@ -217,8 +217,7 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
         return f"{what} ({hidden}{origin_of(step)})" if with_place else what
     what += _CALLS.get(step.kind, "")
     key = _NEW_KEY.fullmatch(step.what)
-    if key is not None and not key[3]:
-        what += presence(step, actions)
+    what += presence(step, actions)
     action = actions.get(step.what, "")
     verb = KINDS.get(step.kind, words_for(action).done if action else "")
     if step.kind == "replace_because_tainted":
@@ -247,9 +246,10 @@ def _is_shown_unapplied(step: CauseStep) -> bool:
     return step.kind == "unapplied" and step.before != step.value and len(step.before + step.value) <= MOST_VALUES
 
 
-def root_text(root: CauseStep, place: str = "") -> str:
-    """A certain root cause in words. `place`: where a file is read; the text omits it."""
-    words = words_of(root, {})
+def root_text(root: CauseStep, place: str = "", actions: Mapping[str, str] = {}) -> str:
+    """A certain root cause in words. `place`: where a file is read; the text omits it. `actions`: {name: action} of its
+    changes."""
+    words = words_of(root, actions)
     if root.kind != "file":
         return words
     return words.removesuffix(f" (read at {place})").replace(name_of(root), f"{name_of(root)} was edited", 1)
@@ -264,19 +264,23 @@ def name_of(step: CauseStep) -> str:
     """A step's name; an expression is named by its result, a for_each key by its instance."""
     key = _NEW_KEY.fullmatch(step.what)
     if key is not None and not step.kind:
-        name = f"{key[1]}{key[2] if key[2][0] == '[' else f'[{quote(key[2][1:])}]'}"
-        return f"each.value{key[3]} of {name}" if key[3] else name
+        return f"each.value{key[3]} of {_instance_of(key)}" if key[3] else _instance_of(key)
     return step.what.removeprefix("the text of ").removeprefix("file ") if step.kind in ("text", "file") else step.what
 
 
 _NEW_KEY = re.compile(r'(.+)\.for_each(\["(?:[^"\\]|\\.)*"\]|\.[\w-]+)(.*)')
 
 
+def _instance_of(key: re.Match[str]) -> str:
+    return f"{key[1]}{key[2] if key[2][0] == '[' else f'[{quote(key[2][1:])}]'}"
+
+
 def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
     """` added` or ` removed` for a for_each key whose instance is only created, or only destroyed; otherwise ""."""
-    key, name = _NEW_KEY.fullmatch(step.what), name_of(step)
+    key = _NEW_KEY.fullmatch(step.what.removeprefix("the text of "))
     if key is None or key[3]:
         return ""
+    name = _instance_of(key)
     verbs = {verb_of(action) for of, action in actions.items() if of == name or of.startswith(f"{name}.")}
     return {"create": " added", "delete": " removed"}.get(next(iter(verbs)), "") if len(verbs) == 1 else ""
 

@@ -182,7 +182,8 @@ class Causes:
         if number in self._introduced:
             return f"[{number}] {name_of(root)}"
         self._introduced.add(number)
-        return f"[{number}] {root_text(root) if group.is_certain else words_of(root, self.planned)}"
+        words = root_text(root, actions=self.planned) if group.is_certain else words_of(root, self.planned)
+        return f"[{number}] {words}"
 
     def json(self, name: str) -> dict[str, Any]:
         """JSON of a change's causes: `because` (steps from the root cause), `root_causes`, `because_is_certain`."""
@@ -490,7 +491,8 @@ def title_of(group: RootCause, place: str = "") -> str:
         return f"{root.what} {GONE}, so it is created{gone_place(root)}"
     if root.kind in REQUESTS:
         return f"{root.what} {REQUESTS[root.kind]}{f': {root.note}' if root.note else ''}, so it is replaced"
-    words = root_text(root, place) if group.is_certain else words_of(root, {})
+    actions = dict(group.changes)
+    words = root_text(root, place, actions) if group.is_certain else words_of(root, actions)
     return with_former_value(root, words)
 
 
