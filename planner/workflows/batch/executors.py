@@ -73,10 +73,10 @@ def open_executor(text: str, workers: int, jobs: int = 0, ships: Ships | None = 
     raise Failure(error("batch.executor", "Unknown executor", detail))
 
 
-def _processes(workers: int, are_forked: bool = False) -> Workplace:
+def _processes(workers: int, forks: int = 0) -> Workplace:
     from planner.workflows.batch.processes import Processes
 
-    return Processes(workers, are_forked)
+    return Processes(workers, forks)
 
 
 def _may_be_forked() -> bool:
@@ -129,7 +129,7 @@ class Nearby(Workplace):
         if self.ready or is_first:
             return done
         if used * self.left > FORKING and self.workers > 1 and _may_be_forked():
-            self.pool = _processes(min(self.workers, self.left), are_forked=True)
+            self.pool = _processes(self.workers, min(self.workers, self.left))
         elif used * self.left > WORTH:
             warm_up("")
             self.ready = time.monotonic() + LOADING

@@ -47,12 +47,13 @@ class Died(BrokenExecutor):
 
 
 class Processes(Workplace):
-    """A pool of workers. Two further pipes send commands to all processes: start nothing new, and exit."""
+    """A pool of workers; the first `forks` are forked from this process. Two further pipes send commands to all
+    processes: start nothing new, and exit."""
 
-    def __init__(self, workers: int, are_forked: bool = False) -> None:
-        if not are_forked:
+    def __init__(self, workers: int, forks: int = 0) -> None:
+        if not forks:
             start_server()
-        self._context = get_context("fork" if are_forked else "forkserver")
+        self._context = get_context("fork" if forks else "forkserver")
         self._stop_heard, self._stop = self._context.Pipe(duplex=False)
         self._end_heard, self._end = self._context.Pipe(duplex=False)
         self._workers = workers
@@ -61,7 +62,7 @@ class Processes(Workplace):
         self._slots: list[threading.Thread] = []
         self._open = 0
         self._lock = threading.Lock()
-        self._forked = [self._slot() for _ in range(workers)] if are_forked else []
+        self._forked = [self._slot() for _ in range(forks)]
         for number, slot in enumerate(self._forked):
             slot.begin(self._forked[:number])
 
