@@ -27,6 +27,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import takewhile
 from math import isqrt
 from operator import attrgetter
@@ -43,6 +44,8 @@ CLIPPED = 200
 SHORTEST = 3
 """the minimum length in characters of a name that is replaced by a placeholder in reasons; shorter names also occur
 within words"""
+DANGEROUS = ("delete", "replace")
+"""the colours of actions that destroy objects"""
 MOST_TEXT = 300_000
 """the number of characters above which the texts are compressed"""
 
@@ -169,7 +172,8 @@ def page_json(page: Page) -> dict[str, Any]:
     """The page as plain data."""
     tables = _Tables(page.hide)
     layers = [name for name, _ in page.layers]
-    drawn = [_DrawnView(view, layers) for view in page.views]
+    dangerous = frozenset(n for n, change in enumerate(page.changes) if _is_dangerous(page, change))
+    drawn = [_DrawnView(view, layers, dangerous) for view in page.views]
     views = [_NumberedView(view, tables).json() for view in reversed(drawn)]
     return {
         "format_version": FORMAT_VERSION,
@@ -188,6 +192,11 @@ def page_json(page: Page) -> dict[str, Any]:
         "grounds": [[rule, reason, list(places)] for rule, reason, places in tables.grounds],
         "views": views,
     }
+
+
+def _is_dangerous(page: Page, change: PageChange) -> bool:
+    """Whether an object is destroyed."""
+    return any(action == change.action and colour in DANGEROUS for action, colour, *_ in page.actions)
 
 
 def _pack(texts: dict[str, str]) -> dict[str, str] | str:
@@ -217,11 +226,11 @@ class _Tables:
 class _DrawnView:
     """A view whose arrows have been read, so that it is independent of the graph."""
 
-    def __init__(self, view: PageView, layers: Sequence[str]) -> None:
-        """`layers`: the names of the page's layers."""
+    def __init__(self, view: PageView, layers: Sequence[str], dangerous: AbstractSet[int]) -> None:
+        """`layers`: the names of the page's layers. `dangerous`: the numbers of changes that destroy objects."""
         self.head = {"name": view.name, "title": view.title, "is_reduced": view.is_reduced}
         self.implied = 1 << len(layers)
-        self.items, self.parents = together(sorted(view.items, key=attrgetter("name")), view.boxes)
+        self.items, self.parents = together(sorted(view.items, key=attrgetter("name")), view.boxes, dangerous)
         self.edges = self._edges(view.arrows, layers) if view.edges is None else view.edges
 
     def _edges(self, arrows: Iterable[Arrow], layers: Sequence[str]) -> Edges:
@@ -417,14 +426,23 @@ MOST_TOGETHER = 60
 """the number of nodes and boxes in a box above which its content is divided"""
 
 
+ALIKE = 10
+"""the number of boxes with similar names from which on they are a box, even if there are few boxes"""
+MOST_APART = 5
+"""the maximum number of boxes in which objects are destroyed that are kept apart from boxes with similar names"""
+
+
 ANY = "*"
 """replaces the part of a name that differs within a family of boxes"""
 PARTS = 30
 """the maximum number of boxes into which nodes of a type are divided"""
 
 
-def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], dict[str, tuple[str, str]]]:
-    """The nodes with their boxes, and all boxes, none of which has too many members."""
+def together(
+    items: Sequence[PageNode], boxes: Boxes, dangerous: AbstractSet[int] = frozenset()
+) -> tuple[list[PageNode], dict[str, tuple[str, str]]]:
+    """The nodes with their boxes, and all boxes, none of which has too many members. `dangerous`: the numbers of
+    changes that destroy objects."""
     inside: dict[str, list[PageNode]] = defaultdict(list)
     for item in items:
         inside[item.box].append(item)
@@ -445,8 +463,9 @@ def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], d
     within: dict[str, list[str]] = defaultdict(list)
     for box, (parent, _) in boxes.items():
         within[parent].append(box)
+    destroying = _around({item.box for item in items if not dangerous.isdisjoint(item.changes)}, boxes)
     for parent, children in within.items():
-        _divide_boxes(sorted(children, key=_natural), parent, made)
+        _divide_boxes(sorted(children, key=_natural), parent, made, destroying)
     # created by position, which takes half the time of `_replace`
     return [PageNode._make((*item[:3], at[item.name], *item[4:])) if item.name in at else item for item in items], made
 
@@ -466,24 +485,42 @@ def _parts(members: list[T], name: Callable[[T], str] | None = None) -> Iterator
         yield begin, members[begin:end]
 
 
-def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, str]]) -> None:
-    """Divide the inner boxes of a box into further boxes if there are too many: boxes with similar names, or ranges."""
-    if len(children) > MOST_TOGETHER:
-        families = _families([boxes[child][1] for child in children])
-        for family, numbers in families.items():
-            if len(numbers) > 1:
-                name = f"{parent or 'modules'}, {family}"
-                boxes[name] = (parent, family)
-                inside = [children[n] for n in numbers]
-                boxes.update((child, (name, boxes[child][1])) for child in inside)
-                _divide_boxes(inside, name, boxes)
-        if families:
-            return
+def _around(inner: Iterable[str], boxes: Boxes) -> set[str]:
+    """Boxes with the boxes around them."""
+    known: set[str] = set()
+    for box in inner:
+        while box and box not in known:
+            known.add(box)
+            box = boxes[box][0]
+    return known
+
+
+def _divide_boxes(
+    children: list[str], parent: str, boxes: dict[str, tuple[str, str]], destroying: AbstractSet[str]
+) -> None:
+    """Divide the inner boxes of a box into further boxes if there are too many, or many alike: boxes with similar
+    names, or ranges. `destroying`: boxes in which objects are destroyed; a few of them stay apart from those that are
+    similar."""
+    is_crowded = len(children) > MOST_TOGETHER
+    families = _families([boxes[child][1] for child in children]) if len(children) >= ALIKE else {}
+    for family, numbers in families.items():
+        inside = [children[n] for n in numbers]
+        others = [child for child in inside if child not in destroying]
+        if len(others) >= ALIKE and len(inside) - len(others) <= MOST_APART:
+            inside = others
+        if len(inside) >= (2 if is_crowded else ALIKE):
+            name = f"{parent or 'modules'}, {family}"
+            boxes[name] = (parent, family)
+            boxes.update((child, (name, boxes[child][1])) for child in inside)
+            if len(inside) > MOST_TOGETHER:
+                _divide_boxes(inside, name, boxes, destroying)
+    if families or not is_crowded:
+        return
     for begin, part in _parts(children):
         name = f"{parent or 'modules'}, {begin + 1} to {begin + len(part)}"
         boxes[name] = (parent, f"{boxes[part[0]][1]} \u2013 {boxes[part[-1]][1]}")
         boxes.update((child, (name, boxes[child][1])) for child in part)
-        _divide_boxes(part, name, boxes)
+        _divide_boxes(part, name, boxes, destroying)
 
 
 def _families(labels: Sequence[str]) -> dict[str, list[int]]:

@@ -184,7 +184,10 @@ def _view(name: str, graph: Graph, plan: Plan, number: Mapping[str, int], places
         subject, instance, source = about[node.name], instances.get(node.name), declared.get(node.name)
         numbers: Sequence[int] = ()
         if instance is not None:
-            here = number.get(f"{instance} (deposed {node.extra})" if node.extra else instance)
+            here = number.get(f"{instance} (deposed {node.extra})") if node.extra else None
+            here = (
+                number.get(instance) if here is None else here
+            )  # the old object of a replacement that is created first
             numbers = (here,) if here is not None else ()
         elif subject in outputs:
             numbers = (number[subject],)

@@ -219,15 +219,17 @@ class Drawing {
     const runs = data.layers.map(() => []), strong = [], quiet = []; // in a layer, around which they all lead
     const isWithin = (one, other) => scene.box(one) === scene.box(other) && scene.where.get(one).layer === scene.where.get(other).layer;
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
-    for (const e of always) if (scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]]) strong.push(this.route(e));
+    for (const e of always) if (scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]]) strong.push(this.route(e, true));
+    const spreads = marked?.isCounted ? e => scene.bundle(e).some(one => marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one])) : () => false; // from one marked object to another
     let looked = 0;
     for (const e of scene.lines) {
       if (++looked % 2000 === 0) yield;
       const route = this.route(e), end = route.length;
       const x = Math.min(route[0], route[end - 2]), y = Math.min(route[1], route[end - 1]);
       if (end === 8 && !sees(x - 40, y, Math.abs(route[0] - route[end - 2]) + 80, Math.abs(route[1] - route[end - 1]) + 1)) continue;
-      if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(route); }
-      else if (scene.lines.length > CROWDED && isWithin(scene.stands[scene.from[e]], scene.stands[scene.to[e]])) quiet.push(route);
+      if (spreads(e)) strong.push(route);
+      else if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(route); }
+      else if (scene.lines.length > CROWDED && isWithin(...scene.ends(e))) quiet.push(route);
       else runs[31 - Math.clz32(scene.layers[e] & -scene.layers[e])].push(route);
     }
     const hasHeads = k > 0.35 && scene.lines.length <= 400;
@@ -261,11 +263,14 @@ class Drawing {
     yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), 0.15);
     yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
   }
-  /** The way of an edge in curves, from what waits to what it waits for: its start, then two controls and an end each. */
-  route(e) {
-    const { scene } = this;
-    let found = scene.routes.get(e);
-    if (!found) scene.routes.set(e, found = scene.lines.length <= ROUTED ? routed(scene, e) : curved(scene, e));
+  /** The way of a line, or of one of its edges, in curves, from what waits to what it waits for: its start, then two controls and an end each. */
+  route(e, isOwn = false) {
+    const { scene } = this, key = isOwn ? -1 - e : e;
+    let found = scene.routes.get(key);
+    if (!found) {
+      const ends = isOwn ? [scene.stands[scene.from[e]], scene.stands[scene.to[e]]] : scene.ends(e);
+      scene.routes.set(key, found = scene.lines.length <= ROUTED ? routed(scene, ends) : curved(scene, ends));
+    }
     return found;
   }
   thing(context, thing, x, y, w, h, k) {
@@ -277,7 +282,9 @@ class Drawing {
     context.strokeStyle = colours.soft;
     context.beginPath();
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
-    context.fill(); context.stroke();
+    context.fill();
+    if (box && marked?.isCounted && !isFaint) { context.strokeStyle = colours.mark; context.lineWidth = 2.5 / Math.max(k, 0.4); } // of a cause or a search: something is in it
+    context.stroke();
     if (box) this.title(context, -1 - thing, "\u25b8", x + 9, y + h / 2, w - 15, k);
     else {
       if (scene.isOld(thing)) { context.fillStyle = colours.removed; context.fillRect(x, y + 1, 5, h - 2); }
@@ -300,8 +307,7 @@ class Drawing {
   }
   /** The title of a box: its name, then the numbers of its changes, each on its colour. */
   title(context, b, sign, x, y, room, k) {
-    const size = sizeOf(k), marked = this.marked?.isCounted && this.scene.folded[b] ? this.marked.boxes.get(b) : 0;
-    const counts = marked ? [["paper", `\u25c9 ${marked}`]] : this.scene.counts(b); // of a cause or a search: how many are in it
+    const size = sizeOf(k), counts = this.scene.counts(b);
     if (size * k < READABLE) return;
     const wide = text => text.length * size * LETTER_OF + 12, named = `${sign} ${counts.length ? this.scene.boxName(b) : this.scene.boxTitle(b)}`;
     if (!this.scene.folded[b]) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
@@ -312,7 +318,6 @@ class Drawing {
       right -= width;
       context.fillStyle = this.colours[colour] || this.colours.none;
       context.fillRect(right, y - size * 0.75, width, size * 1.5);
-      if (marked) { context.strokeStyle = this.colours.mark; context.lineWidth = 1.5 / k; context.strokeRect(right, y - size * 0.75, width, size * 1.5); }
       this.letters(context, text, right + 4, y, width, this.colours.ink, k, "600 ");
       right -= 4;
     }

@@ -78,8 +78,8 @@ function toggle(b) {
   drawing.chosen = -1 - b;
   if (!drawing.marked?.isCounted) drawing.marked = null; // of a node chosen before
   syncControls();
-  const { k } = drawing.eye, [x, y, w, h] = scene.area(-1 - b), [width, height] = [drawing.width - 2 * EDGE, drawing.height - 2 * EDGE];
-  drawing.bring(drawing.scaleOf([x, y, w, h]) >= LEGIBLE ? [x, y, w, h] : [x, y, Math.min(w, width / Math.max(k, LEGIBLE)), Math.min(h, height / Math.max(k, LEGIBLE))]);
+  const [x, y, w, h] = scene.area(-1 - b), [width, height] = [drawing.width - 2 * EDGE, drawing.height - 2 * EDGE];
+  drawing.bring([x, y, Math.min(w, width / LEGIBLE), Math.min(h, height / LEGIBLE)]); // of a large box, its beginning
   drawing.redraw(true);
   say(spoken(-1 - b));
   showBox(b);
@@ -165,8 +165,7 @@ function step(dx, dy) {
     return;
   }
   const things = new Set();
-  for (const e of scene.lines) {
-    const a = scene.stands[scene.from[e]], b = scene.stands[scene.to[e]];
+  for (const [a, b] of [...scene.lines].flatMap(e => [scene.ends(e), ...scene.bundle(e).map(one => [scene.stands[scene.from[one]], scene.stands[scene.to[one]]])])) {
     if (along < 0 && a === chosen) things.add(b); else if (along > 0 && b === chosen) things.add(a);
   }
   const [x, y] = scene.area(chosen), far = thing => Math.hypot(scene.area(thing)[0] - x, scene.area(thing)[1] - y);

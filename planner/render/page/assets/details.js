@@ -79,6 +79,7 @@ function showNode(node) {
   details(
     heading(scene.shown(node)),
     kindOf(node) === "object" && !part ? null : el("p", { class: "why" }, `${kindOf(node)}${part ? `, ${part}` : ""}`),
+    scene.isCalm(node) ? el("p", {}, chip("no-op")) : null,
     ...facts.map(([word, value]) => el("p", {}, el("strong", {}, `${word}: `), value)),
     ...changeParts(node),
     ...extras.flatMap(extra => extra(node)),
@@ -183,7 +184,7 @@ function showBox(b) {
 function boxCount(box) {
   if (noun !== "node") return several(box.size, noun);
   const all = box.objects.size, changed = box.distinct.size;
-  return changed && changed < all ? `${several(all, "object")}, ${changed} of which ${changed === 1 ? "changes" : "change"}` : changed ? `${several(all, "object")}, ${all === 1 ? "which changes" : "all of which change"}` : all ? `${several(all, "object")} without changes` : "no objects";
+  return changed && changed < all ? `${several(all, "object")}, ${changed} of which ${changed === 1 ? "changes" : "change"}` : changed ? `${several(all, "object")}, ${all === 1 ? "which changes" : "all of which change"}` : all ? `${several(all, "object")}, no change` : "no objects";
 }
 function placeLines(places) {
   return places.map(([where, line]) => el("div", {}, el("code", {}, where), el("pre", {}, line)));

@@ -41,6 +41,7 @@ class Graph {
       isFamily: /, .*\*/.test(name), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
     this.hidden = new Uint8Array(this.count);
     this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
+    this.twins = this.declarations();
     this.nodeOf = new Map(); // by address of a change
     for (let n = 0; n < this.count; n++) {
       for (const change of this.changes(n)) if (!this.nodeOf.has(change[0])) this.nodeOf.set(change[0], n);
@@ -57,11 +58,19 @@ class Graph {
     }
     for (const box of this.boxes) box.tally = new Map([...box.tally].sort(([a], [b]) => rank(a) - rank(b)));
   }
+  /** The nodes of resources beside those of their objects. */
+  declarations() {
+    const twins = new Uint8Array(this.count), objects = new Set();
+    if (data.noun !== "node" || this.view.name !== "apply") return twins;
+    for (let n = 0; n < this.count; n++) if (this.kind(n) !== "resource") objects.add(this.shown(n).replace(INSTANCE_KEYS, ""));
+    for (let n = 0; n < this.count; n++) twins[n] = this.kind(n) === "resource" && objects.has(this.shown(n));
+    return twins;
+  }
   text(number) { return data.strings[number]; }
   /** The name of a vertex, as commands have it. */
   name(node) { return this.text(this.view.nodes.name[node]); }
   /** The name of a node's object, for people. */
-  shown(node) { return data.noun === "node" ? this.name(node).replace(DEPOSED, " ($1)").replace(STEP, "") : this.name(node); }
+  shown(node) { return data.noun === "node" ? this.name(node).replace(DEPOSED, this.isOld(node) ? "" : " ($1)").replace(STEP, "") : this.name(node); }
   label(node) { return this.text(this.view.nodes.label[node]); }
   kind(node) { return this.text(this.view.nodes.kind[node]); }
   about(node) { return this.text(this.view.nodes.about[node]); }
@@ -69,9 +78,14 @@ class Graph {
   placeOf(node) { return data.places[this.view.nodes.place[node]]; }
   title(thing) { return thing >= 0 ? this.name(thing) : this.boxes[-1 - thing].name; }
   /** Whether a node destroys the old object of a replacement. */
-  isOld(node) { return this.kind(node) === "instance_destroy" && colourOf.get(this.action[node]) === "replace"; }
+  isOld(node) { return /^(instance|deposed)_destroy$/.test(this.kind(node)) && colourOf.get(this.action[node]) === "replace"; }
+  /** Whether one of two nodes destroys the old object after its replacement was created, and the other is elsewhere: as
+   * this comes last, modules would wait for each other. */
+  isLate(...nodes) { return this.home[nodes[0]] !== this.home[nodes[1]] && nodes.some(node => this.kind(node) === "deposed_destroy" && this.isOld(node)); }
   /** The part of a node in what is done with its object, where several nodes have its name; "" for the main one. */
-  part(node) { return this.isOld(node) ? "old object" : this.view.name === "apply" && this.kind(node) === "resource" ? "declaration" : PARTS[this.kind(node)] || ""; }
+  part(node) { return this.isOld(node) ? "old object" : this.twins[node] ? "declaration" : PARTS[this.kind(node)] || ""; }
+  /** Whether a node is a resource, or an object, that the plan does not change. */
+  isCalm(node) { return data.noun === "node" && /^(resource|instance_\w+)$/.test(this.kind(node)) && !this.twins[node] && !this.changes(node).length; }
   /** The place of a thing among others by its most dangerous action. */
   risk(thing) { return thing >= 0 ? rank(this.action[thing]) : Math.min(BY_RISK.length, ...[...this.boxes[-1 - thing].tally.keys()].map(rank)); }
   find(name) {

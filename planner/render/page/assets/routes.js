@@ -1,8 +1,7 @@
 // The ways of edges in the drawing: around boxes, or straight where there are very many.
 "use strict";
 /** Straight from the left, or the top, of what waits to the right, or the foot, of what it waits for. */
-function curved(scene, e) {
-  const one = scene.stands[scene.from[e]], other = scene.stands[scene.to[e]];
+function curved(scene, [one, other]) {
   const [ax, ay, aw, ah] = scene.area(one), [bx, by, bw, bh] = scene.area(other);
   const down = thing => scene.where.get(thing)?.isDown;
   if (ay >= by + bh && (down(one) && down(other) || ax < bx + bw)) {
@@ -13,13 +12,13 @@ function curved(scene, e) {
   return [ax, ay + ah / 2, ax - bend, ay + ah / 2, bx + bw + bend, by + bh / 2, bx + bw, by + bh / 2];
 }
 /** Between the boxes: along the columns or rows, through their gaps, out of boxes and into them. Each point is [x, y, whether the line arrives there downwards, whether it turns]. */
-function routed(scene, e) {
-  const [start, end] = [scene.stands[scene.from[e]], scene.stands[scene.to[e]]], outer = thing => {
+function routed(scene, [start, end]) {
+  const outer = thing => {
     const boxes = [scene.box(thing)];
     while (boxes.at(-1) > 0) boxes.push(scene.box(-1 - boxes.at(-1)));
     return boxes;
   };
-  const around = new Set(outer(start)), common = outer(end).find(b => around.has(b)), shift = (e * 7 % 5 - 2) * 1.5;
+  const around = new Set(outer(start)), common = outer(end).find(b => around.has(b)), shift = (Math.abs(end) * 7 % 5 - 2) * 1.5; // lines from one thing begin as one
   const points = [], isBeside = (box, n, other) => !box.isDown || box.bands[n].strip === box.bands[other].strip;
   const place = (isDown, along, across, turns = false) => points.push(isDown ? [across, along, true, turns] : [along, across, false, turns]);
   /** Through a column or row, at its gap nearest to where the line is. */

@@ -7,6 +7,8 @@ const TANGLED = 10; // edges that it begins with at most, besides one for each t
 const ARRANGED = 2000; // changed nodes up to which a page arranges what is shown by the edges that are
 const APART = 60; // things up to which groups of alike ones are not drawn as boxes
 const APART_INSIDE = 100; // the same within a module
+const FAMILY = 10; // modules of a family from which on they are a box
+const BUNDLED = 20000; // edges up to which those between two modules are one line
 const WRAPS = [1, 0.7, 0.5, 2, 4, 8]; // parts of the room at which wrapping rows is tried; more than all of it for what is huge anyway
 const HUGE = 4; // windows beyond which rows need not be seen as a whole
 const ROWS = 40; // the number of rows that are tried for things without edges
@@ -29,7 +31,7 @@ class Scene extends Graph {
   }
   /** The lines of a node's label: its type with its part, and its name with the sign of its action. */
   labelLines(node) {
-    const label = data.noun === "node" ? this.label(node).replace(DEPOSED, " ($1)").replace(STEP, "") : this.label(node), typed = data.noun === "node" && TYPED.exec(label);
+    const label = data.noun === "node" ? this.label(node).replace(DEPOSED, this.isOld(node) ? "" : " ($1)").replace(STEP, "") : this.label(node), typed = data.noun === "node" && TYPED.exec(label);
     const part = this.part(node), sign = this.isOld(node) ? "-" : this.signs(node);
     return [[typed ? typed[1] : "", part].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}`];
   }
@@ -60,6 +62,7 @@ class Scene extends Graph {
   /** Fold all boxes but the outer ones that leave at most so many things to be drawn. */
   foldTo(most) {
     this.settle();
+    const byRisk = things => [...things].sort((a, b) => this.risk(a) - this.risk(b));
     this.foldAll(1);
     const waiting = [0];
     let count = 1;
@@ -68,7 +71,7 @@ class Scene extends Graph {
       if (b && count > 1 && (isPart || count - 1 + inside.length > most)) continue;
       this.folded[b] = 0;
       count += inside.length - 1;
-      waiting.push(...inside.filter(thing => thing < 0).map(thing => -1 - thing));
+      waiting.push(...byRisk(inside.filter(thing => thing < 0)).map(thing => -1 - thing));
     }
   }
   /** Unfold all boxes around nodes, and show them even if they do not change. Returns whether anything was arranged. */
@@ -124,7 +127,9 @@ class Scene extends Graph {
     const [only, ...others] = this.shownIn(b);
     return !others.length && only < 0 && this.boxes[-1 - only].isGroup ? this.source(-1 - only) : b;
   }
-  withoutGroups(things) { return things.flatMap(thing => thing < 0 && this.boxes[-1 - thing].isGroup ? this.withoutGroups(this.shownIn(-1 - thing)) : [thing]); }
+  withoutGroups(things) { return things.flatMap(thing => thing < 0 && this.boxes[-1 - thing].isGroup && !this.isLarge(-1 - thing) ? this.withoutGroups(this.shownIn(-1 - thing)) : [thing]); }
+  /** Whether a family has so many modules that it is drawn as a box. */
+  isLarge(b) { return this.boxes[b].isFamily && !/ to \d+$/.test(this.boxes[b].name) && this.modules(b, true) >= FAMILY; }
   /** For each box the things in it that edges join, with those that they wait for. */
   lifted() {
     const found = this.boxes.map(() => new Map()), ways = this.boxes.map(() => null);
@@ -132,7 +137,7 @@ class Scene extends Graph {
     const at = (b, thing) => { if (!found[b].has(thing)) found[b].set(thing, new Set()); return found[b].get(thing); };
     for (let e = 0; e < this.edgeCount + this.ways.size; e++) {
       const a = this.from[e], b = this.to[e];
-      if (a === b || this.hidden[a] || this.hidden[b] || !this.isWanted(e)) continue;
+      if (a === b || this.hidden[a] || this.hidden[b] || !this.isWanted(e) || this.isLate(a, b)) continue;
       const one = outer(this.home[a]), other = outer(this.home[b]);
       let n = 1;
       while (n < one.length && one[n] === other[n]) n++;
@@ -336,32 +341,54 @@ class Scene extends Graph {
   // -------------------------------------------------------------- edges
 
   isWanted(e) { return this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e)); }
-  /** The edges that are drawn: pairs of things. */
+  /** The things between which an edge is drawn. */
+  ends(e) { return this.drawnEnds.get(e) || [this.stands[this.from[e]], this.stands[this.to[e]]]; }
+  /** The edges that a line is drawn for. */
+  bundle(e) { return this.bundles.get(e) || [e]; }
+  /** The outermost modules, or the things themselves, that have one thing each. */
+  apart(one, other, ways) {
+    const way = thing => { if (!ways.has(thing)) ways.set(thing, [thing, ...this.outward(this.box(thing)).map(b => -1 - b)].reverse()); return ways.get(thing); };
+    const [a, b] = [way(one), way(other)], module = thing => thing >= 0 || this.folded[-1 - thing] || !this.boxes[-1 - thing].isGroup;
+    let n = 0;
+    while (a[n] === b[n] && n < a.length - 1 && n < b.length - 1) n++;
+    return [a.slice(n).find(module) ?? one, b.slice(n).find(module) ?? other];
+  }
+  /** The lines that are drawn, each for the edges between two modules or things: the first that reads a value stands for all. */
   connect() {
-    const seen = new Set(), lines = [];
+    const bundles = new Map(), wanted = [], ways = new Map();
     for (let e = 0; e < this.edgeCount + this.ways.size; e++) {
-      if (!this.isWanted(e)) continue;
       const a = this.from[e], b = this.to[e];
-      if (this.hidden[a] || this.hidden[b]) continue;
-      const one = this.stands[a], other = this.stands[b];
-      if (one === other) continue;
-      if (one < 0 || other < 0) {
-        const key = `${one} ${other}`;
-        if (seen.has(key)) continue;
-        seen.add(key);
-      }
-      lines.push(e);
+      if (this.isWanted(e) && !this.hidden[a] && !this.hidden[b] && this.stands[a] !== this.stands[b] && !this.isLate(a, b)) wanted.push(e);
     }
+    for (const e of wanted) {
+      const ends = [this.stands[this.from[e]], this.stands[this.to[e]]], pair = wanted.length <= BUNDLED ? this.apart(...ends, ways) : ends, key = pair.join();
+      const bundle = bundles.get(key);
+      if (!bundle) { bundles.set(key, { pair, ends, edges: [e] }); continue; }
+      bundle.edges.push(e);
+      bundle.ends = ends.map((thing, n) => thing === bundle.ends[n] ? thing : pair[n]);
+    }
+    this.bundles = new Map(); this.drawnEnds = new Map(); this.pairs = new Map();
+    const kind = e => this.layers[e] & -this.layers[e];
+    for (const { pair, ends, edges } of bundles.values()) {
+      const e = edges.reduce((a, b) => kind(b) < kind(a) ? b : a);
+      this.bundles.set(e, edges); this.drawnEnds.set(e, ends); this.pairs.set(e, pair);
+    }
+    const lines = [...this.bundles.keys()];
     this.lines = Int32Array.from(this.implied || lines.length > 1000 ? lines : this.withoutImplied(lines));
     this.routes = new Map();
   }
-  /** The edges without those of folded boxes that others imply as they are drawn; all where some form a cycle. */
+  /** The lines without those that others imply: of boxes as they are drawn, and between modules those that read no value. */
   withoutImplied(lines) {
+    const reads = e => this.layerNames(e)[0] === "reference";
+    const kept = this.notLed(lines, e => this.ends(e), e => this.ends(e).some(thing => thing < 0));
+    return this.notLed(kept, e => this.pairs.get(e), e => this.pairs.get(e).some(thing => thing < 0) && !reads(e));
+  }
+  /** The lines without those that may be left out because a longer way leads between their ends; all where some form a cycle. */
+  notLed(lines, ends, isFree) {
     const near = new Map([...this.where.keys()].map(thing => [thing, []])), waiting = new Map();
-    const ends = e => [this.stands[this.from[e]], this.stands[this.to[e]]];
     for (const e of lines) { const [a, b] = ends(e); near.get(a).push(b); waiting.set(b, (waiting.get(b) || 0) + 1); }
     const free = [...near.keys()].filter(thing => !waiting.get(thing));
     for (const thing of free) for (const other of near.get(thing)) { waiting.set(other, waiting.get(other) - 1); if (!waiting.get(other)) free.push(other); }
-    return free.length < near.size ? lines : lines.filter(e => { const [a, b] = ends(e); return a >= 0 && b >= 0 || !leads(near, a, b); });
+    return free.length < near.size ? lines : lines.filter(e => !isFree(e) || !leads(near, ...ends(e)));
   }
 }
