@@ -27,7 +27,7 @@ from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
-"""maximum number of plans to test moved blocks; a block that is still wrong then is not proposed"""
+"""maximum number of plans to test moved blocks; if a block is still wrong then, none is proposed"""
 
 
 @frozen
@@ -119,7 +119,7 @@ class TriedBlock:
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
     """The moves for objects that look renamed, each tested by a plan. Moves that are invalid, or would replace objects,
-    are left out; together, the others keep all of their objects."""
+    are left out. Blocks that only update objects come last; the others were tested without them."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)
@@ -155,7 +155,7 @@ def _start(options: OperationOptions, made: MadePlan[Any], plan_file: str | None
 def _plan_with(
     start: MadePlan[Start], made: MadePlan[Any], blocks: list[MovedBlock]
 ) -> tuple[list[TriedBlock], list[tuple[str, str]]]:
-    """The result of a plan with the blocks, or the pairs of the blocks that are wrong."""
+    """The blocks with their effects in a plan ([] if it fails), and the (old, new) pairs that are wrong."""
     config, spans = with_moved(start.loaded.config, blocks)
     planned = _plan_again(start, config, made.plan.prior_state)
     if planned.complete is None:

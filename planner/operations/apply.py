@@ -45,7 +45,7 @@ class Applied:
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Execute a plan, or the plan in a file. The resulting state is always saved."""
+    """Execute a plan, or the plan in a file. The resulting state is saved even after errors."""
     diagnostics = Diagnostics()
     applied = Applied(None)
     with diagnostics.until_an_error():

@@ -119,7 +119,7 @@ def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
     except AddressError as problem:
         raise Failure(error("import.address", "Invalid address", problem.detail)) from None
     if address.mode != "managed":
-        detail = f"{text} is a data source, which is read and never imported. Name a managed resource."
+        detail = f"{text} is not a managed resource, and only managed resources can be imported."
         raise Failure(error("import.address", "Invalid target resource address", detail))
     module = loaded.config.root.descendant(address.path)
     if module is None:

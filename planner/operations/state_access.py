@@ -100,8 +100,8 @@ def locked(
     keep: bool = False,
     hooks: Hooks | None = None,
 ) -> Iterator[None]:
-    """Lock the state, unless it is already locked. `keep`: unlock only on failure. Raises Failure if the lock is not
-    available."""
+    """Lock the state, unless this store has locked it or -lock=false is given. `keep`: unlock only on failure. Raises
+    Failure if the lock is not available."""
     if not options.lock or store.is_locked:
         yield
         return

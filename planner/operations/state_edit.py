@@ -250,7 +250,8 @@ def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnost
 
 
 def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
-    """Replace the state. Without `force`, an older state or another lineage is an error."""
+    """Replace the state. Without `force`, an older state, another lineage, or different content under the same serial
+    is an error."""
     if not data.strip():
         return [error("state.push_nothing", "No state", "The input of push is empty: it contains no state.")]
     data, diagnostics = _decrypted(options, data)
@@ -285,8 +286,8 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
 def force_unlock(
     options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
 ) -> tuple[bool, list[Diagnostic]]:
-    """Remove the lock with this ID; returns whether it was removed. `confirm` is called if the lock exists and its
-    process does not hold it any more."""
+    """Remove the lock with this ID; returns whether it was removed. `confirm` receives the lock; it is not called if a
+    local state has no such lock, or the lock's process is still running."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

@@ -56,7 +56,8 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
 
 @frozen
 class Adopted:
-    """Instances in a journal: added to the state, and not existing any more. `saved`: the state was written."""
+    """`added`: instances that the state now has from journals. `gone`: instances in journals that no longer exist.
+    `saved`: the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()

@@ -286,7 +286,8 @@ def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 def difference_of(step: CauseStep) -> str:
-    """` "v1" -> "v2"`, after a name: former and present value; "" if the former value is unknown."""
+    """` "v1" -> "v2"`, after a name: former and present value; "" if one is unknown, or both look equal because they
+    are sensitive."""
     if step.before == step.value:  # sensitive values
         return ""
     if step.has_elements:

@@ -21,8 +21,8 @@ TYPED = "<query>"
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
-    """Print diagnostics, with repeated diagnostics combined: errors on standard error, warnings on standard output
-    unless programs read it."""
+    """Print diagnostics, with similar ones combined (by default only warnings): errors on standard error, warnings on
+    standard output unless programs read it."""
     ordered = list(diagnostics) if is_ordered else sort_diagnostics(diagnostics)
     shown = _deprecations(ordered, terminal.deprecation)
     groups = consolidate(shown, [severity for severity, wanted in terminal.consolidate.items() if wanted])
@@ -173,8 +173,8 @@ def _shortened(line: str) -> str:
 
 
 def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
-    """Groups diagnostics of these severities with a place and the same title; a group has its first diagnostic's
-    position. Each other diagnostic is a group."""
+    """Groups diagnostics of these severities with a place and the same title, except results of checks; a group has its
+    first diagnostic's position. Each other diagnostic is a group."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     out: list[list[Diagnostic]] = []
     for d in diagnostics:
@@ -197,7 +197,7 @@ def together(first: Diagnostic, *others: Diagnostic) -> Diagnostic:
 
 
 def compact(groups: list[list[Diagnostic]], paint: Paint) -> str:
-    """Only the warnings' titles."""
+    """The warnings' titles and places, without explanations."""
     lines = [paint("Warnings:", "bold", "yellow"), ""]
     for first, *others in groups:
         lines.append(f"- {first.summary}")

@@ -366,7 +366,8 @@ def aligned(
 
 
 def common(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Positions of a longest common subsequence: O(n) for equal ends, O(n m) for the middle."""
+    """Positions of a longest common subsequence; if its table would be larger than LARGEST, only of the equal beginning
+    and end."""
     low, high_a, high_b = 0, len(before), len(after)
     tail = []
     while high_a and high_b and before[high_a - 1] == after[high_b - 1]:

@@ -329,7 +329,7 @@ class StillRunning:
             return 0.0 if began is None else time.monotonic() - began
 
     def stop_where(self, matches: Callable[[Any], bool]) -> None:
-        """Stop reporting on operations with these keys."""
+        """Stop reporting on operations for whose keys `matches` returns True."""
         with self._changed:
             for key in [key for key in self._started if matches(key)]:
                 self._due.pop(key, None)

@@ -370,7 +370,8 @@ NOTHING = {
 
 
 def is_shown(change: ResourceChange) -> bool:
-    """False for no-ops without move and import, and for removed data."""
+    """False for no-ops without move and import, for ephemeral resources, and for data sources that are only removed
+    from the state."""
     # decided in Python: which changes are printed -- it affects the output, not the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False

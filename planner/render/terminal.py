@@ -49,7 +49,7 @@ class DiagnosticSink(Protocol):
 
 
 class Terminal:
-    """A command's three streams. Colours only on a terminal, unless NO_COLOR or -no-color disables them."""
+    """A command's three streams. Colours only on a terminal, unless NO_COLOR, TERM=dumb or -no-color disables them."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Terminal:
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:
-        """False: no colours. True: colours where the streams allow them."""
+        """False: no colours. True: colours on terminals, unless the environment disables them."""
         wanted = wanted and os.environ.get("TERM") != "dumb"
         allowed = wanted and not os.environ.get("NO_COLOR")
         self.boxed = wanted and is_terminal(self.stderr)
@@ -107,7 +107,7 @@ class Terminal:
         (self.err if self.stdout_is_data else self.out)(text)
 
     def close(self, code: int) -> int:
-        """Flush the output. Returns `code`, or 1 if writing failed."""
+        """Flush the output. Returns `code`, or 1 if writing failed anywhere but on standard error."""
         for output in self.outputs:
             output.flush()
         lost = [output for output in self.outputs if output.problem is not None and output.name != "standard error"]

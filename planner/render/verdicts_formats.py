@@ -22,7 +22,8 @@ LEVELS |= {"waived": "error", "info": "note"}
 
 
 def sarif(verdict: Verdict) -> dict[str, Any]:
-    """The log of a run. An overridden or waived denial is a suppressed result, an undecided one a note."""
+    """The log of a run. An overridden or waived denial is a suppressed result; undecided findings and info are
+    notes."""
     return _log([_run(verdict)])
 
 
@@ -171,7 +172,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def junit(verdict: Verdict) -> str:
     """A denial is a failure, a broken policy an error; undecided, overridden and waived findings are skipped; warnings
-    pass with their message. A code without findings is a test that passes."""
+    and info pass with their message. A code without findings is a test that passes."""
     lines, totals = _suites(verdict, "")
     return _document(lines, totals)
 

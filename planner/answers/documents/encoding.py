@@ -5,8 +5,9 @@ Strings, booleans, integers of at most 64 bits and None are unchanged. Everythin
 its kind:
 
     {"t": [...]} tuple   {"o": {...}} object or dict   {"l": [...], "e": T} list   {"s": ...} set   {"p": ...} map
-    {"z": T} null of a type   {"u": T, "r": [...]} unknown   {"m": [...], "v": V} marked   {"n": TEXT} wide number
-    {"f": [MANTISSA, EXPONENT, PRECISION]} mantissa * 2**exponent   {"c": NAME, "f": {...}} a record of the plan
+    {"z": T} null of a type   {"u": T, "r": [...], "d": ...} unknown   {"m": [...], "v": V} marked
+    {"n": TEXT} wide integer, inf, -inf or -0   {"f": [MANTISSA, EXPONENT, PRECISION]} mantissa * 2**exponent
+    {"c": NAME, "f": {...}} a record of the plan
 
 Types are in the ecosystem's JSON form. Of marks, only sensitive and ephemeral are encoded; others serve only
 messages."""

@@ -89,7 +89,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """Changes made outside planner, and objects that only move."""
+    """Changes made outside planner; in mode refresh-only also objects that only move."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 
@@ -264,7 +264,7 @@ class _PlanWriter:
 
 
 def importing_json(importing: Importing) -> dict[str, Any]:
-    """The id, or the identity of the object."""
+    """`{"id": ...}`; without an id `{"identity": {...}}`; {} without both."""
     if importing.id:
         return {"id": importing.id}
     return {} if importing.identity is None else {"identity": plain(importing.identity)}

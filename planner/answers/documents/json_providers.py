@@ -50,7 +50,8 @@ class ProviderConfigurations:
         return entry.parent if entry is not None and entry.parent in self.entries else key
 
     def source_of(self, key: str, full_name: str) -> str:
-        """The key at the end of the chain of parents; "" if there is no configuration."""
+        """The last configuration of the provider `full_name` in the chain of parents that begins at `key`; "" if there
+        is none."""
         source = ""
         while key:
             entry = self.entries.get(key)

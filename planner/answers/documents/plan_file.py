@@ -204,7 +204,7 @@ def _schemas(archive: ZipFile) -> dict[str, ProviderSchema]:
 
 
 def read_review(path: str, seal: Seal = PLAIN) -> Any:
-    """The review in a valid plan file; None if there is none. The review itself is not checked."""
+    """The review in a plan file; None if it has none or cannot be read. The review itself is not checked."""
     from zipfile import ZipFile
 
     try:

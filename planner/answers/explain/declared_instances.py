@@ -33,8 +33,8 @@ class DeclaredInstances:
         self._all_new: dict[tuple[ModulePath, str], bool] = {}
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
-        """The change of an instance as an input of other values; `object` if a declared object was lost from the state
-        or no longer exists."""
+        """The change of an instance as an input of other values. The kind is `object` instead of `instances` if both
+        worlds declare the instance, so that only its object was lost."""
         unit = changed_resource(change)
         if unit.kind != "instances" or change.deposed:
             return unit

@@ -234,7 +234,8 @@ class Cause:
 
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
-    """Sets of causes to remove: options first, then all certain causes together, or each candidate."""
+    """Sets of causes to remove. Certain causes: the options alone, if there are also other causes, then all causes
+    together. Candidates: each alone."""
     known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))

@@ -53,7 +53,7 @@ class FormerWorldsOf(Protocol):
     """whether unrecorded values count as unchanged"""
 
     def doubt(self) -> None:
-        """From now on, treat these values as unknown."""
+        """From now on, treat unrecorded values as unknown."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
         """The former world of a change; None if nothing is known. `change` None: the latest former world."""

@@ -37,8 +37,7 @@ from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
-"""maximum number of inputs with which all subsets are tried; above it, only the smallest and largest subsets and
-pairs"""
+"""maximum number of inputs with which all subsets are tried; above it, see `_subsets`"""
 MOST_UNITS = 24
 _REPETITION = ("count", "for_each", "enabled")
 
@@ -554,8 +553,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
-    """The inputs in all minimal sets that suffice for the current value; of many inputs, in two such sets. None if even
-    all inputs do not suffice."""
+    """The inputs in all minimal sets that suffice for the current value; of more than MOST_ENUMERATED inputs, in two
+    such sets, or all inputs if even these do not suffice. Of few inputs that do not suffice, an empty set."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
@@ -579,8 +578,8 @@ def _is_open(outcome: Any) -> bool:
 
 
 def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:
-    """Sets of other inputs with which an input is tried: all subsets; with many inputs only the smallest and the
-    largest."""
+    """Sets of other inputs with which an input is tried: all subsets; with more than MOST_ENUMERATED inputs, only none,
+    one, all but one, and all of the others."""
     rest = sorted(units - {without}, key=str)
     if len(units) <= MOST_ENUMERATED:
         sizes: Iterable[int] = range(len(rest) + 1)

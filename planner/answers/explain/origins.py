@@ -320,9 +320,9 @@ def path_step(step: Any) -> tuple[str, Any]:
 
 
 def differing(before: Value, after: Value) -> list[tuple[Path, bool]]:
-    """The first MOST_PARTS innermost parts in which two values differ, as (path, whether only one has it), without
-    sensitive parts and parts of sets. For a list that grew, the part is the list; for a list that shrank, its first
-    lost element."""
+    """The first MOST_PARTS innermost parts in which two values differ, as (path, whether only one value has the part).
+    Sensitive values and sets are not divided. For a list that grew, the part is the list; for a list that shrank, its
+    first lost element."""
     parts: list[tuple[Path, bool]] = []
     for part in _differing(before, after, ()):
         parts.append(part)
@@ -357,8 +357,7 @@ def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, 
 
 
 def gained_and_lost(before: Value, after: Value) -> tuple[Sequence[Value], Sequence[Value]] | None:
-    """(gained elements, lost elements) of a list or set; None for other values, and for a list whose elements only
-    differ."""
+    """(gained elements, lost elements) of a list or set; None for other values, and for two lists of equal length."""
     before, after = unmark(before)[0], unmark(after)[0]
     old, new = (
         value if value.__class__ is tuple else value.items if value.__class__ in (List, Set) else None

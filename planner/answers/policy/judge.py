@@ -231,7 +231,8 @@ class Judging:
         return str(code.value) if isinstance(code, Constant) else ""
 
     def _untold(self) -> list[Finding]:
-        """Possible findings of policies that read relations without data here, because a denial cannot be excluded."""
+        """Findings of policies that read relations without complete rows here, because a denial cannot be excluded: a
+        denial is broken if the relation has no data at all, otherwise it counts; a warning is undecided."""
         if not self.untold:
             return []
         findings = []
@@ -305,7 +306,8 @@ class Judging:
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
         if messages and not self.facts.hidden:
             return sorted(messages)
-        return [f"is refused, whatever {what or 'a value that is not known yet'} turns out to be"]
+        verb = "is refused" if name == "deny" else "is warned about"
+        return [f"{verb}, whatever {what or 'a value that is not known yet'} turns out to be"]
 
     def _only_message(self, name: str, code: str) -> str:
         """The message of the rules for a code if it is constant and the only one; otherwise ""."""

@@ -102,7 +102,7 @@ class RuleCost:
 
 @frozen(eq=False)
 class Verdict:
-    """All findings about a plan: denials first, then by code, address and message. `codes`: {constant code: meaning}.
+    """All findings about a plan, by kind (denials first), code, address and message. `codes`: {constant code: meaning}.
     `judged`: {code: number of examined objects}, for policies that declare these."""
 
     findings: tuple[Finding, ...] = ()

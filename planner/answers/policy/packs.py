@@ -81,8 +81,8 @@ class Packs:
         return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
 
     def facts(self, settings: Settings, program: RuleProgram) -> FactBase:
-        """The facts of parameters and data files. A default applies only if neither the settings nor a rule of another
-        file sets the parameter."""
+        """The facts of parameters and data files. A default applies only if neither the settings nor a rule sets the
+        parameter."""
         if not self.packs:
             return FactBase({}, {})
         derived = {rule.head.predicate for rule in program.rules if "." in rule.head.predicate}

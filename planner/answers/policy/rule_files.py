@@ -56,7 +56,7 @@ def default_words() -> list[str]:
 
 def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
     """(name, text) of files; of directories, all files below with these endings, sorted, each once, without hidden
-    directories."""
+    files and directories. For rules (`.dl`), also the whole pack that contains a word, and packs below."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
     words = [*words]
@@ -176,7 +176,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """A product program with these files, which must not change its declarations."""
+    """A product program with these files; the files must not change the program's declarations."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
     # a user's file may have the name of a product file

@@ -123,7 +123,7 @@ class PolicySettings:
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is a policy.toml, whatever its name."""
+    """Whether a file is a policy.toml, perhaps of another name: any .toml but pack.toml and waivers."""
     base = os.path.basename(name)
     return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
 

@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
 
 
 class TomlTable:
-    """A table with its place. Entries that are read count as used. `problems` collects problems."""
+    """A table with its place. Entries that are read count as used. Problems are collected in `file.problems`."""
 
     def __init__(self, data: Mapping[str, Any], path: Path, file: TomlFile) -> None:
         self.data, self.path, self.file = data, path, file

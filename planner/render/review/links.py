@@ -45,8 +45,8 @@ class Links:
 
 
 def links(template: str, directory: str, environ: Mapping[str, str], page: str = "") -> Links:
-    """The links of a report about a directory. Raises Failure unless the template is an address, with known names in
-    braces."""
+    """The links of a report about a directory. Raises Failure if the template is not an http or https address with
+    {file}, or has unknown names in braces."""
     host = code_host(environ)
     chosen = template or host.template
     root = host.root or repository_of(directory)
@@ -55,7 +55,7 @@ def links(template: str, directory: str, environ: Mapping[str, str], page: str =
     for name in NAMES:
         rest = rest.replace(f"{{{name}}}", "")
     if chosen and (urlsplit(chosen).scheme not in ("http", "https") or "{" in rest or "{file}" not in chosen):
-        detail = f"{chosen!r} is not an address with {{file}}, and perhaps {{line}} and {{revision}}."
+        detail = f"{chosen!r} must be an http or https address with {{file}}; {{line}} and {{revision}} are optional."
         raise Failure(error("cli.link", "Wrong value for option -link", detail))
     return Links(chosen, host.revision or (_head(directory) if root else ""), base, page)
 

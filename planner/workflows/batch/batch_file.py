@@ -152,7 +152,8 @@ class _BatchFileReader:
         drafts |= self.drafts
         for removal in self.removals:
             if removal.unit in drafts:
-                detail = f"{removal.unit} is still a unit of the fleet ({drafts[removal.unit].unit.place}): delete one."
+                place = drafts[removal.unit].unit.place
+                detail = f"{removal.unit} is still a unit of the fleet ({place}): delete that or the `removed` block"
                 self.problems.error("removed", "Removed unit still exists", f"{detail} ({removal.place})")
         for group in self.groups:
             check_patterns(group.patterns, group.name, group.span, drafts, self.repeated, self.problems)
@@ -328,7 +329,7 @@ class _BatchFileReader:
         for file in draft.around.files.values():
             path = os.path.join(unit.folder, file.name)
             if path in self.files and self.files[path] != file:
-                detail = f"Two units generate different files {path}."
+                detail = f"Two units generate the file {path} with different content."
                 self.problems.error("generated", "Duplicate file name", detail, file.span)
             self.files[path] = file
         after = []

@@ -91,7 +91,8 @@ class Cache:
     # ---------------------------------------------------------------- surveys
 
     def survey_text(self, request: Request) -> str | None:
-        """The cached survey of a unit as JSON; None if something that was read for it has changed."""
+        """The cached survey of a unit as JSON; None if there is none, or if the request or something that was read has
+        changed."""
         known = self._entry(SURVEYS, request.unit)
         if known is None or known["key"] != request_key(request) or not self._holds(known["reads"]):
             return None
@@ -108,7 +109,7 @@ class Cache:
         return text
 
     def known_states(self, others: Container[str]) -> dict[str, str]:
-        """{unit: state file} from earlier commands, also for units that no longer exist."""
+        """{unit: state file} from earlier commands, without the units in `others`."""
         surveys = self.kept.entries[SURVEYS]
         states = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
         return {unit: state for unit, state in states.items() if os.path.isabs(state)}
@@ -116,7 +117,7 @@ class Cache:
     # ---------------------------------------------------------------- analyses
 
     def analysis(self, command: str, key: str) -> dict[str, Any] | None:
-        """The cached analysis for a command; None if it has another `key`, the digest of the surveys."""
+        """The cached analysis for a command; None if there is none with this `key`, the digest of the surveys."""
         known = self._entry(ANALYSES, command)
         return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
 
@@ -149,7 +150,7 @@ class Cache:
 
     def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> UnitResult | None:
         """A cached result as a record, without its changes if `is_brief`. None if a file that it names no longer
-        exists."""
+        exists, or if requested facts, text or review are not stored."""
         data: dict[str, Any] = dict(known["result"])
         if not is_brief:
             data |= orjson.loads(known["details"])
@@ -170,7 +171,8 @@ class Cache:
         return _result(data)
 
     def keep_result(self, request: Request, result: UnitResult, run: str) -> None:
-        """Store the result of a plan if it has no errors and all its inputs are known; otherwise forget the unit."""
+        """Store the result of a plan if it has no errors and no secrets, and its inputs and changed outputs are
+        recorded in files; otherwise forget the unit."""
         self._held.pop(request.unit, None)
         # its values could not be passed to dependents
         is_lost = bool(result.changed) and not result.planned_file

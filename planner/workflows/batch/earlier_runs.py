@@ -20,8 +20,8 @@ from planner.workflows.batch.session import Batch
 
 @frozen(eq=False)
 class Before:
-    """The progress of earlier runs. `applied`: completed units, with the outputs of their states. `how`: whether the
-    record or the state shows it. `begun`: units whose apply was begun and not completed."""
+    """The progress of earlier runs. `applied`: {completed unit: its current state, with outputs}. `how`: {completed
+    unit: `record` or `state`, which shows the completion}. `begun`: units whose apply was begun and not completed."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)
@@ -30,7 +30,8 @@ class Before:
 
 @frozen(eq=False)
 class _RunHistory:
-    """From the records: the last known states of units, and the units that were begun and not completed."""
+    """From the records. `applied`: {unit: result of its last apply}. `begun`: units that were begun and not
+    completed."""
 
     applied: dict[str, UnitResult]
     begun: frozenset[str]

@@ -113,7 +113,7 @@ def can_be_read(result: UnitResult) -> bool:
 
 
 def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
-    """The outputs whose values differ from those in the plan."""
+    """The outputs (of `names`; None: all) whose values were known in the plan and are different now."""
     unknown = {output for output, _ in planned.unknown}
     before, after = dict(planned.digests), dict(now.digests)
     wanted = set(before) if names is None else set(names)

@@ -28,7 +28,7 @@ class Cleaned:
 def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
     """Remove the records of a fleet, except the newest `keep`, and except records younger than `age` seconds. The
     newest record is also kept if it is of an interrupted run that made changes. `is_tried`: only list the records.
-    Raises Failure if another batch is running."""
+    Raises Failure if another batch is running or a record cannot be removed."""
     held = take(root, "clean", True, 0.0)
     try:
         names = runs(root)

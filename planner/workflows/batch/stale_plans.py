@@ -54,7 +54,7 @@ def refusals(
         if not manifest.units[unit].goes_on:
             text = (
                 "Its apply was interrupted, and the rest cannot be planned with the same options: -replace would "
-                "replace again, and some values are not in the manifest."
+                "replace again, or values are not in the manifest."
             )
             moved.append((unit, "options", "of the command line", text))
     moved += _states(batch, there, states, manifest.made)

@@ -31,7 +31,7 @@ _UNIT = "unit"
 @frozen
 class Earlier:
     """A unit before the unit in question. `is_read`: its outputs are read. `changes_outputs`: by a plan that is not
-    applied yet. `is_awaited`: the plan in question depends on unknown parts of these units' outputs."""
+    applied yet. `is_awaited`: the plan in question depends on unknown parts of the earlier unit's outputs."""
 
     outcome: str
     is_read: bool = False

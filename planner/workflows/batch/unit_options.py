@@ -161,7 +161,7 @@ def _addresses(
             try:
                 result.append((unit, parse(address)))
             except AddressError as bad:
-                problems.append(_wrong(shown, f"has no address after the unit: {bad.detail}"))
+                problems.append(_wrong(shown, f"has no valid address after the unit: {bad.detail}"))
     return result
 
 

@@ -145,8 +145,8 @@ def undo(
     is_written: bool = True,
 ) -> tuple[list[str], dict[str, tuple[str | None, str | None]]]:
     """Undo the last refactoring. Returns its command and {name: (content, former content)}. `move_of` reads the record
-    of a move of objects. Unless `is_written`, nothing is changed. Raises Failure if no refactoring is recorded or a
-    file has changed since."""
+    of a move of objects. If `is_written` is false, nothing is changed. Raises Failure if no refactoring is recorded or
+    a file has changed since."""
     path = _record_path(options)
     if not path_exists(path):
         raise refusal("There is no refactoring to undo.")

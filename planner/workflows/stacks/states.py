@@ -95,7 +95,7 @@ class States:
         return []
 
     def leave(self) -> list[Diagnostic]:
-        """Release all locks, and remove workspaces whose state was never written."""
+        """Release all locks, and remove workspaces that `create` made and whose state was never written."""
         problems: list[Diagnostic] = []
         for store in self._stores.values():
             if store.is_locked:

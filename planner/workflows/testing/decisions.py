@@ -16,7 +16,7 @@ _PROBLEM = "problem"
 
 
 def counts_as(problem: Diagnostic, expected: bool) -> str:
-    """Whether a problem counts as nothing, error or warning. `expected`: the run expects its object to fail."""
+    """How a problem counts: "nothing", "error" or "warning". `expected`: the run expects its object to fail."""
     return _counts_as(problem.severity, _without_address(problem.checked), expected)
 
 
@@ -73,8 +73,9 @@ class RunDecisions:
 
 @frozen
 class Order:
-    """For each run by index: `waits`, the runs that must end first; `after`, all runs before it if it uses outputs.
-    `skipped`: runs that are left out."""
+    """Runs are given by index. `waits`: for each run, the runs that must end first. `after`: for each run that uses
+    outputs, all runs for which it waits, directly or through others; empty for other runs. `skipped`: runs that are
+    left out."""
 
     waits: tuple[frozenset[int], ...]
     after: tuple[frozenset[int], ...]
