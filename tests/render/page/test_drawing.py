@@ -510,13 +510,14 @@ def test_a_search_names_the_hits_of_the_other_graph(tmp_path: Path) -> None:
     with opened(written(tmp_path, Page("Two", (), (other, one), LAYERS, ACTIONS, changes))) as tab:
         search, listed = tab.get_by_label("Search"), tab.locator("#index")
         search.fill("a.")
-        assert listed.get_by_role("heading").inner_text() == "2 hits" and "hit in" not in listed.inner_text()
+        assert listed.get_by_role("heading").inner_text() == "2 hits" and "Declared" not in listed.inner_text()
         search.fill("q")
         assert "\u201cDone\u201d has no name with \u201cq\u201d." in listed.inner_text()
-        listed.get_by_role("button", name="Show 1 hit in \u201cDeclared\u201d").click()
+        assert listed.get_by_role("heading").inner_text() == "1 hit"
+        assert listed.locator("summary").inner_text() == "In \u201cDeclared\u201d (1)"
+        listed.get_by_role("button", name="local.q").click()
         assert tab.get_by_label("Graph", exact=True).locator("option:checked").inner_text() == "Declared"
         assert listed.get_by_role("heading").inner_text() == "1 hit" and search.input_value() == "q"
-        listed.get_by_role("button", name="local.q").click()
         assert tab.evaluate("drawing.sees(scene.area(drawing.chosen))")  # shown although it does not change
         assert tab.evaluate("scene.where.size") == 2
         tab.keyboard.press("Escape")
@@ -569,6 +570,62 @@ def test_an_old_object_that_is_destroyed_last_makes_no_cycle_of_modules(tmp_path
 
 
 @needs_browser
+def test_the_history_has_what_was_chosen(tmp_path: Path) -> None:
+    with opened(written(tmp_path, small())) as tab:
+        details, listed = tab.get_by_role("complementary", name="Details"), tab.locator("#list")
+        title = details.get_by_role("heading").first
+        listed.get_by_role("button", name="web", exact=True).click()
+        listed.get_by_role("button", name="db", exact=True).click()
+        details.get_by_role("button", name="Blast radius").click()
+        details.get_by_role("button", name="\u2039 db").click()
+        assert title.inner_text() == "db"
+        details.get_by_role("button", name="\u2039 web").click()
+        assert title.inner_text() == "web"
+        tab.go_forward()
+        assert title.inner_text() == "db" and tab.evaluate("scene.title(drawing.chosen)") == "db"
+        tab.go_back()
+        tab.go_back()
+        assert tab.evaluate("drawing.chosen") is None and title.inner_text() in ("Policies", "Causes")
+
+
+@needs_browser
+def test_a_blast_radius_and_a_search_without_internals(tmp_path: Path) -> None:
+    kinds = {
+        "a.x": "instance_apply",
+        "a.x (expand)": "resource",
+        "b.y": "instance_apply",
+        "c.calm (expand)": "resource",
+    }
+    kinds |= {"root": "root", "module.m (expand)": "module_expand", "module.m.d.z (expand)": "resource"}
+    numbers = {"a.x": (0,), "b.y": (1,)}
+    items = tuple(
+        PageNode(name, kind, name, "module.m" if "module.m." in name else "", "", None, numbers.get(name, ()))
+        for name, kind in kinds.items()
+    )
+    arrows = (arrow("b.y", "a.x"), arrow("c.calm (expand)", "b.y"), arrow("root", "c.calm (expand)"))
+    changes = (PageChange("a.x", "create", "", ()), PageChange("b.y", "create", "", ()))
+    view = PageView("apply", "Done", items, arrows, {"module.m": ("", "module.m")})
+    with opened(written(tmp_path, Page("Blast", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        details, status = tab.get_by_role("complementary", name="Details"), tab.get_by_role("status")
+        tab.evaluate("choose(scene.find('a.x'))")
+        details.get_by_role("button", name="Blast radius").click()
+        assert status.inner_text() == "a.x: 1 object changes in this plan, 1 more depends on it."
+        assert details.locator("ul:visible").all_inner_texts() == ["+\nb.y", "c.calm"]
+        assert details.locator("summary").inner_text() == "Show internals (1)"
+        tab.keyboard.press("Escape")
+        search = tab.get_by_label("Search")
+        search.fill("module.m")
+        search.press("Enter")
+        assert details.get_by_role("heading").first.inner_text() in ("module.m", "module.m.d.z")
+        search.fill("calm")
+        search.press("Enter")
+        assert "no change" in details.inner_text() and "declaration" not in details.inner_text()
+        tab.keyboard.press("Escape")
+        tab.keyboard.press("Escape")
+        assert sorted(tab.evaluate("Array.from(scene.where.keys(), thing => scene.title(thing))")) == ["a.x", "b.y"]
+
+
+@needs_browser
 def test_a_reason_has_a_line_for_each_hop(tmp_path: Path) -> None:
     lines = ("because:", "  module.m.thing.x.size 1 -> 2 (m/main.tf:3)", "  module.m.var.size (m/main.tf:1)")
     lines = (*lines, *(f"  local.step{n} (main.tf:{n})" for n in range(9)), "  var.size 1 -> 2 (default, main.tf:2)")
@@ -613,7 +670,8 @@ def test_vertices_of_an_object_have_one_name_and_one_count(tmp_path: Path) -> No
         assert tab.locator("#list summary").all_inner_texts() == ["-/+ replace (1)"]
         assert "1 object" in tab.get_by_role("region", name="Causes").inner_text()
         tab.get_by_label("only changes").uncheck()
-        assert "no change" in legend.inner_text() and ["a, declaration", "x"] in tab.evaluate(labels)
+        assert "no change" not in legend.inner_text() and ["a, declaration", "x"] not in tab.evaluate(labels)
+        assert tab.get_by_role("status").inner_text() == "Everything is shown: 1 object, which changes."
         tab.evaluate("choose(scene.find('a.x'))")
         assert "(destroy)" not in tab.locator("#page").inner_text()
         tab.locator("#graph").click(position={"x": 3, "y": 3})  # beside everything

@@ -284,6 +284,7 @@ class Drawing {
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
     context.fill();
     if (box && marked?.isCounted && !isFaint) { context.strokeStyle = colours.mark; context.lineWidth = 2.5 / Math.max(k, 0.4); } // of a cause or a search: something is in it
+    if (marked?.starts?.has(thing)) { context.strokeStyle = colours.mark; context.lineWidth = 3 / Math.max(k, 0.4); } // where a cause begins
     context.stroke();
     if (box) this.title(context, -1 - thing, "\u25b8", x + 9, y + h / 2, w - 15, k);
     else {

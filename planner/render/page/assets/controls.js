@@ -43,7 +43,7 @@ function choose(thing, { look = true } = {}) {
   drawing.chosen = drawnFor(thing);
   drawing.marked = thing >= 0 ? around(thing) : null;
   if (look) drawing.bring(wanted(drawing.chosen)); else drawing.redraw();
-  note({ node: scene.title(thing) });
+  note({ node: scene.title(thing) }, thing >= 0 ? scene.shown(thing) : nameOfBox(scene.boxes[-1 - thing]));
   say(spoken(thing));
   if (thing >= 0) showNode(thing); else showBox(-1 - thing);
   showCurrent(thing >= 0 ? scene.shown(thing) : null);
@@ -69,7 +69,8 @@ function chooseEdge(edge) {
   drawing.chosen = standIn(scene.from[edge]);
   drawing.marked = marks([scene.from[edge], scene.to[edge]], new Set([edge]));
   drawing.redraw();
-  note({ node: scene.name(scene.from[edge]), to: scene.name(scene.to[edge]) });
+  note({ node: scene.name(scene.from[edge]), to: scene.name(scene.to[edge]) }, "Edge");
+  showCurrent(null);
   showEdge(edge);
   say(`${scene.shown(scene.from[edge])} waits for ${scene.shown(scene.to[edge])}`);
 }
@@ -81,18 +82,28 @@ function toggle(b) {
   const [x, y, w, h] = scene.area(-1 - b), [width, height] = [drawing.width - 2 * EDGE, drawing.height - 2 * EDGE];
   drawing.bring([x, y, Math.min(w, width / LEGIBLE), Math.min(h, height / LEGIBLE)]); // of a large box, its beginning
   drawing.redraw(true);
+  note({ node: scene.title(-1 - b) }, nameOfBox(scene.boxes[b]));
   say(spoken(-1 - b));
-  showBox(b);
+  showBox(b); showCurrent(null);
+  before = null;
 }
 function clearMarks() {
   still(drawing.chosen ?? -1, () => scene.unpin());
+  restore();
   drawing.goBack();
   drawing.chosen = null; drawing.marked = null; start = null; group = null;
   $("search").value = "";
   drawing.redraw(true);
   showOverview(); fillList(); syncControls(); showCurrent(null);
-  history.replaceState(null, "", location.pathname + location.search);
+  if (location.hash) history.pushState({ from: current }, "", location.pathname + location.search);
+  current = null;
   say("Nothing is marked.");
+}
+/** The nodes with which a cause begins: those that wait for no others of its nodes. None where it does not spread. */
+function startsOf(nodes) {
+  const all = new Set(nodes.filter(node => !scene.isOld(node))), waiting = new Set();
+  for (let e = 0; e < scene.edgeCount + scene.ways.size; e++) if (all.has(scene.from[e]) && all.has(scene.to[e])) waiting.add(scene.from[e]);
+  return new Set(waiting.size ? [...all].filter(node => !waiting.has(node)) : []);
 }
 const isOfGroup = change => group !== null && change[3].some(cause => cause === group || kindOfCause(cause) === group);
 /** Mark the changes of a cause, and list them; of the chosen one, nothing. */
@@ -101,26 +112,28 @@ function chooseGroup(name) {
   drawing.chosen = null;
   if (document.body.classList.contains("chosen") || !$("groups")) showOverview(); else syncCauses();
   drawing.goBack();
+  showCurrent(null);
   if (group === null) { drawing.marked = null; drawing.redraw(true); say("All causes."); return; }
   const changes = data.changes.filter(isOfGroup), nodes = [];
   for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfGroup)) nodes.push(n);
   if (nodes.length && nodes.length <= OPENED) { still(nodes[0], () => scene.reveal(...nodes)); syncControls(); } // few are shown, not only counted at their boxes
-  drawing.marked = marks(nodes, new Set(), new Set(changes.map(([address]) => address)));
+  drawing.marked = { ...marks(nodes, new Set(), new Set(changes.map(([address]) => address))), starts: startsOf(nodes) };
   const area = scene.around(nodes);
   if (area) drawing.bring(area, COARSE); else drawing.redraw();
   say(`${arrows(causeKinds().get(group)?.title || group)}: ${countOf(changes)}.`);
-  note({ cause: group });
+  note({ cause: group }, "Cause");
 }
 /** Begin to show what was arranged anew: the box around the chosen thing is chosen if that is not drawn any more. */
 function beginAgain() {
   if (drawing.chosen !== null) drawing.chosen = standIn(drawing.chosen);
   drawing.begin();
 }
-function foldAll(folded) { scene.foldAll(folded); scene.arrange(); beginAgain(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
+function foldAll(folded) { before = null; scene.foldAll(folded); scene.arrange(); beginAgain(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
 function chooseView(n) {
   if (!scenes.has(n)) scenes.set(n, new Scene(data.views[n]));
   const { visible, implied: shown } = scene;
   scene = scenes.get(n);
+  before = null;
   Object.assign(scene, { visible, implied: shown });
   scene.arrange();
   start = null;
@@ -132,24 +145,28 @@ function chooseView(n) {
 
 // ---------------------------------------------------------------- links to what is chosen
 
-/** Record what is chosen in the address. */
-function note(chosen) {
-  const words = new URLSearchParams(scene === scenes.get(0) ? chosen : { graph: scene.view.name, ...chosen });
-  history.replaceState(null, "", `#${words}`);
+let current = null, isNoted = false; // the name of what is chosen, and whether the address has what is going to be shown
+/** Record what is chosen in the address, as an entry of the history with the name of what was chosen before. */
+function note(chosen, name) {
+  const words = `#${new URLSearchParams(scene === scenes.get(0) ? chosen : { graph: scene.view.name, ...chosen })}`;
+  if (words !== location.hash) history.pushState({ from: current }, "", words);
+  current = name; isNoted = true;
 }
-/** Choose what the address names. */
-function follow() {
-  const words = new URLSearchParams(location.hash.slice(1)), n = data.views.findIndex(view => view.name === words.get("graph"));
+/** Choose what the address names; `isBack`: after a step in the history. */
+function follow(isBack = false) {
+  if (isBack && !location.hash) { clearMarks(); return; }
+  const words = new URLSearchParams(location.hash.slice(1)), named = data.views.findIndex(view => view.name === words.get("graph")), n = isBack && named < 0 ? 0 : named;
   if (n >= 0 && scene.view !== data.views[n]) chooseView(n);
   const [node, other] = ["node", "to"].map(word => words.has(word) ? scene.find(words.get(word)) : null);
   if (node !== null && node >= 0 && other !== null && other >= 0) {
     const edge = scene.out[node].find(e => scene.to[e] === other);
     if (edge !== undefined) { scene.reveal(node); scene.reveal(other); chooseEdge(edge); } else showPath(node, other);
-  } else if (node !== null) choose(node);
+  } else if (words.has("blast") && scene.find(words.get("blast")) >= 0 && scene.find(words.get("blast")) !== null) showBlast(scene.find(words.get("blast")));
+  else if (node !== null) choose(node);
   else if (words.has("node")) say(`The plan has no "${words.get("node")}".`);
   else if (words.has("cause") && data.changes.some(change => change[3].some(cause => [cause, kindOfCause(cause)].includes(words.get("cause"))))) { group = null; chooseGroup(words.get("cause")); }
 }
-addEventListener("hashchange", follow);
+addEventListener("popstate", () => follow(true)); // also when the address is edited
 
 // ---------------------------------------------------------------- the drawing by keys and pointer
 
@@ -230,7 +247,11 @@ canvas.addEventListener("wheel", event => {
   drawing.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.clientX - box.left, event.clientY - box.top);
 }, { passive: false });
 
-$("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.open(); beginAgain(); fillList(); syncControls(); });
+$("changed").addEventListener("change", () => { 
+  before = null;
+  scene.onlyChanged = $("changed").checked; scene.arrange(); beginAgain(); fillList(); syncControls();
+  say(scene.onlyChanged ? "Only changes are shown." : `Everything is shown: ${boxCount(scene.boxes[0])}.`);
+});
 $("view").addEventListener("change", () => chooseView(+$("view").value));
 $("in").addEventListener("click", () => drawing.zoom(1.4));
 $("out").addEventListener("click", () => drawing.zoom(1 / 1.4));

@@ -13,7 +13,9 @@ function fill(...children) {
 /** Show details of something, with the way back to the overview. */
 function details(...children) {
   document.body.classList.add("chosen");
-  fill(el("p", { class: "crumb" }, button(group === null ? "\u2039 Overview" : "\u2039 Cause", goBack)), ...children);
+  const [from, back] = isNoted ? [history.state?.from, () => history.back()] : [current, () => follow(true)], up = group === null ? "Overview" : "Cause", hasFrom = from && from !== up;
+  isNoted = false;
+  fill(el("p", { class: "crumb" }, hasFrom ? button(`\u2039 ${from}`, back, { title: "back to the former choice" }) : null, hasFrom ? " " : null, button(`${hasFrom ? "" : "\u2039 "}${up}`, goBack)), ...children);
 }
 function goBack() {
   if (group === null) { clearMarks(); return; }
@@ -86,11 +88,11 @@ function showNode(node) {
     place ? el("h3", {}, "Declared") : null, ...(place ? placeLines([place]) : []),
     el("p", {},
       button("Blast radius", () => showBlast(node)), " ",
-      button("Path from here", () => { start = node; say(`Path from ${scene.shown(node)}: choose where it leads.`); showNode(node); },
+      button("Path from here", () => { start = node; isNoted = true; say(`Path from ${scene.shown(node)}: choose where it leads.`); showNode(node); },
         { "aria-pressed": String(start === node) }), " ",
       start !== null && start !== node ? button("Path to here", () => showPath(start, node)) : null),
-    ...edgeList("Waits for", scene.out[node].map(e => [e, scene.to[e]])),
-    ...edgeList("Waited for by", scene.in[node].map(e => [e, scene.from[e]])),
+    ...edgeList("Waits for", scene.out[node].map(e => [e, scene.to[e]]), node),
+    ...edgeList("Waited for by", scene.in[node].map(e => [e, scene.from[e]]), node),
   );
 }
 function chip(action) {
@@ -194,17 +196,24 @@ function reasonLines(edge) {
     el("div", { class: "why" }, reason, " ", el("code", {}, `[${rule}]`), ...placeLines(places)));
 }
 /** The edges of a node with what is at their other end, some at first. */
-function edgeList(title, pairs) {
-  if (!pairs.length) return [];
+function edgeList(title, all, node) {
+  const isInternal = ([, other]) => scene.isInternal(other) && !scene.isInternal(node), pairs = all.filter(pair => !isInternal(pair)), internal = all.filter(isInternal);
   const item = ([edge, other], short) => el("li", {}, scene.action[other] ? signOfAction(scene.action[other]) : "", nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, " ",
     button("why", () => chooseEdge(edge), { class: "small", "aria-label": `why the edge to ${scene.shown(other)}` }));
-  return [el("h3", {}, `${title} (${pairs.length})`), some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other))];
+  return [pairs.length || internal.length ? el("h3", {}, `${title} (${pairs.length})`) : null, pairs.length ? some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other)) : null, internals(internal, item, ([, other]) => scene.shown(other))];
+}
+/** Nodes that only the graph needs, to be unfolded. */
+function internals(all, item, nameOf) {
+  const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, all, item, 30, nameOf); };
+  return all.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, `Show internals (${all.length})`), list) : null;
 }
 function showEdge(edge) {
-  const from = scene.from[edge], to = scene.to[edge];
+  const from = scene.from[edge], to = scene.to[edge], others = scene.bundle(edge).filter(e => e !== edge);
   details(el("h2", {}, "Edge"), el("p", {}, nodeButton(from), " waits for ", nodeButton(to)),
     el("p", { class: "why" }, scene.layerNames(edge).map(name => `${name}: ${meaning(name)}`).join(" ")),
-    ...reasonLines(edge), proofCommand(from, to));
+    ...reasonLines(edge), proofCommand(from, to),
+    others.length ? el("h3", {}, `${several(others.length, "more edge")} in this line`) : null,
+    others.length ? some(el("ul", { class: "plain" }), others, e => el("li", {}, nodeButton(scene.from[e]), " waits for ", nodeButton(scene.to[e]), " ", button("why", () => chooseEdge(e), { class: "small" })), 10) : null);
 }
 const meaning = name => data.layers.find(([layer]) => layer === name)[1];
 function proofCommand(from, to) {
@@ -219,16 +228,23 @@ function showBlast(node) {
   const edges = new Set(scene.lines.filter(e => reached.has(scene.to[e])));
   drawing.chosen = standIn(node); drawing.marked = marks(reached.keys(), edges);
   drawing.redraw();
-  say(`A change of ${scene.shown(node)} reaches ${several(reached.size - 1, noun)}.`);
+  note({ blast: scene.name(node) }, "Blast radius");
+  const own = scene.shown(node), rest = [...reached.keys()].filter(other => scene.shown(other) !== own), changes = new Set(rest.flatMap(other => scene.action[other] ? scene.changes(other).filter(change => signOf.has(change[1])) : []));
+  const changed = new Set(rest.filter(other => scene.action[other]).map(other => scene.shown(other)));
+  const more = new Set(rest.filter(other => !scene.isInternal(other) && !changed.has(scene.shown(other))).map(other => scene.shown(other))).size;
+  const text = noun !== "node" ? `It reaches ${several(reached.size - 1, noun)}.` : `${countOf(changes)} ${changes.size === 1 ? "changes" : "change"} in this plan, ${more} more ${more === 1 ? "depends" : "depend"} on it.`;
+  say(`${own}: ${text}`);
   const item = (n, short) => el("li", {}, scene.action[n] ? signOfAction(scene.action[n]) : "", nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
-  details(el("h2", {}, "Blast radius"), el("p", {}, nodeButton(node), ` reaches ${several(reached.size - 1, noun)}.`),
-    ...byDepth.slice(1).flatMap((nodes, at) => [el("h3", {}, `${several(at + 1, "step")} (${nodes.length})`), some(el("ul", { class: "plain" }), nodes.sort((a, b) => a - b), item, 20, n => scene.shown(n))]));
+  const seen = new Set([own]), shown = byDepth.slice(1).map(nodes => nodes.sort((a, b) => a - b).filter(n => !scene.isInternal(n) && !seen.has(scene.shown(n)) && seen.add(scene.shown(n))));
+  details(el("h2", {}, "Blast radius"), el("p", {}, nodeButton(node), `: ${text}`),
+    ...shown.flatMap((nodes, at) => nodes.length ? [el("h3", {}, `${several(at + 1, "step")} (${nodes.length})`), some(el("ul", { class: "plain" }), nodes, item, 20, n => scene.shown(n))] : []),
+    internals([...reached.keys()].filter(n => n !== node && scene.isInternal(n)), item, n => scene.shown(n)));
 }
 function showPath(from, to) {
-  let edges = scene.path(from, to), note = "";
+  let edges = scene.path(from, to), turned = "";
   if (!edges) {
     edges = scene.path(to, from);
-    if (edges) { [from, to] = [to, from]; note = "The other way round: "; }
+    if (edges) { [from, to] = [to, from]; turned = "The other way round: "; }
   }
   start = null;
   if (!edges) {
@@ -241,8 +257,9 @@ function showPath(from, to) {
   syncControls();
   drawing.marked = marks(nodes, new Set(edges));
   drawing.chosen = from;
+  note({ node: scene.name(from), to: scene.name(to) }, "Path");
   drawing.bring(scene.around(nodes), COARSE);
-  say(`${note}${scene.shown(from)} waits for ${scene.shown(to)}, ${several(edges.length, "edge")}.`);
-  details(el("h2", {}, "Path"), el("p", {}, note, nodeButton(from), " waits for ", nodeButton(to), `, ${several(edges.length, "edge")}:`),
+  say(`${turned}${scene.shown(from)} waits for ${scene.shown(to)}, ${several(edges.length, "edge")}.`);
+  details(el("h2", {}, "Path"), el("p", {}, turned, nodeButton(from), " waits for ", nodeButton(to), `, ${several(edges.length, "edge")}:`),
     ...edges.flatMap(e => [el("h3", {}, nodeButton(scene.from[e]), " \u2192 ", nodeButton(scene.to[e])), ...reasonLines(e)]));
 }

@@ -13,6 +13,7 @@ const BY_RISK = ["delete", "replace", "forget", "update", "create", "read"];
 const rank = action => (BY_RISK.indexOf(colourOf.get(action)) + BY_RISK.length + 1) % (BY_RISK.length + 1);
 /** The parts of an object's vertices, by their kind. */
 const PARTS = { module_expand: "begins", module_close: "ends", provider_close: "ends", resource_close: "ends", root_variable: "given value", module_variable: "given value" };
+const INTERNAL = /^(root|provider|provider_close|resource_close|module_expand|module_close|variable_reference)$/;
 const NUMERIC = new Intl.Collator("en", { numeric: true });
 
 /** Begin with this document. */
@@ -84,6 +85,8 @@ class Graph {
   isLate(...nodes) { return this.home[nodes[0]] !== this.home[nodes[1]] && nodes.some(node => this.kind(node) === "deposed_destroy" && this.isOld(node)); }
   /** The part of a node in what is done with its object, where several nodes have its name; "" for the main one. */
   part(node) { return this.isOld(node) ? "old object" : this.twins[node] ? "declaration" : PARTS[this.kind(node)] || ""; }
+  /** Whether a node is no object for people: the graph needs it, or it has another node of the same name beside it. */
+  isInternal(node) { return data.noun === "node" && (this.twins[node] === 1 || INTERNAL.test(this.kind(node))); }
   /** Whether a node is a resource, or an object, that the plan does not change. */
   isCalm(node) { return data.noun === "node" && /^(resource|instance_\w+)$/.test(this.kind(node)) && !this.twins[node] && !this.changes(node).length; }
   /** The place of a thing among others by its most dangerous action. */
@@ -110,7 +113,7 @@ class Graph {
   findWays() {
     this.ways = new Map();
     this.needed = new Set(); // edges that others imply, but only through hidden nodes
-    if (!this.onlyChanged) return;
+    if (!this.onlyChanged && !this.hidden.includes(1)) return;
     const reached = this.reached();
     const pairs = [], near = new Map(); // what a node waits for as it is drawn
     for (let a = 0; a < this.count && pairs.length < WAYS; a++) {
@@ -124,7 +127,7 @@ class Graph {
         pairs.push([a, c, e, direct.get(c)]);
       }
     }
-    const isSmall = this.boxes[0].changed <= 400;
+    const isSmall = (this.onlyChanged ? this.boxes[0].changed : near.size) <= 400;
     for (const [a, c, first, edge] of pairs) {
       if (isSmall && leads(near, a, c)) continue;
       if (edge !== undefined) { this.needed.add(edge); continue; }

@@ -26,38 +26,61 @@ function objectsOf(nodes) {
   for (const [address] of changes) { calm.delete(address); calm.delete(address.replace(INSTANCE_KEYS, "")); }
   return { changes: [...changes], calm: [...calm.values()], names: new Set([...[...changes].map(([address]) => address), ...calm.keys()]) };
 }
-/** The other views with hits that this one does not have: [number, title, hits]. */
+/** The other views with hits that this one does not have: [number, title, [name, node] of each]. */
 function elsewhere(nodes) {
   const sought = words(), here = new Set(nodes.map(n => scene.shown(n)));
   return data.views.map((view, number) => {
-    if (!sought.length || view === scene.view) return [number, view.title, 0];
-    const names = new Set();
-    for (const at of view.nodes.name) {
-      const name = data.strings[at];
-      if (sought.every(word => name.toLowerCase().includes(word))) names.add(noun === "node" ? name.replace(STEP, "") : name);
-    }
-    return [number, view.title, [...names].filter(name => !here.has(name)).length];
-  }).filter(([, , hits]) => hits);
+    if (!sought.length || view === scene.view) return [number, view.title, []];
+    const names = new Map();
+    view.nodes.name.forEach((at, n) => {
+      const name = data.strings[at], shown = noun === "node" ? name.replace(STEP, "") : name;
+      if (!names.has(shown) && sought.every(word => name.toLowerCase().includes(word))) names.set(shown, n);
+    });
+    return [number, view.title, [...names].filter(([name]) => !here.has(name)).sort(([a], [b]) => NUMERIC.compare(a, b))];
+  }).filter(([, , hits]) => hits.length);
+}
+/** Choose a node of another view. */
+function chooseIn(number, node) {
+  const sought = $("search").value;
+  chooseView(number);
+  $("search").value = sought;
+  searchNames();
+  choose(meant(node));
+}
+let before = null; // the graph before a search: what was folded, and what was in view
+/** Show the graph again as it was before the search. */
+function restore() {
+  if (before === null) return;
+  scene.folded.set(before.folded);
+  scene.arrange();
+  drawing.eye = before.eye;
+  before = null;
+  syncControls();
+}
+/** The module of a node that begins or ends it; the node itself otherwise. */
+function meant(node) {
+  const b = /^module_(expand|close)$/.test(scene.kind(node)) ? scene.boxes.findIndex(box => box.name === scene.shown(node)) : -1;
+  return b > 0 ? -1 - b : node;
 }
 /** The list: changes by action, the most dangerous first, then outputs, then what does not change by kind. */
 function fillList() {
-  const nodes = matching(), sought = isSought();
+  const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
   const { changes, calm } = sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
-  const title = noun === "node" ? (sought ? several(changes.length + calm.length, "hit") : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
+  const title = noun === "node" ? (sought ? several(changes.length + calm.length + further.reduce((all, [, , names]) => all + names.length, 0), "hit") : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
   $("listtitle").textContent = title;
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
   const groups = byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
-  const outputs = changes.filter(isOutput).sort(byName);
-  groups.push(["outputs", `Outputs (${outputs.length})`, outputs, changeItem]);
-  for (const [kind, own] of byKey(calm, n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others")) {
-    groups.push([kind, `${kind} (${own.length})`, own.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, nodeButton(n, short))]);
+  const calmItem = ([name, n], short = name) => el("li", {}, button(short, () => choose(meant(n)), { class: "name", "aria-label": [name, meant(n) === n ? scene.part(n) : ""].filter(text => text).join(", ") }));
+  const isCalmOutput = n => noun === "node" && CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] === "Outputs";
+  const outputs = [...changes.filter(isOutput), ...calm.filter(isCalmOutput).map(n => [scene.shown(n), n])].sort(byName);
+  groups.push(["outputs", `Outputs (${outputs.length})`, outputs, (one, short = one[0]) => typeof one[1] === "number" ? calmItem(one, short) : changeItem(one, short)]);
+  for (const [kind, own] of byKey(calm.filter(n => !isCalmOutput(n)), n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others")) {
+    groups.push([kind, `${kind} (${own.length})`, own.map(n => [scene.shown(n), n]).sort(byName), calmItem]);
   }
   const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
   const isOpen = key => sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || !data.changes.length));
-  const others = elsewhere(nodes).map(([number, other, hits]) => el("p", {}, button(`Show ${several(hits, changes.length || calm.length ? "more hit" : "hit")} in \u201c${other}\u201d`, () => {
-    chooseView(number); $("search").focus(); searchNames();
-    if (objectsOf(matching()).names.size === 1) choose(matching()[0]);
-  })));
+  const others = further.map(([number, other, names]) => el("details", { "data-group": other, ...(isOpen(other) ? { open: "" } : {}) },
+    el("summary", {}, `In \u201c${other}\u201d (${names.length})`), some(el("ul", { class: "plain" }), names, ([name, n], short = name) => el("li", {}, button(short, () => chooseIn(number, n), { class: "name", "aria-label": name })), FIRST, one => one[0])));
   const isNone = sought && !changes.length && !calm.length;
   $("list").replaceChildren(
     ...(isNone ? [el("p", {}, others.length ? `\u201c${scene.view.title}\u201d has no name with \u201c${$("search").value.trim()}\u201d.` : `No name has \u201c${$("search").value.trim()}\u201d.`)] : []),
@@ -112,18 +135,22 @@ function syncControls() {
 
 function searchNames() {
   document.body.classList.remove("chosen"); // a narrow window shows the list again
+  if (isSought()) before ||= { folded: scene.folded.slice(), eye: drawing.eye };
+  else if (drawing.chosen === null && group === null) restore();
   const nodes = fillList(), { names } = objectsOf(nodes);
   drawing.marked = isSought() ? marks(nodes, new Set(), names) : null;
   const drawn = nodes.filter(node => !scene.hidden[node]).map(node => scene.area(scene.stands[node]));
   if (isSought() && drawn.length && !drawn.some(area => drawing.sees(area))) drawing.bring(drawn[0]); else drawing.redraw();
-  say(noun === "node" ? `${several(names.size, "hit")}.` : `${several(names.size, noun)} found.`);
+  say(!isSought() ? "" : noun === "node" ? `${several(names.size, "hit")}.` : `${several(names.size, noun)} found.`);
 }
 $("search").addEventListener("input", searchNames);
 /** Empty the search, and take its marks away. What was chosen since stays. */
 function clearSearch() {
   if (drawing.marked?.isCounted && group === null) drawing.marked = null;
   $("search").value = "";
+  if (drawing.chosen === null && group === null) restore();
   fillList();
+  say("");
   drawing.redraw();
 }
 $("search").addEventListener("keydown", event => {

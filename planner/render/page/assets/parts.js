@@ -17,7 +17,7 @@ function el(tag, properties = {}, ...children) {
 const button = (text, onclick, properties = {}) => el("button", { type: "button", onclick, ...properties }, ...breakable(text));
 const LONG = /(?<=[\w"\]][._/])(?=\w)/; // where a long name may be broken
 /** A text with places where its long names may be broken. */
-const breakable = text => /\S{25}/.test(text) ? text.split(/(?<=\s)/).flatMap(word => word.length < 25 ? [word] : word.split(LONG).flatMap((part, n) => n ? [el("wbr"), part] : [part])) : [text];
+const breakable = text => /\S{14}/.test(text) ? text.split(/(?<=\s)/).flatMap(word => word.length < 14 ? [word] : word.split(LONG).flatMap((part, n) => n ? [el("wbr"), part] : [part])) : [text];
 const say = text => { $("said").textContent = text; };
 const several = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 
@@ -99,7 +99,13 @@ function byModule(those, nameOf, item) {
 }
 /** An item for many alike things: their list is filled when it is unfolded. */
 function alikeItem(title, found, item, labelOf) {
-  const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, found, one => item(one, labelOf(one)), FIRST); };
+  const list = el("ul", { class: "plain" }), families = byKey(found, one => labelOf(one).replace(/\d+/g, "*"));
+  const family = ([name, those]) => those.length > ALIKE ? alikeItem(`${name} (${those.length})`, those, item, labelOf) : el("li", {}, el("ul", { class: "plain" }, ...those.map(one => item(one, labelOf(one)))));
+  const fill = () => {
+    if (list.firstChild) return;
+    if (found.length > FIRST && families.size > 1 && families.size <= INSTANCES) list.append(...[...families].map(family));
+    else some(list, found, one => item(one, labelOf(one)), FIRST);
+  };
   return el("li", {}, el("details", { class: "alike", ontoggle: fill }, el("summary", {}, ...breakable(title)), list));
 }
 /** Fill a list with some of what there is, and a button for the rest. With `nameOf` by module; `isOpened`: also
@@ -109,7 +115,7 @@ function some(list, all, item, first, nameOf = null, isOpened = false) {
   if (nameOf) all = entries(all, nameOf);
   if (all.length <= first + 2) first = all.length; // a button for two lines saves nothing
   list.replaceChildren(...lines(all.slice(0, first)));
-  if (isOpened && all.length === 1) for (const alike of list.querySelectorAll("details")) alike.open = true;
+  if (isOpened && all.length === 1 && number <= INSTANCES) for (const alike of list.querySelectorAll("details")) alike.open = true;
   if (all.length > first) list.append(el("li", {}, button(`Show all ${number}`, () => {
     const at = list.children.length - 1;
     list.replaceChildren(...lines(all));

@@ -24,6 +24,7 @@ class Scene extends Graph {
     this.stands = new Int32Array(this.count); // the thing that is drawn for a node
     this.pins = new Set(); // nodes and boxes that are shown although they do not change
     const quiet = this.count > QUIET_FROM ? ["provider", "module"] : [];
+    this.whole = new Set(); // boxes without changes whose contents are shown
     this.visible = data.layers.reduce((bits, [name], n) => quiet.includes(name) ? bits : bits | 1 << n, 0);
     this.implied = false;
     this.onlyChanged = data.noun === "node" && this.boxes.length > 0 && this.boxes[0].changed > 0;
@@ -48,7 +49,10 @@ class Scene extends Graph {
     for (let b = 1; b < this.boxes.length; b++) this.folded[b] = folded;
     for (const box of this.boxes) box.plan = null;
   }
-  isShown(thing) { return !this.onlyChanged || this.pins.has(thing) || (thing >= 0 ? this.action[thing] !== "" : this.boxes[-1 - thing].changed > 0); }
+  isShown(thing) {
+    if (this.pins.has(thing) || this.whole.has(thing >= 0 ? this.view.nodes.box[thing] : this.boxes[-1 - thing].parent) && !this.twins[thing]) return true;
+    return thing < 0 ? !this.onlyChanged || this.boxes[-1 - thing].changed > 0 : this.onlyChanged ? this.action[thing] !== "" : !this.twins[thing];
+  }
   contents(b) { return this.inside[b]; }
   /** Fold as many boxes as is needed for everything to be legible at once, and edges to be told apart. */
   open() {
@@ -84,7 +88,7 @@ class Scene extends Graph {
         this.folded[b] = 0;
         if (hidden) this.pins.add(-1 - b);
       }
-      if (hidden) { this.pins.add(node); this.settled = null; was = true; }
+      if (hidden) { this.pins.add(node); if (node < 0) this.whole.add(-1 - node); this.settled = null; was = true; }
     }
     if (was) this.arrange();
     return was;
@@ -92,7 +96,7 @@ class Scene extends Graph {
   /** Hide again what was only shown because it was chosen. */
   unpin() {
     if (!this.pins.size) return;
-    this.pins.clear();
+    this.pins.clear(); this.whole.clear();
     this.settled = null;
     this.arrange();
   }
@@ -202,8 +206,14 @@ class Scene extends Graph {
       }
     }
     const { plan } = best;
-    for (let strips = 2; plan.isDown && columns.length && strips * strips <= 2 * plan.parts.length; strips++) offer({ ...plan, strips }, 0.2);
+    const odd = 1 / this.largest(box, b, plan) >= LEGIBLE ? 1 : 0.2; // one strip if it is legible
+    for (let strips = 2; plan.isDown && columns.length && strips * strips <= 2 * plan.parts.length; strips++) offer({ ...plan, strips }, odd);
     return best.plan;
+  }
+  /** How many windows a plan of a box takes. */
+  largest(box, b, plan) {
+    const [w, h] = this.lay(box, plan);
+    return Math.max((w + 2 * PAD) / (canvas.clientWidth || 1.6), (h + this.head(b) + PAD) / (canvas.clientHeight || 1));
   }
   /** Lay the rows or columns of a box out; their size together. */
   lay(box, { isDown, parts, strips }) {
