@@ -23,12 +23,12 @@ def expect(name: str, value: object, kinds: Any, words: str) -> None:
 
 
 def absolute(name: str, given: Any) -> str:
-    """Raises Failure if it is not a path."""
+    """Raises Failure if it is not a valid path."""
     return os.path.abspath(path(name, given))
 
 
 def path(name: str, given: Any) -> str:
-    """Raises Failure if it is not a path."""
+    """Raises Failure if it is not a valid path."""
     expect(name, given, (str, os.PathLike), "a path")
     return text(name, os.fsdecode(given))
 

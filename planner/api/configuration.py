@@ -53,8 +53,8 @@ class Resource:
 
 @frozen(eq=False)
 class State:
-    """A state: `resources` by address, root `outputs` by name, the number of writes (`serial`) and the id of the
-    state's history (`lineage`)."""
+    """A state: `resources` by address, root `outputs` by name, a number that grows with each write (`serial`), and the
+    id of the state's history (`lineage`)."""
 
     resources: tuple[Resource, ...]
     outputs: Mapping[str, Any]

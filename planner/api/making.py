@@ -35,7 +35,8 @@ class Making(Work):
     """Makes and applies plans. Errors are among the returned diagnostics."""
 
     def attempt(self, hooks: Hooks, to_apply: bool = False) -> Planned[Start]:
-        """A plan, possibly incomplete. With `to_apply`, the state remains locked until `release` is called."""
+        """A plan, possibly incomplete. With `to_apply`, the state remains locked until
+        `planner.operations.plan.release` is called."""
         from planner.operations.plan import plan
 
         with self._session():

@@ -113,9 +113,9 @@ def planner_apply(planner_modules: Modules) -> Callable[..., ApplyResult]:
 
 @pytest.fixture
 def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
-    """Compares a plan with the snapshot in __snapshots__ next to the test; if they differ, it fails with the differing
-    lines and their causes. With --planner-update, the snapshot is written. Snapshots contain no sensitive values, and
-    names of objects replace random ids of terraform_data."""
+    """Compares a plan with the snapshot in __snapshots__ next to the test. Fails if there is no snapshot, or with the
+    lines that differ and the causes of all changes. With --planner-update, the snapshot is written. Snapshots contain
+    no sensitive values, and names of objects replace random ids of terraform_data."""
     used: list[str] = []
 
     def compare(plan: Plan, name: str = "") -> None:

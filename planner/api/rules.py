@@ -112,8 +112,8 @@ class Derived(Mapping[str, tuple[Row, ...]]):
             return Rows(result.columns, tuple(tuple(map(decode, row)) for row in result.rows))
 
     def prove(self, predicate: str, *columns: Any) -> Proof:
-        """The proof of a row. If the row is not derived, raises Failure with the conditions of each rule that are not
-        met."""
+        """The proof of a row. Raises Failure if the row is not derived, with the first unmet condition of each rule,
+        and for a row that does not match the declaration."""
         from planner.logic.datalog.explain.proof import proof_json
         from planner.logic.datalog.explain.search import Prover
         from planner.logic.datalog.explain.why_not import why_not

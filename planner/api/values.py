@@ -152,8 +152,8 @@ def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple
 
 
 def share_secrets(one: Any, other: Any) -> Any:
-    """A version of an object, in which all parts are sensitive that are sensitive in the other version: an edited state
-    may have lost this."""
+    """`one`, in which every part is sensitive that is sensitive in `other`, because an edited state may have lost the
+    mark."""
     if isinstance(one, Sensitive) or one is None:
         return one
     if isinstance(other, Sensitive):

@@ -65,7 +65,8 @@ def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
 
 
 def is_brief(arguments: Arguments) -> bool:
-    """Whether reports need no changes of units: none are printed, compared or saved."""
+    """Whether the changes of units are neither printed nor compared nor saved, so that reports need not contain
+    them."""
     return not any(
         arguments.get(name)
         for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard", "out")
@@ -379,8 +380,8 @@ class Live(BatchLines):
             self._widths = []
 
     def _back(self) -> str:
-        """Escapes that move to the table's beginning and clear the rest. Lines wrap if the terminal became narrower,
-        which counts."""
+        """Escapes that move to the table's beginning and clear the rest. In a terminal that became narrower, a wrapped
+        line counts as several."""
         columns, _ = _size(self.terminal)
         height = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{height}A\x1b[J" if height else ""

@@ -286,8 +286,8 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self._json(live.answer(lambda: live.writes[route](body)))
 
     def _route(self, is_writing: bool = False) -> str | None:
-        """The path after the token; None if the request is refused. Pages of other sites have another origin; names
-        resolved to this machine by DNS rebinding have another host."""
+        """The path after the token; None if the request was refused or redirected. Pages of other sites have another
+        origin; names resolved to this machine by DNS rebinding have another host."""
         get, hosts = self.headers.get, self.server.hosts
         origin, site = get("Origin"), get("Sec-Fetch-Site")
         is_own = get("Host") in hosts and (origin is None or origin in {f"http://{host}" for host in hosts})

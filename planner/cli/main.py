@@ -163,7 +163,8 @@ def _install_completion(remove: bool, terminal: Terminal) -> int:
 
 
 def find(words: list[str]) -> tuple[str | None, list[str]]:
-    """The command in the first words (at most three), and the other words."""
+    """The command in the first words (at most three), and the other words; None and all words if there is no such
+    command."""
     for count in (3, 2, 1):
         if len(words) < count:
             continue

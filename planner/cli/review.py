@@ -40,7 +40,7 @@ class Review:
     def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
         if "-" in self.files.values():
-            raise UsageError("A review needs a file", "Name a file: the command prints its result on standard output.")
+            raise UsageError("A review needs a file", "Name a file, not -: standard output has the command's result.")
         self._read: dict[str, Any] = {}
         self.subject: ReviewSubject | None = _subject(arguments, kind, directory) if self.files or prints else None
 

@@ -138,7 +138,8 @@ def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> Depl
 
 
 def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: Turn, diagnostics: Diagnostics) -> bool:
-    """Store a plan in its turn's file; returns whether it is approved without a prompt. Raises Failure."""
+    """Store a plan in its turn's file. Returns True if no prompt is needed, because checks approve the plan or it
+    cannot be applied. Raises Failure."""
     from planner.workflows.batch.deployment_plans import save
     from planner.workflows.stacks.report import tell_approval
 

@@ -120,7 +120,7 @@ def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[di
 
 
 def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
-    """Proofs of findings about the whole deployment. Raises Failure."""
+    """Proofs of findings about the whole deployment. Raises Failure and UsageError."""
     if arguments["not"]:
         detail = "To see the relations on which verdicts depend, use planner stacks query."
         raise UsageError("Verdicts are explained without -not", detail)

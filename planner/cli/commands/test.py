@@ -185,7 +185,7 @@ def _parallelism(arguments: Arguments) -> int | None:
 def _reported(
     arguments: Arguments, runner: SuiteRunner, view: TestView, covered: Mapping[str, tuple[Reached, ...]]
 ) -> bool:
-    """Write the requested reports. Returns whether a report could not be written."""
+    """Write the requested reports. Returns True if one could not be written."""
     from planner.workflows.testing.report_files import junit
 
     reports = {"junit-xml": junit(runner.results) if arguments["junit-xml"] else ""}

@@ -1,8 +1,8 @@
 """The provisioners `file` and `remote-exec`, which use ssh.
 
 A failed connection is retried until its timeout, because the host may still be starting. Only a wrong host key or an
-error in the configuration ends the attempts at once. Only their user can read uploaded scripts, which are always
-removed."""
+error in the configuration ends the attempts at once. Uploaded scripts are readable only for the user who connects, and
+are always removed."""
 
 from __future__ import annotations
 

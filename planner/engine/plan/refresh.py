@@ -64,7 +64,7 @@ def refresh_recorded(
     walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic], reads: bool = True
 ) -> RemoteObject | None:
     """The object in the refreshed state; None if it no longer exists. Adds the provider's warnings to `problems`.
-    `must_read`: whether to call the provider. Raises Failure."""
+    `reads`: whether to call the provider, if the options allow it. Raises Failure."""
     record = _with_lifecycle_settings(walk, it, current.record)
     if not walk.options.refresh or not reads:
         if record is not current.record:

@@ -210,7 +210,7 @@ class PlanWalk(PlanWork):
 
 
 def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:
-    """The root variables as a plan stores them: values that were set, or defaults; only the names of ephemeral
+    """The root variables as a plan stores them: {name: value that was set, or default}, {name: None} for ephemeral
     variables."""
     result: dict[str, Value] = {}
     for name, decl in sorted(config.root.variables.items()):

@@ -402,7 +402,7 @@ def _as_file(folder: str, name: str, text: str) -> str:
 
 
 def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """Proxy URLs for the schemes "http" and "https"; "no" lists the hosts that are contacted directly."""
+    """{"https": URL, "http": URL, "no": list of hosts that are contacted directly}; "" if not set."""
 
     def value_of(name: str) -> str:
         return environment.get(name.lower()) or environment.get(name.upper()) or ""

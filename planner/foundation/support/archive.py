@@ -347,7 +347,7 @@ class _Stream:
 
 def _tar_members(stream: _Stream) -> Iterator[Member]:
     """The members of a tar archive. Before the next member is requested, the caller must read the content of this one
-    (`size` bytes, rounded up to a multiple of 512). Raises InstallError and ValueError."""
+    (`size` bytes, rounded up to a multiple of 512). Raises InstallError, ValueError and EOFError."""
     more: dict[str, str] = {}
     while header := stream.read(512):
         if len(header) < 512:

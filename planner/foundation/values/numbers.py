@@ -219,8 +219,8 @@ def negate(a: Any) -> Any:
 def number_to_text(x: Any) -> str:
     """The shortest decimal text that reads back as the same number at its precision, without an exponent.
 
-    The result equals that of Go's `big.Float.Text('f', -1)`; infinities are `+Inf` and `-Inf`. Raises TooLong for more
-    than LONGEST characters; exponents would allow 646 million.
+    The result equals that of Go's `big.Float.Text('f', -1)`; infinities are `+Inf` and `-Inf`. Raises
+    NumberTooLongError for more than LONGEST characters; exponents would allow 646 million.
     """
     if x.__class__ is int and -LIMIT < x < LIMIT:
         return str(x)

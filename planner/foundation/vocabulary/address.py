@@ -156,8 +156,8 @@ class ModuleAddress:
         return other.module.steps[: len(self.steps)] == self.steps
 
     def covers(self, other: Address) -> bool:
-        """Whether this address, as typed by a user, includes another one. If its last step has no key, it includes all
-        instances."""
+        """Whether this address, as typed by a user, includes another one. An address without a key in its last step
+        includes all instances."""
         if not self.steps or self.steps[-1][1] is not None:
             return self.contains(other)
         steps, last = other.module.steps, len(self.steps) - 1

@@ -123,7 +123,8 @@ class Span:
 
     @property
     def place(self) -> str:
-        """`FILE:LINE,COLUMN-END`: END is the column after the last character, or its line and column."""
+        """`FILE:LINE,COLUMN-COLUMN`, or `FILE:LINE,COLUMN-LINE,COLUMN` if it ends on another line; the end is
+        exclusive."""
         start, end = self.start_position, self.end_position
         last = f"{end.column}" if start.line == end.line else f"{end.line},{end.column}"
         return f"{self.filename}:{start.line},{start.column}-{last}"

@@ -30,7 +30,7 @@ def check_languages(config: Config, problems: Problems) -> None:
         return
     first = declared[0].where if declared else None
     by = first if declared else "the variable PLANNER_COMPATIBILITY"
-    detail = f"The configuration is for Terraform, by {by}. In planner and OpenTofu its meaning differs:"
+    detail = f"The configuration is written for Terraform, according to {by}. planner and OpenTofu differ in this:"
     where = first if isinstance(first, Span) else None
     problems.warning("other_language", "Different meaning in Terraform", detail + "".join(lines), where)
 

@@ -117,8 +117,6 @@ def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[P
 
 
 # Checks of module arguments without evaluation. Evaluation checks the references in expressions (planner.engine.plan).
-#
-# References in expressions are checked during evaluation (planner.engine.plan), against these declarations.
 
 
 def check_module_arguments(config: Config) -> list[Diagnostic]:

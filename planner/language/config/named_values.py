@@ -245,7 +245,7 @@ _RULE = BodySchema({"condition": True, "error_message": True})
 
 
 def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | None:
-    """Override files may not contain conditions."""
+    """None without a condition, or in an override file (reported)."""
     if override:
         detail = f"Override files may not hold {block.type} blocks."
         problems.error("condition_in_override", f"Can't override {block.type} blocks", detail, block.header_span)

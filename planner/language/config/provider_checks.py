@@ -175,7 +175,7 @@ def _check_key(ref: ProviderRef, what: str, mine: _Module, problems: Problems) -
             problems.error("provider_key", title, detail, ref.span)
     elif not repeated:
         if str(ref) in mine.configured or ref.alias is None:
-            detail = f"{ref} has no for_each, so it has no instances to choose from."
+            detail = f"{ref} has no for_each, so it has no instances: leave out the key."
             problems.error("provider_key", title, detail, ref.key.span)
         else:
             detail = f"This module has no provider block for {ref} with for_each."
@@ -191,8 +191,8 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
         return
     if same_expression(mine.node, providers.node):
         detail = (
-            f"The provider configuration repeats for the same collection as the {what}. When an element is removed, "
-            "its objects still need the provider to be destroyed: let the provider's collection be the larger one."
+            f"The provider configuration has the same for_each as the {what}. If a key is removed, its objects must be "
+            "destroyed, but their provider is removed, too: give the provider a larger collection, which keeps the key."
         )
         title = f"Provider configuration for_each matches {what}"
         problems.warning("provider_same_for_each", title, detail, mine.span)

@@ -44,8 +44,8 @@ class RawValue:
 
     @property
     def is_computed(self) -> bool:
-        """Whether another program, and not the environment, supplied the value. Such a value may differ between
-        runs."""
+        """Whether another program supplied the value in place of an environment variable. Such a value may differ
+        between runs."""
         return self.origin == "environment" and self.given is not None
 
     @property
@@ -127,7 +127,7 @@ def collect_variables(
 
 
 def add_automatic_files(directory: str, folder: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """The values overridden by the automatically loaded files in a directory."""
+    """`given`, with values from the automatically loaded files in a directory added; these take precedence."""
     problems = Problems()
     given = dict(given)
     for filename in _automatic_files(os.path.join(directory, folder)):

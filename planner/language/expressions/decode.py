@@ -50,7 +50,7 @@ from planner.language.syntax.body import ExpectedBlock as BlockHeader
 
 def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, list[Diagnostic]]:
     """The object that a body describes, with `dynamic` blocks expanded, and the problems. Arguments that cannot be
-    evaluated are unknown. If a reference is invalid, the whole result is unknown and only these problems are
+    evaluated are unknown. If references are invalid, the whole result is unknown, and only problems of references are
     returned."""
     decoder = Decoder()
     value = decoder.body(DecodedBlock("", "", body, scope, body.missing_span), schema)

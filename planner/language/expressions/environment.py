@@ -24,7 +24,7 @@ parse_type: Callable[[Any, Any], tuple[Any, list[Diagnostic]]] | None = None
 
 
 class Environment:
-    """`node`: the expression of `program`, which does not refer to it itself to avoid a reference cycle. `errors`:
+    """`node`: the expression of `program`; the program has no reference to it, because this would be a cycle. `errors`:
     problems so far. `refused`: errors of invalid references, which must never be dropped. `slots`: current values of
     `for` variables and splat elements, by slot number. `evaluate_template`: evaluates templates, for functions that
     contain or read one."""

@@ -76,7 +76,7 @@ def operands_at(env: EvaluationMoment, start: int, end: int) -> Operands:
 
 
 def _loop(env: EvaluationMoment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
-    """The loop that defines a local name; None for other names."""
+    """The innermost loop that defines a local name: (start, end, {name: slot}); None for other names."""
     name, innermost = _root(reference), None
     for loop in env.program.local_names:
         if loop[0] <= reference.start < loop[1] and name in loop[2]:

@@ -95,10 +95,7 @@ class _MatchFinder:
         return count
 
     def tokens(self, begin: int, end: int) -> list[int]:
-        """The tokens of a block: literals, and matches (length << 16
-
-        distance).
-        """
+        """The tokens of a block: literals, and matches (`length << 16 | distance`)."""
         if end - self.base > _HISTORY:
             self.base = begin - _WINDOW
         data, base, short = self.data, self.base, self.short

@@ -230,7 +230,7 @@ class _RuleReader:
             return error("rules.syntax", "Unfinished comment", detail, Span(self.source, start, start + 2))
         if word in ("=", "!=", "<", "<=", ">", ">=") and "IN" in expected and kind not in expected:
             negation = max(n for n in range(number) if self.tokens[n][1] == "not")
-            detail = "not must precede a predicate or a test. Invert a comparison instead: A != B, not A = B."
+            detail = "`not` must precede a predicate or a test. For a comparison, write A != B instead of `not A = B`."
             place = Span(self.source, self.tokens[negation][2], self.tokens[number - 1][3])
             return error("rules.syntax", "Negated comparison", detail, place)
         if kind == "VARIABLE" and "NAME" in expected:

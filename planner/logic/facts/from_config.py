@@ -306,7 +306,8 @@ def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> N
 
 
 def _address_form(address: Address) -> str:
-    """Whether an address denotes a whole module or resource of the configuration, or only instances."""
+    """The form of an address: "module" or "resource" without keys, otherwise "module_instance", "resource_instance"
+    (only its module has keys) or "instance"."""
     keyed = any(key is not None for _, key in address.module.steps)
     if isinstance(address, ModuleAddress):
         return "module_instance" if keyed else "module"

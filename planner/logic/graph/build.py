@@ -240,8 +240,8 @@ def read_nodes(database: Database) -> dict[str, Node]:
 
 
 def graph_problems(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None = None) -> list[Diagnostic]:
-    """All reasons why the graph cannot be walked, as sorted errors. `is_edited`: whether the line of a source differs
-    from the last commit."""
+    """All reasons why the graph cannot be walked, as errors: cycles first, each kind in sorted order. `is_edited`:
+    whether the line of a source differs from the last commit."""
     others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
     return [*_cycles(graph, is_edited), *others] if graph.database["in_cycle"] else others
 

@@ -27,8 +27,8 @@ Edge: TypeAlias = tuple[str, str]
 
 
 class EdgeSources(NamedTuple):
-    """`layers`: kinds of edges, as in LAYERS. `reasons`: the edges that each rule derives. `places`: sources of facts,
-    for edges that follow from mentions."""
+    """`layers`: {edge: its kinds}, as in LAYERS. `reasons`: the edges that each rule derives. `places`: {edge: sources
+    of its facts}, for edges that follow from mentions."""
 
     layers: Mapping[Edge, tuple[str, ...]]
     reasons: Iterable[DerivedRows]
@@ -111,7 +111,7 @@ def _ordered_reasons(
 
 
 def evaluated_objects(graph: Graph) -> dict[str, tuple[str, ...]]:
-    """The objects whose configuration each vertex evaluates: its own object, for an instance also its resource."""
+    """{vertex: objects whose configuration it evaluates}: (object,), or (resource, instance) for an instance."""
     database = graph.database
     resources: dict[str, str] = {row[0]: row[1] for row in database["instance"]}
     instances: dict[str, str] = dict(database["instance_node"])
@@ -132,7 +132,7 @@ def _source(stated: Sequence[Mapping[Row, Any]], objects: tuple[str, ...], targe
 
 
 def declarations(graph: Graph) -> dict[str, Any]:
-    """The declaration of each vertex's object, if it is in a file, as the source of a fact."""
+    """{vertex: source of the fact that declares its object}, for objects that are declared in files."""
     facts = graph.database.facts
     places: dict[str, Any] = {}
     for predicate in ("resource", "local", "output_value", "input_variable", "child_module", "check", "provider_block"):

@@ -29,7 +29,7 @@ def command(*words: str) -> list[str]:
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment for git: no prompts, no locks, messages in English. The repository is that of the working
-    directory, unless variables set both its directory and its work tree."""
+    directory, unless both GIT_DIR (an absolute path) and GIT_WORK_TREE are set."""
     is_set = os.path.isabs(environ.get("GIT_DIR", "")) and "GIT_WORK_TREE" in environ
     made = {name: value for name, value in environ.items() if is_set or name not in _OF_REPOSITORY}
     return {**made, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

@@ -139,7 +139,8 @@ class GitTree:
     # ------------------------------------------------------------ names
 
     def _find(self, name: str) -> _Item:
-        """The object of a name, with links followed. Raises OSError for a cycle of links."""
+        """The object of a name, with links followed; None if it does not exist. Raises OSError for a cycle of links,
+        and for a link out of the tree unless the work tree has the same link."""
         above: list[tuple[str, _Object]] = []
         here = self._top
         rest = [part for part in reversed(name.split("/")) if part not in ("", ".")]
@@ -212,7 +213,7 @@ class GitTree:
         return self._submodules[path, commit]
 
     def _tree(self, directory: _Object) -> dict[str, tuple[str, str]]:
-        """(mode, object) of each entry."""
+        """{name: (mode, object)} of the entries."""
         key = (id(directory.objects), directory.name)
         known = self._trees.get(key)
         if known is None:

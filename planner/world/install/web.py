@@ -69,7 +69,8 @@ class Web:
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def get(self, url: str, headers: Mapping[str, str] | None = None, posted: bytes | None = None) -> WebResponse:
-        """The response to a GET, or to a POST of `posted`, with any status. Raises InstallError without a response."""
+        """The response to a GET, or to a POST of `posted`, with any status. Raises InstallError if there is no
+        response, or if it is too large."""
 
         def once() -> WebResponse:
             with self._open(url, headers or {}, posted) as response:
@@ -123,7 +124,8 @@ class Web:
             ) from None
 
     def _follow(self, url: str, headers: Mapping[str, str], posted: bytes | None) -> Any:
-        """The response after redirects. Raises ValueError for an invalid URL."""
+        """The response after redirects. Raises ValueError for an invalid URL, and InstallError for another scheme or
+        too many redirects."""
         sent = {"User-Agent": user_agent(_USER_AGENT), "X-Terraform-Version": COMPATIBLE_VERSION}
         sent |= headers
         for _ in range(_MAX_REDIRECTS + 1):

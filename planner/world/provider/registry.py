@@ -117,7 +117,8 @@ class OfflineProvider(interface.StandIn):
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
-        """A new object has its configured values; in a changed object, all computed values are unknown."""
+        """An object that is unchanged or deleted is planned as proposed. In a new or changed object, computed values
+        that are not configured are unknown."""
         prior, proposed = request.prior, request.proposed
         unchanged = prior.__class__ is not Null and same_value(prior, proposed)
         if proposed.__class__ is Null or unchanged:

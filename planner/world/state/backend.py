@@ -57,10 +57,11 @@ class Store(Protocol):
         """The holder of the lock, to be appended to a sentence; "" if it is unknown."""
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of the lock with this id; None if there is no such lock, or its holder is still running."""
+        """The holder of a lock that `force_unlock` may remove; None with an error if there is none. For a file, a lock
+        with another id or a running holder is an error; a service checks the id in `force_unlock`."""
 
     def force_unlock(self, lock_id: str) -> list[Diagnostic]:
-        """Remove a lock whose holder has ended."""
+        """Remove the lock with this id."""
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
         """The state, None if there is none yet or on errors."""

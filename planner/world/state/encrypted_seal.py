@@ -112,7 +112,8 @@ def _check_head(content: Decrypted) -> None:
 
 
 def _serial_and_lineage(data: bytes) -> tuple[int | None, str | None]:
-    """The serial and lineage of an unencrypted state. Raises TargetError if the data is not a state."""
+    """The serial and lineage of an unencrypted state, None for invalid ones. Raises TargetError if the data is not a
+    state."""
     head = _HEAD.match(data)
     if head is not None:
         return int(head[1]), head[2].decode("ascii")

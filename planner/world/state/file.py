@@ -234,8 +234,8 @@ def lineage_after(base: State | None) -> str:
 
 
 def successor(base: State | None, state: State, lineage: str, is_pending: bool = False) -> tuple[State, bool]:
-    """The successor of a state, and whether it differs; only then, the serial increases. `lineage`: the lineage in a
-    journal for a new state. `is_pending`: the state must be written although its content is unchanged."""
+    """The successor of a state, and whether it differs; only then, the serial increases. `lineage`: for a new state,
+    the lineage in its journal. `is_pending`: the state must be written although its content is unchanged."""
     changed = base is None or is_pending or not same_content(base, state)
     serial = (base.serial if base else 0) + (1 if changed else 0)
     return evolve(

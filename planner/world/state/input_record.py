@@ -48,13 +48,13 @@ _SIZE = 8  # size of digests that only distinguish versions of one file or objec
 @frozen(eq=False)
 class ApplyInputs:
     """The inputs of an apply. `serial`: the serial of the written state; it is higher than in the previous run.
-    `is_whole`: whether the apply was complete, so that everything matches the configuration. `files`: keys of the
-    recorded texts of configuration files, by name. `modules`: directories of called modules, by path. `variables`: root
-    variables that were set, as {"type": ..., "value": ...}, or {} if the value is not recorded. `read`: files that
-    functions read, with digest and key of the content ("": none). `listed`: names in directories that functions list.
-    `providers`: versions by source address. `names`: former addresses of objects that were moved later, by present
-    address. `approval`: if signatures were required, the digest of the plan (`plan`), and the time at which each key
-    signed it."""
+    `is_whole`: whether the apply was complete, so that everything matches the configuration. `files`: {file name: key
+    of its recorded text} of the configuration. `modules`: {path: directory} of called modules. `variables`: {name:
+    {"type": ..., "value": ...}} of root variables that were set, {name: {}} if the value is not recorded. `read`: {file
+    that functions read: (digest, key of its recorded text)}, where "" means none. `listed`: {directory that functions
+    list: its names}. `providers`: versions by source address. `names`: {present address: address in this apply} of
+    objects that were moved later. `approval`: if signatures were required, {"plan": digest, key id: time of its
+    signature}."""
 
     serial: int
     is_whole: bool
@@ -74,10 +74,10 @@ class ApplyInputs:
 
 @frozen(eq=False)
 class InputRecord:
-    """The document. `objects`: keys of the runs in which instances were last applied, if that is not the latest run, or
-    if an incomplete latest run destroyed them. `sources`: texts by key. `entries`: digests of the attributes that
-    objects had after their applies. `altered`: attributes of instances that were changed after the latest complete
-    apply, with the serial of the latest change; CREATED and DESTROYED refer to the instance itself."""
+    """The document. `objects`: {instance: key of the run that last applied it}, for runs other than the latest one, and
+    for instances that an incomplete latest run destroyed. `sources`: texts by key. `entries`: digests of the attributes
+    that objects had after their applies. `altered`: {instance: {attribute: serial of its latest change}} since the
+    latest complete apply; CREATED or DESTROYED instead of an attribute means the instance itself."""
 
     lineage: str
     salt: str
@@ -128,7 +128,8 @@ def with_run(
     altered: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> InputRecord:
     """The record after an apply. `left`: instances that the apply did not include. `entries`: digests of attributes by
-    address. `gone`: instances that an incomplete apply destroyed. `altered`: attributes that the apply changed."""
+    address. `gone`: instances that an incomplete apply destroyed. `altered`: {instance: attributes that the apply
+    changed}."""
     before = known.runs.get(known.latest)
     if before is not None and run.serial <= before.serial:  # the apply did not change the state
         is_same = evolve(run, serial=before.serial).json == before.json

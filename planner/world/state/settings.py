@@ -55,7 +55,8 @@ def _attribute(kind: Type, description: str, required: bool, sensitive: bool, de
 def check_settings(
     kind: str, schema: BlockSchema, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """Every setting of a schema, converted from plain data to its type."""
+    """{name: value} of all settings of a schema, as plain data that fits their types; None, or [] for repeatable
+    blocks, if not set. Invalid settings are reported and left out."""
     problems = []
     types = decode_type(schema).attributes
     result: dict[str, Any] = {}

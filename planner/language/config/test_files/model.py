@@ -16,7 +16,8 @@ Command = Literal["apply", "plan"]
 
 @frozen(eq=False)
 class ModuleOverride:
-    """`override_module`: `outputs` replace the module at the address `path`."""
+    """`override_module`: `outputs` ({name: value}) replace the outputs of the module at `path`, which is not
+    evaluated."""
 
     path: tuple[str, ...]
     target: Reference

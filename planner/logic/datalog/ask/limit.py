@@ -27,7 +27,8 @@ GRACE = 2.0  # seconds after the time limit at which the kernel ends the process
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
     """The result of `work()`, computed in a fork of this process: it shares all data without copying, and its side
-    effects are lost. Raises Failure if a limit is exceeded, and any Failure of `work`."""
+    effects are lost. Raises Failure if a limit is exceeded, any Failure of `work`, and RuntimeError for other
+    exceptions in it."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
         content = fork.result(time.monotonic() + seconds)
@@ -86,7 +87,7 @@ class TimeLimitError(BaseException):
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """A context that raises OutOfTime in this thread after this time. The exception is raised between two Python
+    """A context that raises TimeLimitError in this thread after this time. The exception is raised between two Python
     instructions, so a running C function is finished first."""
     thread, lock, ended = ctypes.c_ulong(get_ident()), Lock(), Event()
 

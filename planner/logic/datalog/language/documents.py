@@ -77,7 +77,7 @@ def _read_places(text: str, kind: str) -> _Places | None:
 
 
 def _collect(document: Any) -> _Places:
-    """Values and elements of a document. Raises Unreadable."""
+    """Values and elements of a document. Raises UnreadableError."""
     kind = type(document)
     if kind not in _CONTAINERS:
         return ([] if document is None else [("", document)]), []
@@ -111,7 +111,8 @@ _of_large = lru_cache(maxsize=2)(_read_places)
 
 
 def places(document: Any) -> Iterator[tuple[str, Any]]:
-    """All values in a document with their paths: dicts, lists, None, and values of the engine. Raises Unreadable."""
+    """All values in a document with their paths: dicts, lists, None, and values of the engine. Raises
+    UnreadableError."""
     return ((path, value) for path, value, _ in _visit(document))
 
 
@@ -175,7 +176,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedNames:
 
 
 def read_json(text: str) -> Any:
-    """dicts, RepeatedNames, lists, None and values of the engine. Raises Unreadable."""
+    """dicts, RepeatedNames, lists, None and values of the engine. Raises UnreadableError."""
     if len(text) > LONGEST_JSON:
         raise UnreadableError
     try:
@@ -247,8 +248,8 @@ _BASED = re.compile(r"([-+]?)0(?:x([0-9a-fA-F]{1,16})|o([0-7]{1,22}))", re.ASCII
 
 
 def read_yaml(text: str) -> Any:
-    """Like `read_json`. Scalars follow YAML 1.1, as in configurations: yes and on are true. Raises Unreadable, also if
-    a mapping has a key twice."""
+    """Like `read_json`. Scalars follow YAML 1.1, as in configurations: yes and on are true. Raises UnreadableError,
+    also if a mapping has a key twice."""
     import yaml
 
     if len(text) > LONGEST_YAML:

@@ -78,8 +78,8 @@ class PredicateDependency:
 
 
 def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, PredicateDependency]]:
-    """The predicates that each predicate reads, with the reason. A read of the complete relation (negation, aggregate,
-    native) takes precedence over a positive one."""
+    """{predicate: {predicate that it reads: reason}}. A read of the complete relation (negation, aggregate, native)
+    takes precedence over a positive one."""
     graph: dict[str, dict[str, PredicateDependency]] = {}
     for predicate in predicates:
         row = graph.setdefault(predicate.name, {})

@@ -361,7 +361,8 @@ class PluginBase:
     # ---------------------------------------------------------------- values
 
     def _stamps_of(self, value: Value) -> bytes | None:
-        """The stamps of the files that a value names, if responses are cached."""
+        """The stamps of the files that a value names; b"" if responses are not cached, None if there are too many
+        files."""
         if self.kept is None:
             return b""
         from planner.world.provider.plugin.kept_answers import file_stamps

@@ -119,7 +119,7 @@ LOGS: dict[str, CallLog | None] | None = None  # provider -> log of this command
 
 @contextmanager
 def logged_calls() -> Iterator[dict[str, CallLog | None]]:
-    """A context that logs the calls of all plugins started in it."""
+    """A context with {provider: log} of the calls of all plugins started in it."""
     global LOGS
     LOGS = {}
     try:

@@ -107,9 +107,8 @@ class RemoteStore:
             self.client.unlock(info.id)
         except ServiceError as problem:
             detail = (
-                f"Error message: {problem.text}\n\nThe lock may or may not be released now. If it is not, "
-                "`force-unlock` with its id removes it. Do that only if no other process is using the "
-                f"state.\n\n{info.describe()}"
+                f"Error message: {problem.text}\n\nThe lock may or may not be released now. If it is not, and no other "
+                f"process is using the state, run `planner force-unlock {info.id}`.\n\n{info.describe()}"
             )
             return [error("state.unlock", "Error releasing the state lock", detail)]
         return []
