@@ -259,8 +259,8 @@ def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
 
 
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
-    """Set up the first backend. The user may copy the default backend's states to it; the originals of copied states
-    are emptied after a backup."""
+    """Set up the first backend. The user may copy the default backend's states to the new one; the originals of copied
+    states are emptied after a backup."""
     from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _open(how, None, wanted)

@@ -236,7 +236,8 @@ def why_planned(
 def why_in_plan(
     answer: Planned[Unstored], verb: str, what: str, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The explanation of an action or value of a plan. In the document, `options` are the plan's. Raises Failure."""
+    """The explanation of an action or value of a plan. The document's `options` are the plan's options as arguments, if
+    there are any. Raises Failure."""
     if answer.made is None:
         return None, list(answer.diagnostics)
     proof, problems = _why_in(answer.made, answer, verb, what, negated)

@@ -266,8 +266,8 @@ def _world(
     lost: Collection[ModulePath] = (),
     unset: Mapping[str, RawValue] = MappingProxyType({}),
 ) -> FormerWorld:
-    """The values of a former configuration with the objects of a state. `unset`: for variables without a known value
-    other than a default."""
+    """The values of a former configuration with the objects of a state. `unset`: {variable: current value}, used for a
+    variable with neither a former value nor a default."""
     loaded, plan = made.loaded, made.plan
     with view(tree):
         config, _ = load_tree(

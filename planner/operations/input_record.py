@@ -75,7 +75,7 @@ _MOST_NAMES = 5000
 
 
 def record_of(store: Store, state: State) -> InputRecord | None:
-    """None if there is no record."""
+    """None if there is no readable record for the state's lineage."""
     data = store.beside(APPLIED)
     record = read_record(data) if data is not None else None
     if data is not None and record is None and os.environ.get(KEY):
@@ -179,7 +179,7 @@ class StateEntries:
         return {address: self.digest(address) for address in self._entries}
 
     def digest(self, address: str) -> str:
-        """The digest of an object's attributes; "" if some are sensitive."""
+        """The digest of an object's attributes; "" if some are sensitive, or if the object or its schema is unknown."""
         resource, entry = self._entries.get(address, (None, None))
         if resource is None or entry is None or entry.sensitive_paths or entry.attributes_flat is not None:
             return ""
@@ -191,8 +191,8 @@ class StateEntries:
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
-    """The instances that an apply did not reach. All other instances match their inputs: changes were applied, or there
-    were none."""
+    """The instances and outputs (`output.NAME`) that an apply did not reach. All others match their inputs: changes
+    were applied, or there were none."""
     earlier, now = _objects(before), _objects(after)
     left = set(now)
     for change in plan.changes:
@@ -211,7 +211,7 @@ def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
 
 
 def _altered(before: State, after: State, moves: Mapping[str, str]) -> dict[str, list[str]]:
-    """{address: attributes that an apply changed}."""
+    """{address: attributes that an apply changed}; [CREATED] or [DESTROYED] for a new or destroyed object."""
     earlier, now = _objects(before), _objects(after)
     altered = {of: [DESTROYED] for of in earlier.keys() - now.keys() - set(moves.values())}
     for address, entry in now.items():

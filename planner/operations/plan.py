@@ -173,8 +173,8 @@ def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Sta
 
 
 def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnostics: Diagnostics) -> MadePlan[Start]:
-    """Validation shares the graph of a plan without limits, which saves a third of the time for large configurations.
-    Raises Failure."""
+    """Validate the configuration, and make the plan. Validation shares the graph of a plan without limits, which saves
+    a third of the time for large configurations. Raises Failure."""
     options = start.options
     is_checked = False
     names = {parse_provider_configuration(name).source for name in {r.provider for r in start.state.resources.values()}}

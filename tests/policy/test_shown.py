@@ -243,7 +243,7 @@ DEEP = b'{"format_version":"1.2","resource_changes":' + b"[" * 100_000 + b"]" * 
         (DEEP, "not JSON"),
         (changed("resource_changes", {}), "resource_changes: a list expected"),
         (changed(FIRST, 1), "resource_changes[0]: an object expected"),
-        (changed(f"{FIRST}.address", ...), "resource_changes[0].address: text expected"),
+        (changed(f"{FIRST}.address", ...), "resource_changes[0].address: a string expected"),
         (changed(f"{FIRST}.address", "aws_s3_bucket.web"), "is not an instance of"),
         (changed(f"{FIRST}.address", WEB + "x"), "is not an instance of"),
         (changed(f"{FIRST}.mode", "other"), "resource_changes[0].mode"),

@@ -501,8 +501,8 @@ def _note(origin: str, source: Any) -> str:
 
 @frozen
 class RootCause:
-    """A root cause and its changes, as (name, action), the riskiest first. `is_certain`: it is a confirmed cause of at
-    least one change. `parts`: root causes from the same edit, as (name, kind); empty for changes without another
+    """A root cause and its changes, as (name, action), the riskiest first. `is_certain`: the causes of all these
+    changes are certain. `parts`: root causes from the same edit, as (name, kind); empty for changes without another
     cause."""
 
     root: CauseStep

@@ -82,7 +82,7 @@ class Impact:
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """{resource: direct dependencies}; from the state if it is no longer declared."""
+        """{resource: direct dependencies}; if one of the two is no longer declared, from the state."""
         result = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
             object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)

@@ -45,23 +45,29 @@ def installed_folder(config: str, use: PackUse) -> str:
     locked = read_lock(config).get(use.name)
     if locked is None or not (place / MANIFEST).is_file():
         what = "is not installed" if locked is not None else f"is not in {Path(config).parent / LOCK}"
-        raise _failure(use, f"{use.name} {what}. Install the packs of {config} with: {_init(config)}", "Missing pack")
+        raise _failure(
+            use, f"{use.name} {what}. Install the packs of {config} with: {packs_command(config)}", "Missing pack"
+        )
     if locked.source != use.source:
-        detail = f"{use.name} was installed from {locked.source}. Install it from its current source: {_init(config)}"
+        detail = f"{use.name} was installed from {locked.source}. "
+        detail += f"Install it from its current source: {packs_command(config)}"
         raise _failure(use, detail, "Pack from elsewhere")
     if use.version and not allowed(use.version, locked.version):
         detail = f'{use.name} is installed in version {locked.version}, but the constraint is "{use.version}". '
-        raise _failure(use, detail + f"Choose a version again with: {_init(config, 'update')}", "Wrong pack version")
+        raise _failure(
+            use, detail + f"Choose a version again with: {packs_command(config, 'update')}", "Wrong pack version"
+        )
     result = folder_hash(place)
     if result != locked.hash:
         detail = (
             f"{use.name} in {place} has the hash {result}, but the lock file has {locked.hash}. The pack was changed; "
         )
-        raise _failure(use, detail + f"install it again with: {_init(config)}", "Changed pack")
+        raise _failure(use, detail + f"install it again with: {packs_command(config)}", "Changed pack")
     return str(place)
 
 
-def _init(config: str, verb: str = "init") -> str:
+def packs_command(config: str, verb: str = "init") -> str:
+    """The command for the packs of a policy.toml, which it names unless the file is in `.planner`."""
     is_own = os.path.basename(os.path.dirname(os.path.abspath(config))) == ".planner"
     return f"planner policy {verb}" + ("" if is_own else f" {config}")
 
@@ -85,15 +91,15 @@ def read_lock(config: str) -> dict[str, Locked]:
         return {str(name): _locked(entry) for name, entry in document["packs"].items()}
     except (OSError, ValueError, RecursionError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        detail = f"{path} cannot be used: {reason}. Write it again with: {_init(config, 'update')}"
+        detail = f"{path} cannot be used: {reason}. Write it again with: {packs_command(config, 'update')}"
         raise Failure(error(_CODE, "Cannot read the lock file of packs", detail)) from None
 
 
 def _locked(entry: Any) -> Locked:
     if not isinstance(entry, dict) or sorted(entry) != ["hash", "source", "version"]:
-        raise ValueError("an entry has only the members source, version and hash")
+        raise ValueError("an entry must have exactly the members source, version and hash")
     if not all(isinstance(value, str) for value in entry.values()):
-        raise ValueError("source, version and hash are strings")
+        raise ValueError("source, version and hash must be strings")
     return Locked(entry["source"], entry["version"], entry["hash"])
 
 
@@ -119,7 +125,9 @@ def folder_hash(folder: Path) -> str:
         folders.sort()
         for name in (*folders, *names):
             if os.path.islink(os.path.join(at, name)):
-                raise refused(f"has a link, {os.path.relpath(os.path.join(at, name), folder)!r}; packs cannot")
+                raise refused(
+                    f"has a link, {os.path.relpath(os.path.join(at, name), folder)!r}; packs must not contain links"
+                )
         for name in names:
             path = os.path.join(at, name)
             relative = os.path.relpath(path, folder)

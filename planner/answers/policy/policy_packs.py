@@ -18,6 +18,7 @@ from planner.answers.policy.installed_packs import (
     Locked,
     folder_hash,
     lock_text,
+    packs_command,
     place_of,
     read_lock,
 )
@@ -137,7 +138,7 @@ def _one(
         known = None
     if known is not None and use.version and not allowed(use.version, known.version):
         detail = f'{use.name} is locked in version {known.version}, but "{use.version}" is required. '
-        detail += "Choose a version again with: planner policy update"
+        detail += f"Choose a version again with: {packs_command(config, 'update')}"
         raise Failure(error("policy.lock", "Wrong pack version", detail, use.span))
     if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
         return known, False
@@ -148,7 +149,7 @@ def _one(
         entry = _check_pack(use, fresh)
         if known is not None and entry.hash != known.hash:
             detail = f"{use.name} {entry.version} has the hash {entry.hash}, and the lock file {known.hash} for "
-            detail += f"{known.version}: it was changed since. To accept this: planner policy update"
+            detail += f"{known.version}: it was changed since. To accept this: {packs_command(config, 'update')}"
             raise Failure(error("policy.lock", "Changed pack", detail, use.span))
         if verb != "lock":
             copy_directory(fresh, work / "pack")
@@ -166,7 +167,7 @@ def _is_as_locked(place: Path, known: Locked) -> bool:
 
 
 def _check_pack(use: PackUse, folder: Path) -> Locked:
-    """The lock file entry for fetched files. Raises Failure if the files are not the pack."""
+    """The lock file entry for fetched files. Raises Failure if the files are not the pack in an allowed version."""
     result = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():
@@ -280,7 +281,8 @@ class PackFetcher:
                 if (wanted is None and not e.version.prerelease) or (wanted and wanted.allows(e.version))
             ]
         if not fitting:
-            what = f"version {version}" if version else f'a version that "{constraint}" allows'
+            allowed_one = f'a version that "{constraint}" allows' if constraint else "a version other than prereleases"
+            what = f"version {version}" if version else allowed_one
             raise InstallError(f"{display_url(address)} does not list {what}")
         return max(fitting, key=lambda entry: entry.version)
 

@@ -69,8 +69,8 @@ class Policies:
 
 
 def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
-    """{(deny or warn, code): (first rule, relation)} for verdicts that depend on relations without data, unless no data
-    could make the rule hold."""
+    """{(deny or warn, code): (first rule, relation)} for verdicts of rules that depend on relations without data and
+    that could hold with such data."""
     rests = _rests(program, untold)
     result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):
@@ -188,7 +188,7 @@ def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
     known |= {entry.name for entry in library()} if any(one.code not in known for one in uses) else set()
     for one in uses:
         if one.code not in known:
-            detail = f"{one.code} is not valid here.{did_you_mean(one.code, known)}"
+            detail = f"No policy has the code {one.code}.{did_you_mean(one.code, known)}"
             yield warning("policy.unknown", "Unknown policy code", detail, one.span)
 
 

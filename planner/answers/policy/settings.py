@@ -204,13 +204,13 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
         waivers = root.table("waivers")
         notice = waivers.value("notice_days", int, "a whole number", NOTICE_DAYS) if "notice_days" in waivers else None
         if notice is not None and not 0 <= notice <= 3650:
-            waivers.problem("notice_days", "notice_days must be a number of days, 0 or more.")
+            waivers.problem("notice_days", "notice_days must be a number of days from 0 to 3650.")
         longest = waivers.value("longest_days", int, "a whole number", 0) if "longest_days" in waivers else None
         if longest is not None and not is_organisation:
             detail = "Only the policy file of an organisation may limit the duration of waivers."
             waivers.problem("longest_days", detail, "Setting reserved for the organisation")
         elif longest is not None and not 0 < longest <= 36500:
-            waivers.problem("longest_days", "longest_days must be a number of days, 1 or more.")
+            waivers.problem("longest_days", "longest_days must be a number of days from 1 to 36500.")
         wide = waivers.value("wide", bool, "true or false", True)
         if "wide" in waivers and not is_organisation:
             detail = "Only the policy file of an organisation may set the required fields of waivers."

@@ -21,7 +21,8 @@ Approve = Callable[[str, list[FinishedUnit]], bool]
 
 
 def converge(command: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
-    """Apply or destroy the selected units; at once if `approve` is None. Raises Failure."""
+    """Apply or destroy the selected units: at once if `approve` is None and no policies check all plans together,
+    otherwise by waves. Raises Failure."""
     started = time.monotonic()
     run, report = begin(command, options, listener, asked={"at_once": approve is None})
     if run is None:
@@ -55,7 +56,7 @@ def _approved(title: str, wave: list[FinishedUnit]) -> bool:
 
 
 def wave(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan incomplete units again, request approval, and apply the approved plans."""
+    """Plan incomplete and outdated units again, request approval, and apply the approved plans."""
     again = [unit for unit in units if _is_open(run.done[unit]) or is_overtaken(run, unit)]
     for unit in again:
         run.set_aside(unit)
@@ -125,7 +126,7 @@ def is_overtaken(run: Run, unit: str) -> bool:
 
 
 def may_apply(run: Run, command: str, done: FinishedUnit) -> bool:
-    """Whether a plan may be applied now: it is complete, and all units before it are done."""
+    """Whether a plan may be applied now: `may_be_applied` holds, and all units before it are done."""
     return may_be_applied(done) and _decided(run, command, done).appliable
 
 

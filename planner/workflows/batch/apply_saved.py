@@ -290,8 +290,8 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
 
 
 def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve | None) -> None:
-    """Apply the deferred changes of these deployments. The approved plan does not contain these changes, so without
-    `approve` the deployments fail."""
+    """Apply the deferred changes of these units. The approved plan does not contain these changes, so without `approve`
+    the units fail."""
     if approve is not None:
         deferred(run, command, units, title, approve)
         return
@@ -321,8 +321,8 @@ def _settle(run: Run, begun: list[str]) -> None:
 
 
 def _judged(done: FinishedUnit, is_begun: bool) -> dict[str, bool]:
-    """The decisions of the rules about a unit that was planned again: {"asks_again": needs approval, "spared": is
-    skipped}."""
+    """The decisions of the rules about a unit that was planned again: {"asks_again": needs approval, "spared": is not
+    applied without approval}."""
     facts = FactBuilder()
     facts.add("saved_plan", done.unit, "incomplete")
     if is_begun:

@@ -266,7 +266,7 @@ def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short:
 
 
 def _of_component(step: InstanceStep, runner: Runner) -> dict[str, Value] | None:
-    """The planned outputs of a component; None if no output changes."""
+    """The planned outputs of a component, all unknown if it is deferred; None if no output changes."""
     if step.what == "defer":
         return (
             dict.fromkeys(runner.asked[str(step.name)].config.root.outputs, UNKNOWN) if not step.name.is_wild else None
@@ -296,7 +296,7 @@ def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, 
 
 
 def _output_actions(plan: DeploymentPlan, before: Mapping[str, OutputState]) -> list[list[Any]]:
-    """The changes of the deployment's outputs, as [name, action]."""
+    """The actions on the deployment's outputs, including no-op, as [name, action]."""
     rows = [[name, "delete"] for name in sorted(before.keys() - plan.outputs.keys())]
     for name, given in sorted(plan.outputs.items()):
         value, old = unmark_deep(given)[0], before.get(name)

@@ -43,9 +43,9 @@ class Ships:
 
 
 def open_executor(text: str, workers: int, jobs: int = 0, ships: Ships | None = None) -> Workplace:
-    """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `ray://HOST:PORT` or
-    `command:WORDS`; "" means processes. `jobs`: the number of jobs that change nothing; some of these may run in this
-    process. Raises Failure."""
+    """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `dask+tls://HOST:PORT`,
+    `ray://HOST:PORT` or `command:WORDS`; "" means processes or, with `jobs` (the number of jobs that change nothing),
+    also this process. Raises Failure."""
     if text == "" and jobs:
         return Nearby(workers, jobs)
     if text in ("", "processes"):

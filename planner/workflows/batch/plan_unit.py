@@ -90,7 +90,8 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
 
 
 def _is_kept(request: Request, result: UnitResult) -> bool:
-    """Whether to write a plan file: for a complete plan, and for an incomplete plan that will be shown."""
+    """Whether to write a plan file: for a complete plan with changes and, if the request keeps these, for an incomplete
+    plan."""
     if result.rests_on:
         return request.keeps_incomplete
     return result.result == "changes"

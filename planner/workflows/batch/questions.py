@@ -42,7 +42,7 @@ OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "waits_for_
 
 
 def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
-    """The analysis for a query. Raises Failure if the fleet has errors."""
+    """The analysis for a query, with the fleet's problems among its diagnostics. Raises Failure."""
     batch = Batch(options, "plan")
     analysis = batch.analysis(want)
     batch.cache.save()

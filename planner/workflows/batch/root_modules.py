@@ -147,9 +147,9 @@ def root_modules(
     left: list[str] | None = None,
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
-    """The sorted relative paths of the root modules below a directory. Directories that match a `pattern` other than
-    `**` are root modules if they have any configuration. `left` receives the other directories with a state, `stacks`
-    the stacks. Sources of components are not root modules."""
+    """The sorted relative paths of the root modules below a directory, without sources of components. With a `pattern`
+    other than `**`: all matching directories with configuration. `stacks` receives the stacks; `left`, for `**`, the
+    other directories with a state."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _matching_directories(folder, pattern, stacks)

@@ -236,8 +236,8 @@ class Run:
         return self.done
 
     def _jobs_here(self, units: list[str]) -> int:
-        """The number of units to plan if this process should plan some of them itself, because they do not only wait
-        for other programs; otherwise 0."""
+        """The number of units to plan if this process should plan some of them itself, because they are few or none of
+        them waits for other programs; otherwise 0."""
         unknown = [unit for unit in units if unit not in self.done and not self.batch.cache.may_hold(unit)]
         is_here = len(unknown) <= FEW < len(units) or not any(map(self.batch.waits, unknown))
         return len(unknown) if is_here else 0
@@ -334,7 +334,7 @@ class Run:
         return plan_path(os.path.abspath(out), unit) if is_saved else self.record.plan_path(unit)
 
     def end(self, done: FinishedUnit) -> None:
-        """Record the end of a unit that did not run."""
+        """Record an end of a unit that its run did not determine, such as a denial."""
         self.done[done.unit] = done
         self.record.finish(done)
         self.listener.finish_unit(done)
@@ -427,7 +427,7 @@ def make_private(folder: str) -> None:
 
 
 def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, ...] = ()) -> BatchReport:
-    """Close the record."""
+    """Close the record, and return the complete report."""
     run.batch.close()
     run.batch.cache.save()
     result = evolve(

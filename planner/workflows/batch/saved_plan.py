@@ -212,7 +212,7 @@ def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> 
 
 
 def plan_sum(path: str) -> str:
-    """ "" if the file does not exist."""
+    """The SHA-256 of a plan file, in hexadecimal; "" if it does not exist."""
     try:
         return sha256(read_bounded(path)).hexdigest()
     except FileNotFoundError:

@@ -109,8 +109,8 @@ class Batch:
         self.known_bundles: dict[str, Bundle] = {}
 
     def standing_policies(self) -> FleetPolicies | None:
-        """The policies about all plans together; None without policies, or if this command makes no plans. Raises
-        Failure."""
+        """The policies about all plans together; None without policies, or if this command only validates or refreshes.
+        Raises Failure."""
         is_there = self.fleet_judges or os.path.lexists(os.path.join(self.fleet.root, FLEET))
         if not is_there or self.command == "validate" or self.options.operation.mode == "refresh-only":
             return None
@@ -119,7 +119,8 @@ class Batch:
         return load_policies(self.fleet, self.own, ())
 
     def hold(self) -> None:
-        """Lock the fleet until `close`; commands without changes share the lock. Raises Failure."""
+        """Lock the fleet until `close`, unless -lock=false is given; commands without changes share the lock. Raises
+        Failure."""
         if self.options.operation.lock:
             alone = self.command not in HARMLESS
             self.held = take(self.fleet.root, self.command, alone, self.options.operation.lock_timeout)
@@ -188,7 +189,8 @@ class Batch:
         return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
 
     def waits(self, unit: str) -> bool:
-        """Whether a unit waits for other programs: its hooks, or the plugins of its locked providers."""
+        """Whether a unit waits for other programs: its hooks, its auth program, or the plugins of its locked
+        providers."""
         recipe = self.fleet.units[unit].recipe
         if recipe is not None and (recipe.hooks or recipe.auth):
             return True

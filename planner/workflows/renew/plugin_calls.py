@@ -41,8 +41,9 @@ def sealed_calls(
     constraints: Mapping[str, tuple[str, ...]],
     reads: list[list[Any]],
 ) -> tuple[Any, ...] | None:
-    """The data to store about a plan's calls; None if the files that it read do not determine the responses.
-    `repeated`: calls to repeat (rules/renew/calls.dl). `constraints`: {provider address: version constraints}."""
+    """The data to store about a plan's calls; None if a log is incomplete, plugins had another environment than this
+    process, or the user has no key for encryption. `repeated`: calls to repeat (rules/renew/calls.dl). `constraints`:
+    {provider address: version constraints}."""
     complete = {address: log for address, log in logs.items() if log is not None and log.is_complete}
     around = {log.environment for log in complete.values()}
     if len(complete) < len(logs) or around != {environment()}:

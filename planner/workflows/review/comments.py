@@ -30,7 +30,8 @@ _TAGS = re.compile(r"</?(?:details|summary|sub)[^>]*>")
 
 
 def put(review: CodeReview, name: str, text: str) -> str:
-    """Write the report to the existing comment or a new one. Returns `updated` or `created`. Raises ServiceError."""
+    """Write the report to the newest comment of this name or, without one, to a new comment; older comments are
+    collapsed. Returns `updated` or `created`. Raises ServiceError."""
     existing = _existing(review, name)
     body = _fitting(review, f"{_marker(review, name)}\n{text}")
     for old in existing[:-1]:
@@ -44,7 +45,8 @@ def put(review: CodeReview, name: str, text: str) -> str:
 
 
 def annotate_start(review: CodeReview, name: str, revision: str, address: str) -> None:
-    """Note in the comment that a run has begun, so that readers know its report is older. Raises ServiceError."""
+    """Note in the comment, if there is one, that a run has begun, so that readers know that the report is older. Raises
+    ServiceError."""
     existing = _existing(review, name)
     if existing:
         run = _run(revision)

@@ -53,7 +53,7 @@ class OpenedStack:
         return [known[name] for name in sorted(wanted or known)]
 
     def only(self, names: Iterable[str]) -> Deployment:
-        """The named deployment, or the only deployment. Raises Failure if there are several."""
+        """The named deployment, or the only deployment. Raises Failure unless exactly one matches."""
         deployment, *others = self.chosen(names)
         if others:
             raise several(one.name for one in (deployment, *others))

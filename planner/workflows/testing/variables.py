@@ -35,7 +35,8 @@ class Outputs:
 
 
 def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """The values of variables from the command and from files in the test directory, which take precedence."""
+    """The values of variables from the command, overridden by those in the automatically loaded files of the test
+    directory."""
     if os.path.normpath(test_directory) == ".":
         return given, []
     return add_automatic_files(directory, test_directory, given)

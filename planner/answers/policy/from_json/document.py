@@ -109,7 +109,7 @@ def text(where: dict[str, Any], member: str, path: str, default: str | None = No
         return str(value)
     if value is None and default is not None:
         return default
-    raise Misshapen(f"{path}.{member}", "text expected")
+    raise Misshapen(f"{path}.{member}", "a string expected")
 
 
 def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
