@@ -133,7 +133,7 @@ def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _result_title(result: Mapping[str, Any]) -> str:
-    """`Applied: 2 added, 1 changed, 0 destroyed. Actions: 1 invoked.`"""
+    """`Applied: 2 added, 1 changed, 0 destroyed. Actions: 1 invoked.`, or the numbers before a failure."""
     numbers = ", ".join(f"{result[name]} {name}" for name in ("added", "changed", "destroyed"))
     if result["succeeded"]:
         return f"Applied: {numbers}." + (f" Actions: {result['invoked']} invoked." if result.get("invoked") else "")
@@ -217,7 +217,7 @@ def _effects(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _data(name: str, action: str, subject: ReviewSubject) -> tuple[str, str]:
-    """(holds, none or unknown, list with its type) of a destroyed object; ("", "") of others."""
+    """("holds", "none" or "unknown", the list with its type) of a destroyed object; ("", "") of others."""
     if name.startswith(OUTPUT) or not does(action, "destroys"):
         return "", ""
     return subject.data.get(name) or subject.data.get(name.partition(" (")[0], ("unknown", ""))
