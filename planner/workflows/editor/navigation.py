@@ -10,7 +10,7 @@ from typing import TypeAlias
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
-from planner.workflows.editor.symbols import RESOURCES, DeclaredName, NameUse
+from planner.workflows.editor.symbols import DeclaredName, NameUse
 from planner.workflows.editor.texts import Json, location, workspace_edit
 from planner.workflows.editor.workspace import CONFIGURATION, Workspace
 
@@ -151,16 +151,11 @@ def highlights(workspace: Workspace, path: str, offset: int) -> list[Json]:
     return [{"range": document.range(start, end), "kind": kind} for start, end, kind in sorted({*own, *used})]
 
 
-def shown_key(symbol: DeclaredName) -> str:
-    """The symbol's name in lists, written like a reference."""
-    return symbol.key if symbol.block in (*RESOURCES, "module", "local", "provider", "output") else f"{symbol.key}"
-
-
 def outline(workspace: Workspace, path: str) -> list[Json]:
     document = workspace.document(path)
     return [
         {
-            "name": shown_key(symbol),
+            "name": symbol.key,
             "kind": KINDS.get(symbol.block, 3),
             "range": document.range(symbol.start, symbol.end),
             "selectionRange": document.range(symbol.name_start, symbol.name_end),
