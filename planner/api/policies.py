@@ -126,7 +126,7 @@ def python_policies(
 
 
 def _rule_prefixes(files: Sequence[str]) -> dict[str, str]:
-    """The names of the files, numbered if several files have one name."""
+    """{file: its name in rule names}, numbered if several files have one name."""
     bases: dict[str, str] = {}
     for file in dict.fromkeys(files):
         name = base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))

@@ -134,7 +134,7 @@ class Questions(Work):
             return what_if(tried, base)
 
     def variation(self, variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The plan of these options (`made`) and a plan with these values of variables."""
+        """The plan in the options (`made`), and a plan that differs from it only in these values of variables."""
         from planner.operations.what_if import what_if
 
         given = (*self.options.var_args, *(("var", one) for one in variables))

@@ -80,7 +80,7 @@ def _unsuitable(predicate: str, problem: Exception) -> Failure:
 
 
 class Derived(Mapping[str, tuple[Row, ...]]):
-    """The relations that a program derives from facts: sorted rows by the name of the relation."""
+    """The relations that a program derives from facts: {relation: sorted rows}."""
 
     def __init__(self, program: Program, database: Database) -> None:
         self._compiled, self._program, self._database = program, program._program, database

@@ -49,8 +49,8 @@ class Review:
         return bool(self.files)
 
     def chains(self, made: MadePlan[Any] | None, plan_file: str = "") -> Chains | None:
-        """Causes of a plan's changes, if the review needs them. `plan_file`: the plan's file, which may contain its
-        review."""
+        """Causes of a plan's changes. None if the review does not need them: no file is requested, the plan failed, or
+        `plan_file` contains its review."""
         if not self.files or made is None or made.plan.errored or self._file_review(made, plan_file):
             return None
         from planner.api.making import chains_of

@@ -88,7 +88,7 @@ def test_converts(value: Any, wanted: Any, result: Any) -> None:
         ({"name": []}, PERSON, "name: "),
         ({"a": 1, "b": ()}, MapType(DYNAMIC), "the same type"),
         (("a",), STRING, "a string is required, not a tuple"),
-        ((1,), TupleType((NUMBER, NUMBER)), "2 elements are required"),
+        ((1,), TupleType((NUMBER, NUMBER)), "the number of elements must be 2"),
         (Unknown(ListType(STRING)), STRING, "a string is required, not a list of string"),
         (List(ObjectType({}), ()), ListType(STRING), "a string is required, not an object"),
     ],

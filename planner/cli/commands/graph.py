@@ -58,7 +58,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def graph_json(graph: Graph) -> dict[str, Any]:
-    """Format 1.0: names of nodes; edges [dependent, dependency] before and after reduction; {node: object}."""
+    """Format 1.0: names of nodes; edges [dependent, dependency] before and after reduction; {node: details}."""
     return {
         "format_version": "1.0",
         "nodes": sorted(graph.nodes),

@@ -140,7 +140,8 @@ def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
 
 
 def observed_values(rule: CheckRule, scope: Scope) -> dict[str, Any]:
-    """The values of the operands, for the diagnostic of a failed condition; for a test of equality also both sides."""
+    """Fields of the diagnostic of a failed condition: `values`, the values of the operands, and for `a == b` also
+    `difference`, both sides, unless one is ephemeral."""
     node, source = rule.condition.node, rule.condition.source
     result: dict[str, Any] = {"values": operands(rule, scope)}
     if isinstance(node, Binary) and node.operator == "==":

@@ -117,9 +117,9 @@ class ConfiguredProviders:
                 )
             else:
                 detail = (
-                    f"{wanted_by} is managed through {address}{format_key(key)}, which no longer exists. Keep the "
-                    "provider configuration, and its for_each key, until all objects that it manages are destroyed "
-                    "or forgotten."
+                    f"{wanted_by} is managed through {address}{format_key(key)}, which no longer exists. Restore the "
+                    "provider configuration, with this key in its for_each if it has one, until all objects that it "
+                    "manages are destroyed or forgotten."
                 )
             raise Failure(error("plan.provider_instance_missing", "Provider instance not present", detail))
         return result

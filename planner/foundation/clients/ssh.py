@@ -486,8 +486,8 @@ def _as_ssh_errors(path: str) -> Iterator[None]:
 
 
 async def upload(files: Files, source: str | IO[bytes], destination: str) -> None:
-    """Upload a stream or a file to a path, or a directory into the destination directory. If the path of the directory
-    ends with a slash, only its content is uploaded."""
+    """Upload a stream or a file to a path. A directory is uploaded into an existing destination directory, otherwise as
+    the destination; if its path ends with a slash, only its content is uploaded, into an existing directory."""
     if destination == "~" or destination.startswith("~/"):
         destination = await files.home() + destination[1:]
     name = destination

@@ -322,7 +322,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def sync_directory(path: str) -> None:
-    """Flush a directory to disk, if the file system supports it. Raises OSError."""
+    """Flush a directory to disk, if it is readable and the file system supports this. Raises OSError."""
     try:
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:

@@ -37,7 +37,8 @@ def processors(most: int) -> int:
 
 def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
     """The results of `work(0)`, computed in this process, and of `work(1)` to `work(count - 1)`, computed in forks.
-    Results must be picklable. None if a fork returned no result. Exceptions of `work(0)` are raised here."""
+    Results must be picklable. None if a fork could not be started or returned no result. Exceptions of `work(0)` are
+    raised here."""
     forks: list[Fork] = []
     try:
         for share in range(1, count):

@@ -24,7 +24,7 @@ class Recorder:
 
     @contextmanager
     def span(self, name: str, level: str, attributes: Mapping[str, Any]) -> Iterator[None]:
-        """A context for a step and all steps inside it. An exception marks the step as failed."""
+        """A context for a step and all steps inside it. In traces, an exception marks the step as failed."""
         if self.log is not None:
             self.log.write("core", level, f"{name}: begins", attributes)
         with self.spans.step(name, attributes) if self.spans is not None else _NOTHING:

@@ -18,9 +18,9 @@ def changes(
     words: Sequence[str], seconds: float = SECONDS, hidden: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> Iterator[None]:
     """Yields immediately, and then whenever a named file, or a file anywhere below a named directory, was changed,
-    created or removed. Hidden directories are skipped unless they are named. `hidden`: exceptions, as names of
-    subdirectories by the name of the hidden directory that contains them. Raises KeyboardInterrupt after a stop
-    request, even if the signal did not raise it."""
+    created or removed. Hidden directories are skipped unless they are named. `hidden`: exceptions, {hidden directory:
+    its subdirectories that are watched}. Raises KeyboardInterrupt after a stop request, even if the signal did not
+    raise it."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
         result = _file_stamps(words, hidden)

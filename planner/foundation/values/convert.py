@@ -378,7 +378,7 @@ def mismatch(given: Type, wanted: Type) -> str:
             if own is not None and not conversion_possible(own, t):
                 return f'in the attribute "{name}", {mismatch(own, t)}'
     if isinstance(given, TupleType) and isinstance(wanted, TupleType) and len(given.elements) != len(wanted.elements):
-        return f"{len(wanted.elements)} elements are required, not {len(given.elements)}"
+        return f"the number of elements must be {len(wanted.elements)}, not {len(given.elements)}"
     if isinstance(given, ObjectType) and isinstance(wanted, MapType) and wanted.element is not DYNAMIC:
         for name, t in given.attributes.items():
             if not conversion_possible(t, wanted.element):

@@ -153,7 +153,7 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
     items = _check_kind(data, list, wanted)
     if isinstance(wanted, TupleType):
         if len(items) != len(wanted.elements):
-            raise CodecError(f"a tuple of {len(wanted.elements)} elements is required, not of {len(items)}")
+            raise CodecError(f"the required number of elements in a tuple is {len(wanted.elements)}, not {len(items)}")
         return tuple(from_json(v, t) for v, t in zip(items, wanted.elements, strict=True))
     assert isinstance(wanted, (ListType, SetType))
     element = wanted.element

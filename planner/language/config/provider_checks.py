@@ -140,7 +140,7 @@ def _check_module(
 
 
 def _forbids(call: ModuleCall) -> Span | None:
-    """The argument of a module call because of which the module must not configure providers."""
+    """The argument of a module call because of which the module must not configure providers; None if it may."""
     for expr in (call.count, call.for_each, call.enabled):
         if expr is not None:
             return expr.span

@@ -396,7 +396,7 @@ def _difference(yes: Type, no: Type) -> str:
                 return f'The second has an attribute "{name}", the first does not'
     if isinstance(yes, TupleType) and isinstance(no, TupleType):
         if len(yes.elements) != len(no.elements):
-            return f"The first has {len(yes.elements)} elements, the second {len(no.elements)}"
+            return f"They differ in the number of elements: {len(yes.elements)} and {len(no.elements)}"
         for i, (c, d) in enumerate(zip(yes.elements, no.elements, strict=True)):
             if c != d:
                 return f"They differ in the element {i}: {_lower(_difference(c, d))}"

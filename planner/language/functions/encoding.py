@@ -239,7 +239,7 @@ def csvdecode(string: str, *, result_type: ListType) -> Value:
         items: list[Value] = []
         for line, row in rows:
             if len(row) != columns:
-                raise FunctionError(f"Line {line} has {len(row)} fields, where {columns} are expected.")
+                raise FunctionError(f"The number of fields in line {line} is {len(row)}, but must be {columns}.")
             items.append({text(name): text(value) for name, value in zip(header[1], row, strict=True)})
     except CsvError as problem:
         raise FunctionError(str(problem)) from None

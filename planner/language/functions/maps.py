@@ -171,7 +171,7 @@ def zipmap(keys: Value, found: Value, *, result_type: Type) -> Value:
     if not is_wholly_known(keys):
         return mark(unknown(result_type), marks)
     if len(keys) != len(items(found)):
-        raise FunctionError(f"There are {len(keys)} keys, but {len(items(found))} values.")
+        raise FunctionError(f"The numbers of keys ({len(keys)}) and of values ({len(items(found))}) differ.")
     out: dict[str, Value] = {}
     for key, value in zip(keys.items, items(found), strict=True):
         name, key_marks = unmark(key)
@@ -193,7 +193,7 @@ def _zipmap_type(keys: Value, found: Value) -> Type:
     names = [unmark(key)[0] for key in unmark(keys)[0].items]
     elements = t.elements
     if len(names) != len(elements):
-        raise FunctionError(f"There are {len(names)} keys, but {len(elements)} values.")
+        raise FunctionError(f"The numbers of keys ({len(names)}) and of values ({len(elements)}) differ.")
     if any(name.__class__ is Null for name in names):
         raise FunctionError("A key must not be null.")
     return ObjectType(dict(zip(names, elements, strict=True)))

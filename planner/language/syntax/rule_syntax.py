@@ -355,7 +355,7 @@ class Directive(Statement):
 
 
 class ImportSyntax(Statement):
-    """`import acme.tags as t`: in this file, `t.NAME` is an export of that name space."""
+    """`import acme.tags as t`: in this file, `t.NAME` is an export of that namespace."""
 
     __slots__ = ("alias", "space")
 
@@ -411,8 +411,7 @@ class Want(Statement):
 
 
 class RuleFile:
-    """The statements of one file in order. `is_whole`: names in the file include their name space
-    (`acme.tags.kept`)."""
+    """The statements of one file in order. `is_whole`: names in the file include their namespace (`acme.tags.kept`)."""
 
     __slots__ = ("is_whole", "source", "statements")
 

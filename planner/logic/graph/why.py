@@ -48,8 +48,8 @@ def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[
 def prove_wait(
     graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof that one vertex waits for another: the proof of the edge, or of the edges between them. `dependency`
-    must be in `asked_about` when the graph is built. `notes` are added to the result."""
+    """The proof that one vertex waits for another: the proof of the edge, or of the edges between them. The graph must
+    have the relation `waits_for`. `notes` are added to the result."""
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:

@@ -101,7 +101,7 @@ def _plan_blocks(nested: NestedBlock, prior: Value, config: Value, planned: Valu
 def _plan_list(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
     wanted, given = elements(config), elements(planned)
     if len(wanted) != len(given):
-        return [Problem(path, f"{len(given)} blocks planned, {len(wanted)} configured")]
+        return [Problem(path, f"the number of blocks differs: {len(given)} planned, {len(wanted)} configured")]
     before = elements(prior)
     problems = []
     for i, (element, block) in enumerate(zip(wanted, given, strict=True)):
@@ -113,7 +113,7 @@ def _plan_list(nested: NestedBlock, prior: Value, config: Value, planned: Value,
 def _plan_map(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
     wanted, given, before = entries(config), entries(planned), entries(prior)
     if planned.__class__ is not dict and len(wanted) != len(given):
-        return [Problem(path, f"{len(given)} blocks planned, {len(wanted)} configured")]
+        return [Problem(path, f"the number of blocks differs: {len(given)} planned, {len(wanted)} configured")]
     problems = []
     for key in sorted(given):
         if key not in wanted:
@@ -208,7 +208,7 @@ def _members(value: Value) -> dict[Any, Value]:
 
 
 def _counts(path: Path, planned: int, configured: int) -> Problem:
-    return Problem(path, f"{planned} elements planned, {configured} configured")
+    return Problem(path, f"the number of elements differs: {planned} planned, {configured} configured")
 
 
 # ---------------------------------------------------------------- results against plans
@@ -272,7 +272,7 @@ def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> l
         problems += [Problem(path, f'the planned block "{k}" is missing') for k in sorted(before) if k not in after]
         problems += [Problem(path, f'the block "{k}" was not planned') for k in sorted(after) if k not in before]
     elif len(before) != len(after):
-        return [Problem(path, f"{len(before)} blocks in the plan, but {len(after)} now")]
+        return [Problem(path, f"the number of blocks differs: {len(before)} planned, {len(after)} now")]
     for key, block in before.items():
         if key in after:
             problems += _object(nested.block, block, after[key], (*path, ("index", key)))
@@ -345,7 +345,7 @@ def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Val
 def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem]:
     """Unknown elements may turn out to be equal, so there may be fewer elements than planned, but not more."""
     before, after = len(elements(planned)), len(elements(actual))
-    return [Problem(path, f"{before} {what} in the plan, {after} now")] if before < after else []
+    return [Problem(path, f"more {what} than planned: {before} planned, {after} now")] if before < after else []
 
 
 # ---------------------------------------------------------------- text

@@ -149,7 +149,7 @@ class Journal:
 
     def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
         """Record that an operation begins, and return its number. `durable`: flushed to disk before this returns.
-        Raises Failure if the journal cannot be written; then no operation may begin."""
+        Raises Failure if the journal cannot be written or refuses operations; then no operation may begin."""
         if self._refusal is not None:
             raise Failure(self._refusal)
         with self._lock:

@@ -132,7 +132,9 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
         where = attributes["variables"].name_span
         problems.warning("old_variables", "Deprecated argument", "This argument is now called inputs.", where)
         if "inputs" in attributes:
-            problems.error("duplicate", "Inputs given twice", "Leave out variables: inputs are the same.", where)
+            problems.error(
+                "duplicate", "Inputs given twice", "Remove variables, which is the former name of inputs.", where
+            )
         attributes = {"inputs": attributes["variables"], **attributes}
     group: tuple[str, Span] | None = None
     if "deployment_group" in attributes:

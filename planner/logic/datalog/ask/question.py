@@ -3,9 +3,9 @@
     edge(A, "terraform_data.web"), not pruned(A)
 
 The answer is a table with a column for each variable, in the order of appearance, and a row for each assignment that
-makes all literals true. A query that begins with a constant is answered by pyDatalog, which is goal-directed (see
-below). Other queries, and queries with aggregates or computed values, are answered bottom-up by planner's own
-evaluator. Relations may be recursive; queries may not."""
+makes all literals true. If every atom has a constant, or a variable that an earlier atom binds, pyDatalog answers the
+query goal-directed (see below). Other queries, and queries with alternatives, aggregates, built-in relations or
+computed values, are answered bottom-up by planner's own evaluator. Relations may be recursive; queries may not."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ def ask(program: RuleProgram, database: Database, query: Query, seconds: float |
 
 
 def is_goal_directed(query: Query) -> bool:
-    """Whether, in joining order, every atom has a bound column, and nothing is computed."""
+    """Whether there is one alternative, in which every atom has a bound column in joining order and nothing is
+    computed."""
     if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()

@@ -190,7 +190,7 @@ def _in(data: Any, wanted: Type) -> Value:
         return _object_in(data, wanted)
     if isinstance(wanted, TupleType) and cls is list:
         if len(data) != len(wanted.elements):
-            raise CodecError(f"a tuple of {len(wanted.elements)} elements is required, not of {len(data)}")
+            raise CodecError(f"the required number of elements in a tuple is {len(wanted.elements)}, not {len(data)}")
         return tuple(_in(item, of) for item, of in zip(data, wanted.elements, strict=True))
     if isinstance(wanted, ListType | SetType) and cls is list:
         items = [_in(item, wanted.element) for item in data]

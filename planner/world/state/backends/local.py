@@ -172,9 +172,9 @@ class StateStore:
         if backup is None or not backup.resources:
             return []
         detail = (
-            f"{self.read_path} is empty, so planner assumes that no objects exist. Its backup {self.backup_path} has "
-            f"{sum(1 for _ in backup.instances())} objects: if the file was emptied by mistake, replace the file with "
-            "its backup."
+            f"{self.read_path} is empty, so planner assumes that no objects exist. The number of objects in its backup "
+            f"{self.backup_path} is {sum(1 for _ in backup.instances())}: if the file was emptied by mistake, replace "
+            "it with the backup."
         )
         return [warning("state.emptied", "The state file is empty", detail)]
 
