@@ -122,7 +122,7 @@ def test_folding_paths_causes_and_verdicts(tmp_path: Path) -> None:
         tab.get_by_role("button", name="Fold modules", exact=True).click()
         assert tab.evaluate("scene.stands[0]") == tab.evaluate("scene.stands[1]") == -2  # cache and db, in the box m
         tab.evaluate("choose(-2)")
-        assert status.inner_text() == "m, group: 1 object, which changes, folded"
+        assert status.inner_text() == "m, group: 2 objects, 1 of which changes, folded"
         tab.locator("#graph").press("Enter")
         assert status.inner_text().endswith("open")
         tab.locator("summary", has_text="Resources (3)").click()
@@ -362,7 +362,7 @@ def test_a_page_begins_with_all_that_is_done_and_is_legible(modules: int, width:
             assert tab.evaluate(outer) == ["module.a_0", "module.b_1", "modules, module.a_*", "modules, module.b_*"]
             tab.evaluate("choose(-1 - scene.boxes.findIndex(box => box.isFamily))")
             said = tab.get_by_role("status").inner_text()
-            assert said == "module.a_*, group: 54 objects, all of which change, folded"
+            assert said == "module.a_*, group: 108 objects, 54 of which change, folded"
             assert tab.evaluate("scene.boxName(scene.boxes.findIndex(box => box.isFamily))") == "module.a_* (54)"
             assert "module.a_4 + 1" in tab.locator("#details").inner_text()
         else:  # unconnected modules, what is destroyed first, then in the order of their names
@@ -671,7 +671,7 @@ def test_vertices_of_an_object_have_one_name_and_one_count(tmp_path: Path) -> No
         assert "1 object" in tab.get_by_role("region", name="Causes").inner_text()
         tab.get_by_label("only changes").uncheck()
         assert "no change" not in legend.inner_text() and ["a, declaration", "x"] not in tab.evaluate(labels)
-        assert tab.get_by_role("status").inner_text() == "Everything is shown: 1 object, which changes."
+        assert tab.get_by_role("status").inner_text() == "What does not change is shown, too."
         tab.evaluate("choose(scene.find('a.x'))")
         assert "(destroy)" not in tab.locator("#page").inner_text()
         tab.locator("#graph").click(position={"x": 3, "y": 3})  # beside everything

@@ -50,7 +50,8 @@ function choose(thing, { look = true } = {}) {
 }
 /** A node with its edges, and those that are drawn for ways through hidden nodes. */
 function around(node) {
-  const edges = new Set([...scene.out[node], ...scene.in[node]]);
+  const isPlain = e => !(scene.layers[e] & IMPLIED) || scene.layerNames(e)[0] === "reference"; // an order that others imply says little
+  const edges = new Set([...scene.out[node], ...scene.in[node]].filter(isPlain));
   for (const e of scene.ways.keys()) if (scene.from[e] === node || scene.to[e] === node) edges.add(e);
   return marks([node, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
 }
@@ -89,14 +90,14 @@ function toggle(b) {
 }
 function clearMarks() {
   still(drawing.chosen ?? -1, () => scene.unpin());
-  restore();
   drawing.goBack();
   drawing.chosen = null; drawing.marked = null; start = null; group = null;
   $("search").value = "";
-  drawing.redraw(true);
-  showOverview(); fillList(); syncControls(); showCurrent(null);
   if (location.hash) history.pushState({ from: current }, "", location.pathname + location.search);
   current = null;
+  restore();
+  drawing.redraw(true);
+  showOverview(); fillList(); syncControls(); showCurrent(null);
   say("Nothing is marked.");
 }
 /** The nodes with which a cause begins: those that wait for no others of its nodes. None where it does not spread. */
@@ -133,7 +134,6 @@ function chooseView(n) {
   if (!scenes.has(n)) scenes.set(n, new Scene(data.views[n]));
   const { visible, implied: shown } = scene;
   scene = scenes.get(n);
-  before = null;
   Object.assign(scene, { visible, implied: shown });
   scene.arrange();
   start = null;
@@ -250,9 +250,9 @@ canvas.addEventListener("wheel", event => {
 $("changed").addEventListener("change", () => { 
   before = null;
   scene.onlyChanged = $("changed").checked; scene.arrange(); beginAgain(); fillList(); syncControls();
-  say(scene.onlyChanged ? "Only changes are shown." : `Everything is shown: ${boxCount(scene.boxes[0])}.`);
+  say(scene.onlyChanged ? "Only changes are shown." : "What does not change is shown, too.");
 });
-$("view").addEventListener("change", () => chooseView(+$("view").value));
+$("view").addEventListener("change", () => { before = null; chooseView(+$("view").value); });
 $("in").addEventListener("click", () => drawing.zoom(1.4));
 $("out").addEventListener("click", () => drawing.zoom(1 / 1.4));
 $("fit").addEventListener("click", () => drawing.fit());

@@ -185,7 +185,7 @@ function showBox(b) {
 /** The number of objects in a box, and how many of them change. */
 function boxCount(box) {
   if (noun !== "node") return several(box.size, noun);
-  const all = box.objects.size, changed = box.distinct.size;
+  const all = box.objects.size + box.calm, changed = box.distinct.size;
   return changed && changed < all ? `${several(all, "object")}, ${changed} of which ${changed === 1 ? "changes" : "change"}` : changed ? `${several(all, "object")}, ${all === 1 ? "which changes" : "all of which change"}` : all ? `${several(all, "object")}, no change` : "no objects";
 }
 function placeLines(places) {
@@ -229,14 +229,14 @@ function showBlast(node) {
   drawing.chosen = standIn(node); drawing.marked = marks(reached.keys(), edges);
   drawing.redraw();
   note({ blast: scene.name(node) }, "Blast radius");
-  const own = scene.shown(node), rest = [...reached.keys()].filter(other => scene.shown(other) !== own), changes = new Set(rest.flatMap(other => scene.action[other] ? scene.changes(other).filter(change => signOf.has(change[1])) : []));
+  const own = scene.shown(node), rest = [...reached.keys()].filter(other => scene.shown(other) !== own && !scene.isOld(other)), changes = new Set(rest.flatMap(other => scene.action[other] ? scene.changes(other).filter(change => signOf.has(change[1])) : []));
   const changed = new Set(rest.filter(other => scene.action[other]).map(other => scene.shown(other)));
   const more = new Set(rest.filter(other => !scene.isInternal(other) && !changed.has(scene.shown(other))).map(other => scene.shown(other))).size;
-  const text = noun !== "node" ? `It reaches ${several(reached.size - 1, noun)}.` : `${countOf(changes)} ${changes.size === 1 ? "changes" : "change"} in this plan, ${more} more ${more === 1 ? "depends" : "depend"} on it.`;
+  const text = noun !== "node" ? `It reaches ${several(reached.size - 1, noun)}.` : `${countOf(changes)} ${changes.size === 1 ? "changes" : "change"} in this plan${more ? `, ${more} more ${more === 1 ? "depends" : "depend"} on it` : ""}.`;
   say(`${own}: ${text}`);
   const item = (n, short) => el("li", {}, scene.action[n] ? signOfAction(scene.action[n]) : "", nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
-  const seen = new Set([own]), shown = byDepth.slice(1).map(nodes => nodes.sort((a, b) => a - b).filter(n => !scene.isInternal(n) && !seen.has(scene.shown(n)) && seen.add(scene.shown(n))));
-  details(el("h2", {}, "Blast radius"), el("p", {}, nodeButton(node), `: ${text}`),
+  const seen = new Set([own]), shown = byDepth.slice(1).map(nodes => nodes.sort((a, b) => a - b).filter(n => !scene.isInternal(n) && !scene.isOld(n) && !seen.has(scene.shown(n)) && seen.add(scene.shown(n))));
+  details(el("h2", {}, "Blast radius"), el("p", {}, nodeButton(node)), el("p", {}, text),
     ...shown.flatMap((nodes, at) => nodes.length ? [el("h3", {}, `${several(at + 1, "step")} (${nodes.length})`), some(el("ul", { class: "plain" }), nodes, item, 20, n => scene.shown(n))] : []),
     internals([...reached.keys()].filter(n => n !== node && scene.isInternal(n)), item, n => scene.shown(n)));
 }

@@ -12,7 +12,7 @@ const BY_RISK = ["delete", "replace", "forget", "update", "create", "read"];
 /** The place of an action in lists and grids: what destroys or has failed comes first. */
 const rank = action => (BY_RISK.indexOf(colourOf.get(action)) + BY_RISK.length + 1) % (BY_RISK.length + 1);
 /** The parts of an object's vertices, by their kind. */
-const PARTS = { module_expand: "begins", module_close: "ends", provider_close: "ends", resource_close: "ends", root_variable: "given value", module_variable: "given value" };
+const PARTS = { module_expand: "begins", module_close: "ends", provider_close: "ends", resource_close: "ends" };
 const INTERNAL = /^(root|provider|provider_close|resource_close|module_expand|module_close|variable_reference)$/;
 const NUMERIC = new Intl.Collator("en", { numeric: true });
 
@@ -38,7 +38,7 @@ class Graph {
     this.layers = Uint8Array.from([...edges.layers, ...room]);
     this.out = index(this.count, edges.from); // edges to what a node waits for
     this.in = index(this.count, edges.to);
-    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), tally: new Map(),
+    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), calm: 0, tally: new Map(),
       isFamily: /, .*\*/.test(name), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
     this.hidden = new Uint8Array(this.count);
     this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
@@ -50,6 +50,7 @@ class Graph {
         const box = this.boxes[b];
         box.size++;
         if (this.action[n]) box.changed++;
+        if (this.isCalm(n)) box.calm++;
         for (const number of nodes.changes[n] || []) { box.objects.add(number); if (data.changes[number][1] !== "no-op") box.distinct.add(number); }
       }
     }
@@ -59,12 +60,13 @@ class Graph {
     }
     for (const box of this.boxes) box.tally = new Map([...box.tally].sort(([a], [b]) => rank(a) - rank(b)));
   }
-  /** The nodes of resources beside those of their objects. */
+  /** The nodes of resources beside those of their objects, and those that read variables beside the ones that have their values. */
   declarations() {
     const twins = new Uint8Array(this.count), objects = new Set();
-    if (data.noun !== "node" || this.view.name !== "apply") return twins;
-    for (let n = 0; n < this.count; n++) if (this.kind(n) !== "resource") objects.add(this.shown(n).replace(INSTANCE_KEYS, ""));
-    for (let n = 0; n < this.count; n++) twins[n] = this.kind(n) === "resource" && objects.has(this.shown(n));
+    if (data.noun !== "node") return twins;
+    const isTwin = n => this.kind(n) === "variable_reference" || this.kind(n) === "resource" && this.view.name === "apply";
+    for (let n = 0; n < this.count; n++) if (!isTwin(n)) objects.add(this.shown(n).replace(INSTANCE_KEYS, ""));
+    for (let n = 0; n < this.count; n++) twins[n] = isTwin(n) && objects.has(this.shown(n).replace(INSTANCE_KEYS, ""));
     return twins;
   }
   text(number) { return data.strings[number]; }
@@ -84,7 +86,9 @@ class Graph {
    * this comes last, modules would wait for each other. */
   isLate(...nodes) { return this.home[nodes[0]] !== this.home[nodes[1]] && nodes.some(node => this.kind(node) === "deposed_destroy" && this.isOld(node)); }
   /** The part of a node in what is done with its object, where several nodes have its name; "" for the main one. */
-  part(node) { return this.isOld(node) ? "old object" : this.twins[node] ? "declaration" : PARTS[this.kind(node)] || ""; }
+  part(node) { return this.isOld(node) ? "old object" : this.twins[node] ? (this.kind(node) === "resource" ? "declaration" : "reference") : PARTS[this.kind(node)] || ""; }
+  /** Whether a node only ends something; nothing is done with it. */
+  isEnd(node) { return data.noun === "node" && /^(root|\w+_close)$/.test(this.kind(node)); }
   /** Whether a node is no object for people: the graph needs it, or it has another node of the same name beside it. */
   isInternal(node) { return data.noun === "node" && (this.twins[node] === 1 || INTERNAL.test(this.kind(node))); }
   /** Whether a node is a resource, or an object, that the plan does not change. */

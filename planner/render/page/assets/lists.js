@@ -51,10 +51,12 @@ let before = null; // the graph before a search: what was folded, and what was i
 /** Show the graph again as it was before the search. */
 function restore() {
   if (before === null) return;
-  scene.folded.set(before.folded);
-  scene.arrange();
-  drawing.eye = before.eye;
+  const { view, folded, eye } = before;
   before = null;
+  if (scene.view !== view) chooseView(data.views.indexOf(view));
+  scene.folded.set(folded);
+  scene.arrange();
+  drawing.eye = eye;
   syncControls();
 }
 /** The module of a node that begins or ends it; the node itself otherwise. */
@@ -135,13 +137,13 @@ function syncControls() {
 
 function searchNames() {
   document.body.classList.remove("chosen"); // a narrow window shows the list again
-  if (isSought()) before ||= { folded: scene.folded.slice(), eye: drawing.eye };
+  if (isSought()) before ||= { view: scene.view, folded: scene.folded.slice(), eye: drawing.eye };
   else if (drawing.chosen === null && group === null) restore();
   const nodes = fillList(), { names } = objectsOf(nodes);
   drawing.marked = isSought() ? marks(nodes, new Set(), names) : null;
   const drawn = nodes.filter(node => !scene.hidden[node]).map(node => scene.area(scene.stands[node]));
   if (isSought() && drawn.length && !drawn.some(area => drawing.sees(area))) drawing.bring(drawn[0]); else drawing.redraw();
-  say(!isSought() ? "" : noun === "node" ? `${several(names.size, "hit")}.` : `${several(names.size, noun)} found.`);
+  say(!isSought() ? "" : noun === "node" ? `${$("listtitle").textContent}.` : `${several(names.size, noun)} found.`);
 }
 $("search").addEventListener("input", searchNames);
 /** Empty the search, and take its marks away. What was chosen since stays. */

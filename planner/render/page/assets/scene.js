@@ -51,7 +51,7 @@ class Scene extends Graph {
   }
   isShown(thing) {
     if (this.pins.has(thing) || this.whole.has(thing >= 0 ? this.view.nodes.box[thing] : this.boxes[-1 - thing].parent) && !this.twins[thing]) return true;
-    return thing < 0 ? !this.onlyChanged || this.boxes[-1 - thing].changed > 0 : this.onlyChanged ? this.action[thing] !== "" : !this.twins[thing];
+    return thing < 0 ? !this.onlyChanged || this.boxes[-1 - thing].changed > 0 : this.onlyChanged ? this.action[thing] !== "" : !this.twins[thing] && !this.isEnd(thing);
   }
   contents(b) { return this.inside[b]; }
   /** Fold as many boxes as is needed for everything to be legible at once, and edges to be told apart. */
