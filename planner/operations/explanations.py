@@ -404,9 +404,10 @@ class Chains(dict[str, "Because"]):
     worlds: FormerWorldsOf | None = None
 
 
-def causes(made: MadePlan[Any]) -> Chains:
+def causes(made: MadePlan[Any], has_others: bool = False) -> Chains:
+    """The causes of all changes. `has_others`: with the chains of all causes of a change."""
     explainer = explainer_of(made)
-    chains = Chains(explainer.causes())
+    chains = Chains(explainer.causes(has_others))
     worlds = explainer.worlds
     if worlds is not None and (worlds.origin or any(because.is_guess for because in chains.values())):
         chains.notes = tuple(worlds.notes)

@@ -169,7 +169,7 @@ def explore(
         if has_errors(more):
             return None, problems
     shown = tuple(kind for kind in kinds if kind != "apply" or made.plan.can_apply) or kinds
-    chains = causes(made)
+    chains = causes(made, has_others=True)
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
     is_last = options.made is None  # no other question follows, and the graphs need the memory
     if is_last and made.context is not None:

@@ -176,24 +176,24 @@ class Explainer:
             if root.what not in mentioned and not (root.what == name and _DECIDED.get(root.kind, "") in decided)
         ]
 
-    def causes(self) -> dict[str, Because]:
-        """{change or output: its causes}."""
+    def causes(self, has_others: bool = False) -> dict[str, Because]:
+        """{change or output: its causes}. `has_others`: with the chains of all causes of a change."""
         with collector_paused():
-            return self._check_assumptions() or self._causes()
+            return self._check_assumptions(has_others) or self._causes(has_others)
 
-    def _check_assumptions(self) -> dict[str, Because]:
+    def _check_assumptions(self, has_others: bool = False) -> dict[str, Because]:
         """Check that the values counted as unchanged explain the state; if not, these values are unknown from now on.
         Returns the causes if they were derived for this check and are still valid."""
         if self.worlds is None or not self.worlds.assumes:
             return {}
         self.worlds.assumes = False
-        causes = self._causes()
+        causes = self._causes(has_others)
         if not any(root.kind == "unapplied" for because in causes.values() for root in because.roots):
             return causes
         self.worlds.doubt()
         return {}
 
-    def _causes(self) -> dict[str, Because]:
+    def _causes(self, has_others: bool) -> dict[str, Because]:
         worlds: dict[FormerWorld | None, list[str]] = {}
         traces: dict[FormerWorld | None, Trace] = {}
         changes: list[ResourceChange | OutputChange] = [c for c in self.plan.changes if c.action != NO_OP]
@@ -212,7 +212,7 @@ class Explainer:
             facts = traces[former].build()
             relations = evaluate(product_program("causes"), facts, RELATIONS)
             derived.append(Derivation(relations, facts, names, traces[former]))
-        return chains_of(derived)
+        return chains_of(derived, has_others)
 
     def what_was(self, asked: QuestionSubject) -> Mapping[str, Collection[Any]]:
         """The known former values of a change: `former_value` of inputs, `planned_change` of an object's values."""

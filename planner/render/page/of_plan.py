@@ -10,13 +10,14 @@ from io import StringIO
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from planner.answers.explain.causes import Because
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, format_resource, parse_module
 from planner.foundation.vocabulary.span import Span
 from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
 from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
-from planner.render.cause_line import KINDS
+from planner.render.cause_line import KINDS, because_lines
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
@@ -86,7 +87,7 @@ def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> 
             groups[name].append(title_of(group))
 
     def change(name: str, action: str, reason: str, text: str) -> PageChange:
-        lines, named = causes.lines(name), groups.get(name, ())
+        lines, named = _chains(causes, name), groups.get(name, ())
         return PageChange(name, action, reason, tuple(map(hide, named)), tuple(map(hide, lines)), hide(text))
 
     objects = [
@@ -105,6 +106,15 @@ def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> 
         if one.action != NO_OP
     ]
     return (*objects, *outputs)
+
+
+def _chains(causes: Causes, name: str) -> list[str]:
+    """The lines of a change's causes: a chain for each, of which each begins with `because:`."""
+    because, lines = causes.chains.get(name), causes.lines(name)
+    if because is None:
+        return lines
+    chains = [Because(steps, steps[:1], because.is_guess) for steps in because.others]
+    return [*lines, *(line for chain in chains for line in because_lines(chain, name, causes.planned))]
 
 
 def _about(explored: Explored) -> Iterator[tuple[str, str]]:

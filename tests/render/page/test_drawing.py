@@ -653,6 +653,25 @@ def test_a_reason_has_a_line_for_each_hop(tmp_path: Path) -> None:
 
 
 @needs_browser
+def test_each_cause_of_a_change_has_its_chain(tmp_path: Path) -> None:
+    causes = "var.a 1 -> 2 (main.tf:1)", "var.b 1 -> 2 (main.tf:2)"
+    more = f"  more causes: {causes[0]}"
+    lines = ("because:", "  thing.x.b (main.tf:9)", f"  {causes[1]}", more, "because:", "  local.c", f"  {causes[0]}")
+    change = PageChange("thing.x", "create", "", causes, lines)
+    view = PageView("plan", "All", (item("thing.x", "", (0,)),), ())
+    with opened(written(tmp_path, Page("Chains", (), (view,), LAYERS, ACTIONS, (change,)))) as tab:
+        tab.locator("#list").get_by_role("button", name="thing.x").click()
+        details = tab.get_by_role("complementary", name="Details")
+        hops = details.locator(".hops:visible > li")
+        assert hops.all_inner_texts() == ["thing.x.b (main.tf:9)", "var.b 1 \u2192 2 (main.tf:2)"]
+        assert "more causes" not in details.inner_text()
+        details.locator("summary", has_text="Also: var.a 1 \u2192 2 (main.tf:1)").click()
+        assert hops.count() == 4
+        hops.last.get_by_role("button").click()
+        assert tab.get_by_role("status").inner_text() == "var.a 1 \u2192 2 (main.tf:1): 1 object."
+
+
+@needs_browser
 def test_vertices_of_an_object_have_one_name_and_one_count(tmp_path: Path) -> None:
     kinds = (("a.x", "instance_apply"), ("a.x (destroy)", "instance_destroy"), ("a.x (expand)", "resource"))
     items = tuple(

@@ -219,7 +219,8 @@ class Drawing {
     const runs = data.layers.map(() => []), strong = [], quiet = []; // in a layer, around which they all lead
     const isWithin = (one, other) => scene.box(one) === scene.box(other) && scene.where.get(one).layer === scene.where.get(other).layer;
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
-    for (const e of always) if (scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]]) strong.push(this.route(e, true));
+    const drawn = [...always].filter(e => scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]] && !scene.isLate(scene.from[e], scene.to[e]));
+    for (const { ends, edges: [e] } of scene.bundled(drawn)) strong.push(this.way(ends, `${e} ${ends}`));
     const spreads = marked?.isCounted ? e => scene.bundle(e).some(one => marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one])) : () => false; // from one marked object to another
     let looked = 0;
     for (const e of scene.lines) {
@@ -263,14 +264,12 @@ class Drawing {
     yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), 0.15);
     yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
   }
-  /** The way of a line, or of one of its edges, in curves, from what waits to what it waits for: its start, then two controls and an end each. */
-  route(e, isOwn = false) {
-    const { scene } = this, key = isOwn ? -1 - e : e;
+  /** The way of a line in curves, from what waits to what it waits for: its start, then two controls and an end each. */
+  route(e) { return this.way(this.scene.ends(e), e); }
+  way(ends, key) {
+    const { scene } = this;
     let found = scene.routes.get(key);
-    if (!found) {
-      const ends = isOwn ? [scene.stands[scene.from[e]], scene.stands[scene.to[e]]] : scene.ends(e);
-      scene.routes.set(key, found = scene.lines.length <= ROUTED ? routed(scene, ends) : curved(scene, ends));
-    }
+    if (!found) scene.routes.set(key, found = scene.lines.length <= ROUTED ? routed(scene, ends) : curved(scene, ends));
     return found;
   }
   thing(context, thing, x, y, w, h, k) {

@@ -15,8 +15,9 @@ function spoken(thing) {
     return `${nameOfBox(box)}, ${boxNoun(box)}: ${boxCount(box)}, ${scene.folded[b] ? "folded" : "open"}`;
   }
   const action = scene.isOld(thing) ? ", old object" : scene.action[thing] ? `, ${wordsOf.get(scene.action[thing])}` : "";
-  return `${scene.shown(thing)}, ${kindOf(thing)}${action}; waits for ${scene.out[thing].length}, ` +
-    `${scene.in[thing].length} ${scene.in[thing].length === 1 ? "waits" : "wait"} for it`;
+  const shown = others => others.filter(other => scene.isInternal(thing) || !scene.isInternal(other)).length;
+  const before = shown(scene.out[thing].map(e => scene.to[e])), after = shown(scene.in[thing].map(e => scene.from[e]));
+  return `${scene.shown(thing)}, ${kindOf(thing)}${action}; waits for ${before}, ${after} ${after === 1 ? "waits" : "wait"} for it`;
 }
 /** The box that is drawn around a thing, or the thing. */
 function drawnFor(thing) {

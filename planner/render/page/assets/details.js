@@ -105,24 +105,30 @@ function changeParts(node) {
   const numbers = (scene.view.nodes.changes[node] || []).slice(0, 50);
   return numbers.flatMap(n => {
     const [address, action, reason, causes, lines] = data.changes[n], meant = MEANT[signOf.get(action)];
+    const chains = chainsOf(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: "))), causeOf = chain => causes.find(cause => cause === chain.at(-1).trim()) ?? (causes.length === 1 && chain.length > 1 ? causes[0] : null);
     return [
       numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
       el("p", {}, chip(action), meant ? ` ${meant}` : ""),
       causes.length || lines.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
-      ...(causes.length === 1 && lines.length > 1 ? [] : causes.slice(0, 8)).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
-      hopList(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: ")), causes.length === 1 ? causes[0] : null),
+      ...causes.filter(cause => !chains.some(chain => causeOf(chain) === cause)).slice(0, 8).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
+      ...chains.map((chain, at) => at ? el("details", { class: "alike" }, el("summary", {}, `Also: ${arrows(chain.at(-1).trim())}`), hopList(chain, causeOf(chain))) : hopList(chain, causeOf(chain))),
       textOf(n, address),
       ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
     ];
   });
 }
+/** The chains of causes in the lines of a change: each begins with a line `because:`. */
+function chainsOf(lines) {
+  const chains = [[]];
+  for (const line of lines) if (line.trim() === "because:") chains.push([]); else if (line.trim()) chains.at(-1).push(line);
+  return chains.filter(chain => chain.length);
+}
 const causeButton = (text, cause) => button(arrows(text), () => { group = null; chooseGroup(cause); }, { class: "name", title: "Show all that this cause changes" });
 const HOP_PLACE = / (\([^()]*:\d+[^()]*\))$/;
 /** A chain of causes: a hop a line, from the change back to its root, a module once above its hops. The root leads to its cause. */
 function hopList(lines, cause) {
-  const hops = lines.filter(line => line.trim() && line.trim() !== "because:");
-  if (!hops.length) return null;
+  const hops = lines;
   let last = "";
   const item = (line, n) => {
     const text = line.trim(), place = HOP_PLACE.exec(text), module = moduleOf(text), isRoot = n === hops.length - 1;

@@ -9,7 +9,7 @@ const isSought = () => words().length > 0;
 function matching() {
   const sought = words(), nodes = [];
   for (let n = 0; n < scene.count; n++) {
-    if (!sought.length && scene.onlyChanged && !scene.action[n]) continue;
+    if (!sought.length && (scene.isEnd(n) || scene.onlyChanged && !scene.action[n])) continue;
     const name = sought.length ? scene.name(n).toLowerCase() : "";
     if (sought.every(word => name.includes(word))) nodes.push(n);
   }

@@ -365,11 +365,24 @@ class Scene extends Graph {
   }
   /** The lines that are drawn, each for the edges between two modules or things: the first that reads a value stands for all. */
   connect() {
-    const bundles = new Map(), wanted = [], ways = new Map();
+    const wanted = [];
     for (let e = 0; e < this.edgeCount + this.ways.size; e++) {
       const a = this.from[e], b = this.to[e];
       if (this.isWanted(e) && !this.hidden[a] && !this.hidden[b] && this.stands[a] !== this.stands[b] && !this.isLate(a, b)) wanted.push(e);
     }
+    this.bundles = new Map(); this.drawnEnds = new Map(); this.pairs = new Map();
+    const kind = e => this.layers[e] & -this.layers[e];
+    for (const { pair, ends, edges } of this.bundled(wanted)) {
+      const e = edges.reduce((a, b) => kind(b) < kind(a) ? b : a);
+      this.bundles.set(e, edges); this.drawnEnds.set(e, ends); this.pairs.set(e, pair);
+    }
+    const lines = [...this.bundles.keys()];
+    this.lines = Int32Array.from(this.implied || lines.length > 1000 ? lines : this.withoutImplied(lines));
+    this.routes = new Map();
+  }
+  /** Edges by the modules or things that they join: those of two modules together, from one thing where they have it in common. */
+  bundled(wanted) {
+    const bundles = new Map(), ways = new Map();
     for (const e of wanted) {
       const ends = [this.stands[this.from[e]], this.stands[this.to[e]]], pair = wanted.length <= BUNDLED ? this.apart(...ends, ways) : ends, key = pair.join();
       const bundle = bundles.get(key);
@@ -377,15 +390,7 @@ class Scene extends Graph {
       bundle.edges.push(e);
       bundle.ends = ends.map((thing, n) => thing === bundle.ends[n] ? thing : pair[n]);
     }
-    this.bundles = new Map(); this.drawnEnds = new Map(); this.pairs = new Map();
-    const kind = e => this.layers[e] & -this.layers[e];
-    for (const { pair, ends, edges } of bundles.values()) {
-      const e = edges.reduce((a, b) => kind(b) < kind(a) ? b : a);
-      this.bundles.set(e, edges); this.drawnEnds.set(e, ends); this.pairs.set(e, pair);
-    }
-    const lines = [...this.bundles.keys()];
-    this.lines = Int32Array.from(this.implied || lines.length > 1000 ? lines : this.withoutImplied(lines));
-    this.routes = new Map();
+    return [...bundles.values()];
   }
   /** The lines without those that others imply: of boxes as they are drawn, and between modules those that read no value. */
   withoutImplied(lines) {
