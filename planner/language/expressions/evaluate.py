@@ -367,7 +367,7 @@ def _compile_key(compiler: Compiler, item: nodes.ObjectItem) -> Run:
 
 
 def _object_key(env: Environment, key: Value, item: nodes.ObjectItem) -> tuple[str | None, frozenset[Any]]:
-    """The name in a key, or None (reported), and the marks of the key."""
+    """The name in a key (None if it is unknown, or invalid, which is reported), and the marks of the key."""
     marks = NO_MARKS
     if key.__class__ is Marked:
         key, marks = key.value, key.marks
