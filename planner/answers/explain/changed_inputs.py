@@ -17,9 +17,10 @@ RESOURCES = ("instances", "object", "renewed")
 
 
 class ChangedInput(NamedTuple):
-    """A changed input. `kind`: `variable` (a part of a root variable), `file`, the text of an expression (`local`,
-    `output`, `argument` of a module call or its default, `repetition`, `attribute`), or for a resource its `instances`,
-    its `object`s, or attributes `renewed` only because objects are replaced. `name`: within its module."""
+    """A changed input. `kind`: `variable` (a part of a root variable); `file`; the text of an expression: `local`,
+    `output`, `argument` (of a module call, or the default of the module's variable), `repetition`, `attribute`; or, of
+    a resource: `instances` (some are created or destroyed), `object` (an object changes or is read), `renewed`
+    (attributes that change only because an object is replaced). `name`: within its module."""
 
     kind: str
     module: ModulePath

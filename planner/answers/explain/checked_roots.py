@@ -228,7 +228,8 @@ class CheckedRoots:
         return leaves, objects, values, seen | values
 
     def _is_in(self, units: ChangedInputs, instance: str) -> bool:
-        """Whether the change of an instance, or its replacement, matters."""
+        """Whether `units`, the inputs that matter to a value, contain the change of the instance's resource, or its
+        replacement."""
         return _is_met(self._owner(instance), units)
 
     def _object_of(self, value: str) -> ChangedInput | None:

@@ -137,8 +137,8 @@ class Interventions:
         return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
 
     def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
-        """Whether undoing all these inputs gives the value of an object or output its former state, or makes it
-        known."""
+        """Whether undoing the changes of all these inputs restores the former value of an object or output, or makes
+        its value known."""
         before, is_known = self.former.value(place) if place.kind in ("resource", "output") else (None, False)
         outcome = self._outcome(place, frozenset(), units) if is_known or place.kind == "output" else _INVALID
         if outcome is _NOTHING:

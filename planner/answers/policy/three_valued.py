@@ -619,7 +619,8 @@ _LITERAL = re.compile(r"\^((?:[\w.:/ -](?![*+?{])|\\[^\w](?![*+?{]))*)")
 def _compatible(
     literal: syntax.Comparison | syntax.Test, bound: set[str], below: dict[str, syntax.Term]
 ) -> Iterable[syntax.Literal]:
-    """The rest of a test on a lost path: the path above it must not contradict the required beginning."""
+    """The remaining condition when a test such as `starts_with` reads a lost path: the known path above it must begin
+    with the required text, or be a beginning of it."""
     if not isinstance(literal, syntax.Test) or literal.negated or literal.function not in ("starts_with", "matches"):
         return
     subject, pattern = literal.arguments

@@ -363,7 +363,8 @@ def check_plan_variables(
 
 
 def same_value(left: Value, right: Value) -> bool:
-    """Whether two values and their types are equal. Marks are ignored; unknown values are equal to everything."""
+    """Whether two values and their types are equal. Marks are ignored. A value that is unknown as a whole equals
+    everything, and nulls of all types are equal; neither applies to parts of a value."""
     left, right = unmark_deep(left)[0], unmark_deep(right)[0]
     if left.__class__ is Unknown or right.__class__ is Unknown:
         return True

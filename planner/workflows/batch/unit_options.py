@@ -1,5 +1,5 @@
-"""Options of a command line for single units: variables, targets and replacements. A name that is not a unit's is an
-error."""
+"""Options of a command line for single units: variables, targets and replacements. Unknown units, units that are not
+selected and variables that no selected unit declares are errors."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def _add_variable(
     takers = [one for one in meant if (names := declared(one)) is None or name in names]
     if not takers:
         known = sorted({other for one in meant for other in declared(one) or ()})
-        who = f"The unit {unit} declares" if colon else "None of the selected units declares"
-        detail = f"{who} no variable {name}.{did_you_mean(name, known)}"
+        who = f"The unit {unit} declares no" if colon else "None of the selected units declares a"
+        detail = f"{who} variable {name}.{did_you_mean(name, known)}"
         problems.append(error("batch.unknown_variable", f"{shown} names no variable", detail))
     for one in takers:
         variables[one].append(("var", f"{name}={value}"))

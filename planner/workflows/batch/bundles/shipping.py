@@ -215,7 +215,7 @@ def root_of(fleet: Fleet) -> str:
 
 
 def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
-    """A function that returns the first content of a unit's bundle, as (directories, files). Directories: the unit's,
+    """A function that returns the initial content of a unit's bundle, as (directories, files). Directories: the unit's,
     its modules', and those of units whose outputs it uses. Files: its `files` (absolute paths), policies and rules.
     Raises Failure."""
 

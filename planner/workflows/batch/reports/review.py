@@ -38,7 +38,7 @@ class UnitReviews:
 
 
 def unit_reviews(report: BatchReport, is_kept: bool = False) -> UnitReviews:
-    """`is_kept`: only reviews that may be stored in a file, without encrypted units."""
+    """`is_kept`: only reviews that may be stored in a file; those of encrypted units may not."""
     ends = ((unit, end.result) for unit, end in report.done.items() if end.result is not None)
     reviews = {unit: one.review for unit, one in ends if one.review and not (is_kept and one.is_secret)}
     units = report.analysis.fleet.units if report.analysis is not None else {}
