@@ -1,4 +1,4 @@
-"""Stores for the archives of bundles: in the message to the worker, in a shared directory, or beside states in a backend.
+"""Stores for archives of bundles: in the message to the worker, in a shared directory, or beside states in a backend.
 
 A store has a name, which is sent to the other side: `scheduler` (in the message), a directory (`/mnt/bundles`), or a
 backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The name never contains credentials;
