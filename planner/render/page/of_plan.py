@@ -43,6 +43,10 @@ TITLES = {"plan": "What is declared", "apply": "What will be done"}
 _REASONS = {
     "replace_because_cannot_update": "cannot be updated in place",
     "replace_by_request": "requested by -replace",
+    "delete_because_each_key": "its key is not in for_each any more",
+    "delete_because_count_index": "its index is out of the range of count",
+    "delete_because_wrong_repetition": "count or for_each was added, removed or exchanged",
+    "delete_because_enabled_false": "enabled is false",
 }
 MEANINGS = {
     "reference": "a value is read",
@@ -83,8 +87,11 @@ def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> 
     shown = PlanText(plan, SchemaLookup(explored.schemas).resource_schema, terminal)
     groups: dict[str, list[str]] = defaultdict(list)
     for group in causes.groups:
+        title = title_of(group)
+        if not group.root.what and len(group.changes) == 1:
+            title = f"{group.changes[0][0]}: {title[:1].lower()}{title[1:]}"
         for name, _ in group.changes:
-            groups[name].append(title_of(group))
+            groups[name].append(title)
 
     def change(name: str, action: str, reason: str, text: str) -> PageChange:
         lines, named = _chains(causes, name), groups.get(name, ())
