@@ -261,6 +261,8 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
 def test_edges_run_between_boxes(tmp_path: Path) -> None:
     crossing = """() => {
       const things = [...scene.where.keys()].filter(thing => thing >= 0 || scene.folded[-1 - thing]);
+      const titles = [...scene.where.keys()].filter(thing => thing < 0 && !scene.folded[-1 - thing])
+        .map(thing => [...scene.area(thing).slice(0, 2), scene.titleWidth(-1 - thing)]);
       let crossed = 0;
       for (const e of scene.lines) {
         const route = drawing.route(e), ends = [scene.stands[scene.from[e]], scene.stands[scene.to[e]]];
@@ -269,6 +271,7 @@ def test_edges_run_between_boxes(tmp_path: Path) -> None:
             const u = 1 - t, at = (p, c, d, q) => u ** 3 * p + 3 * u * u * t * c + 3 * u * t * t * d + t ** 3 * q;
             const [c, d, x2] = [route[n], route[n + 2], route[n + 4]], x = at(x1, c, d, x2);
             const y = at(y1, route[n + 1], route[n + 3], route[n + 5]);
+            if (titles.some(([left, top, w]) => x > left + 5 && x < left + w && y > top + 4 && y < top + 29)) crossed++;
             if (things.some(thing => {
               const [left, top, w, h] = scene.area(thing);
               return !ends.includes(thing) && x > left + 1 && x < left + w - 1 && y > top + 1 && y < top + h - 1;
@@ -695,6 +698,42 @@ def test_vertices_of_an_object_have_one_name_and_one_count(tmp_path: Path) -> No
         assert "(destroy)" not in tab.locator("#page").inner_text()
         tab.locator("#graph").click(position={"x": 3, "y": 3})  # beside everything
         assert tab.get_by_role("status").inner_text() == "Nothing is marked."
+
+
+@needs_browser
+def test_a_resource_whose_objects_have_several_actions_has_the_number_of_each(tmp_path: Path) -> None:
+    items = (item("a.x", "", (0, 1, 2)), item("a.y", "", (3,)))
+    done = (("a.x[0]", "create"), ("a.x[1]", "delete"), ("a.x[2]", "create"), ("a.y", "delete"))
+    changes = tuple(PageChange(name, action, "", ("new",)) for name, action in done)
+    view = PageView("plan", "All", items, (arrow("a.y", "a.x"),))
+    with opened(written(tmp_path, Page("Several", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        label = "name => { const node = scene.find(name); return [scene.labelLines(node)[1], scene.badges(node)]; }"
+        assert tab.evaluate(label, "a.x") == ["x", [["delete", "- 1"], ["create", "+ 2"]]]
+        assert tab.evaluate(label, "a.y") == ["- y", []]
+        tab.evaluate("choose(scene.find('a.x'))")
+        said = tab.get_by_role("status").inner_text()
+        assert said == "a.x, resource, - 1 destroy, + 2 create; waits for 0, 1 waits for it"
+        assert tab.locator("#details h3").first.inner_text() == "a.x[1]"  # what is destroyed
+
+
+@needs_browser
+def test_outputs_are_counted_apart_from_objects(tmp_path: Path) -> None:
+    outputs = [f"module.m.output.o{n}" for n in range(20)]
+    items = (
+        PageNode("module.m.a.x", "resource", "a.x", "module.m"),
+        PageNode("module.m", "module_expand", "m", "module.m"),
+        PageNode("module.m.var.v", "module_variable", "var.v", "module.m"),
+        *(PageNode(name, "output", name[len("module.m.") :], "module.m") for name in outputs),
+    )
+    view = PageView("plan", "All", items, (), {"module.m": ("", "module.m")})
+    with opened(written(tmp_path, Page("Outputs", (), (view,), LAYERS, ACTIONS))) as tab:
+        tab.evaluate("choose(-1 - scene.boxes.findIndex(box => box.name === 'module.m'))")
+        assert "A module: 1 object, which does not change; 20 outputs." in tab.locator("#details").inner_text()
+        tab.locator("#search").fill("module.m")
+        assert tab.locator("#listtitle").inner_text() == "3 hits, 20 outputs"
+        groups = tab.locator("#list > details > summary").all_inner_texts()
+        assert groups == ["Resources (1)", "Modules (1)", "Outputs (20)", "Variables and local values (1)"]
+        assert tab.locator("#list > details").nth(2).get_attribute("open") is None
 
 
 @needs_browser

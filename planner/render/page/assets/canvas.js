@@ -6,6 +6,7 @@ const SLICE = 7, MARGIN = 0.5, LEAST = 0.003, MOST = 4;
 const LEGIBLE = 0.8; // the scale from which on all of a graph is shown at first, and to which it is enlarged for one thing
 const LARGE = 1.5; // the largest scale at which a page shows something of its own accord
 const COARSE = 0.5; // the smallest scale at which many marked things are shown together
+const FAINT = 0.35; // how much is seen of what is not marked
 const EDGE = 14; // pixels left free around what is brought into view
 const LETTER_OF = 0.602; // the width of a letter at size 1
 const READABLE = 9; // pixels of letters below which texts are left out
@@ -89,7 +90,7 @@ class Drawing {
   /** Return to the view before many marked things were brought into view at a small scale. */
   goBack() { if (this.eye === this.coarse?.eye) this.eye = this.within(this.coarse.before); }
   /** Keep a point of the drawing where it is on the screen, though it was elsewhere in the drawing. */
-  follow([x, y], [newX, newY]) { this.eye = this.within({ k: this.eye.k, x: this.eye.x + newX - x, y: this.eye.y + newY - y }); }
+  follow([x, y], [newX, newY]) { this.eye = this.within({ k: this.eye.k, x: this.eye.x + (newX - x), y: this.eye.y + (newY - y) }); }
   zoom(factor, x = this.width / 2, y = this.height / 2) {
     const { eye } = this, k = Math.min(MOST, Math.max(LEAST, eye.k * factor));
     this.eye = { k, x: eye.x + x / eye.k - x / k, y: eye.y + y / eye.k - y / k };
@@ -276,9 +277,10 @@ class Drawing {
     const { scene, colours, marked } = this;
     const box = thing < 0 ? scene.boxes[-1 - thing] : null;
     const isFaint = marked && !(box ? marked.boxes.has(-1 - thing) : marked.nodes.has(thing));
-    context.globalAlpha = isFaint ? 0.35 : 1;
-    context.fillStyle = box ? colours.raised : colours[colourOf.get(scene.action[thing]) || "none"];
-    context.strokeStyle = colours.soft;
+    context.globalAlpha = isFaint ? FAINT : 1;
+    const isMixed = !box && scene.isMixed(thing);
+    context.fillStyle = box ? colours.raised : isMixed ? colours.paper : colours[colourOf.get(scene.action[thing]) || "none"];
+    context.strokeStyle = isMixed ? colours.ink : colours.soft;
     context.beginPath();
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
     context.fill();
@@ -303,7 +305,8 @@ class Drawing {
   label(context, thing, x, y, w, h, k) {
     const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
     if (isDouble) this.letters(context, type, x + 9, y + h * 0.28, w - 15, this.colours.quiet, k);
-    this.letters(context, name, x + 9, y + h * (isDouble ? 0.7 : 0.5), w - 15, this.colours.ink, k, isDouble ? "600 " : "");
+    const middle = y + h * (isDouble ? 0.7 : 0.5), right = this.badges(context, this.scene.badges(thing), x + w - 6, middle, k, 0.6);
+    this.letters(context, name, x + 9, middle, right - x - 9, this.colours.ink, k, isDouble ? "600 " : "");
   }
   /** The title of a box: its name, then the numbers of its changes, each on its colour. */
   title(context, b, sign, x, y, room, k) {
@@ -312,16 +315,24 @@ class Drawing {
     const wide = text => text.length * size * LETTER_OF + 12, named = `${sign} ${counts.length ? this.scene.boxName(b) : this.scene.boxTitle(b)}`;
     if (!this.scene.folded[b]) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
     if (!this.scene.folded[b]) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
-    let right = x + room;
+    if (!this.scene.folded[b] && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
+    const right = this.badges(context, counts, x + room, y, k);
+    this.letters(context, named, x, y, right - x - 4, this.colours.ink, k, "600 ");
+    if (!this.scene.folded[b]) context.globalAlpha = 1;
+  }
+  /** Numbers of changes, each on its colour, up to a place on the right; where they begin. */
+  badges(context, counts, right, y, k, half = 0.75) {
+    const size = sizeOf(k);
+    if (size * k < READABLE) return right;
     for (const [colour, text] of [...counts].reverse()) {
-      const width = wide(text) - 4;
+      const width = text.length * size * LETTER_OF + 8;
       right -= width;
       context.fillStyle = this.colours[colour] || this.colours.none;
-      context.fillRect(right, y - size * 0.75, width, size * 1.5);
+      context.fillRect(right, y - size * half, width, size * 2 * half);
       this.letters(context, text, right + 4, y, width, this.colours.ink, k, "600 ");
       right -= 4;
     }
-    this.letters(context, named, x, y, right - x - 4, this.colours.ink, k, "600 ");
+    return right;
   }
   /** Text around the middle of a line, larger than usual where the scale is small; condensed, or with its end, if it is too long. */
   letters(context, text, x, y, room, colour, k, weight = "") {

@@ -14,7 +14,7 @@ function spoken(thing) {
     const b = -1 - thing, box = scene.boxes[b];
     return `${nameOfBox(box)}, ${boxNoun(box)}: ${boxCount(box)}, ${scene.folded[b] ? "folded" : "open"}`;
   }
-  const action = scene.isOld(thing) ? ", old object" : scene.action[thing] ? `, ${wordsOf.get(scene.action[thing])}` : "";
+  const action = scene.isOld(thing) ? ", old object" : scene.action[thing] ? `, ${doneWith(thing)}` : "";
   const shown = others => others.filter(other => scene.isInternal(thing) || !scene.isInternal(other)).length;
   const before = shown(scene.out[thing].map(e => scene.to[e])), after = shown(scene.in[thing].map(e => scene.from[e]));
   return `${scene.shown(thing)}, ${kindOf(thing)}${action}; waits for ${before}, ${after} ${after === 1 ? "waits" : "wait"} for it`;
@@ -223,7 +223,7 @@ let held = null;
 function point(event) {
   const thing = scene.at(...drawing.point(event));
   canvas.style.cursor = thing === null ? "" : "pointer";
-  canvas.title = thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), wordsOf.get(scene.action[thing])].filter(text => text).join(", ") : nameOfBox(scene.boxes[-1 - thing]);
+  canvas.title = thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), doneWith(thing)].filter(text => text).join(", ") : nameOfBox(scene.boxes[-1 - thing]);
 }
 canvas.addEventListener("pointerdown", event => { held = { x: event.clientX, y: event.clientY, moved: false }; canvas.setPointerCapture(event.pointerId); });
 canvas.addEventListener("pointermove", event => {

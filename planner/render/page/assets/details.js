@@ -102,7 +102,7 @@ function chip(action) {
 }
 const MEANT = { "-/+": "destroyed first, then created anew", "+/-": "created anew first, then the old object is destroyed" };
 function changeParts(node) {
-  const numbers = (scene.view.nodes.changes[node] || []).slice(0, 50);
+  const numbers = [...scene.view.nodes.changes[node] || []].sort((a, b) => rank(data.changes[a][1]) - rank(data.changes[b][1])).slice(0, 50);
   return numbers.flatMap(n => {
     const [address, action, reason, causes, lines] = data.changes[n], meant = MEANT[signOf.get(action)];
     const chains = chainsOf(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: "))), causeOf = chain => causes.find(cause => cause === chain.at(-1).trim()) ?? (causes.length === 1 && chain.length > 1 ? causes[0] : null);
@@ -179,20 +179,21 @@ function showBox(b) {
   const box = scene.boxes[b];
   const inner = scene.contents(b).filter(thing => thing < 0 || scene.action[thing] && !scene.isOld(thing)).sort((one, other) => scene.risk(one) - scene.risk(other) || NUMERIC.compare(scene.title(one), scene.title(other)));
   const item = thing => {
-    if (thing >= 0) return el("li", {}, signOfAction(scene.action[thing]), nodeButton(thing, scene.shown(thing).replace(MODULE, "")));
-    const { objects } = scene.boxes[-1 - thing];
-    return el("li", {}, button(scene.boxLabel(-1 - thing), () => choose(thing), { class: "name" }), ` ${scene.counts(-1 - thing).map(([, text]) => text).join("  ") || several(objects.size || scene.boxes[-1 - thing].size, noun === "node" ? "object" : noun)}`);
+    if (thing >= 0) return el("li", {}, ...signsOf(thing), nodeButton(thing, scene.shown(thing).replace(MODULE, "")));
+    return el("li", {}, button(scene.boxLabel(-1 - thing), () => choose(thing), { class: "name" }), ` ${scene.counts(-1 - thing).map(([, text]) => text).join("  ") || boxCount(scene.boxes[-1 - thing])}`);
   };
   details(el("h2", {}, nameOfBox(box)), el("p", {}, `A ${boxNoun(box)}: ${boxCount(box)}.`),
     ...data.actions.filter(([action]) => box.tally.has(action)).sort(([a], [b]) => rank(a) - rank(b)).map(([action]) => el("p", {}, signOfAction(action), `${wordsOf.get(action)}: ${box.tally.get(action)}`)),
     el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))),
     inner.length ? some(el("ul", { class: "plain" }), inner, item, 30) : null);
 }
-/** The number of objects in a box, and how many of them change. */
+/** The number of objects in a box, and how many of them change; its outputs apart. */
 function boxCount(box) {
   if (noun !== "node") return several(box.size, noun);
-  const all = box.objects.size + box.calm, changed = box.distinct.size;
-  return changed && changed < all ? `${several(all, "object")}, ${changed} of which ${changed === 1 ? "changes" : "change"}` : changed ? `${several(all, "object")}, ${all === 1 ? "which changes" : "all of which change"}` : all ? `${several(all, "object")}, no change` : "no objects";
+  const all = box.objects.size + box.calm, changed = box.distinct.size, outputs = box.outputs ? `; ${several(box.outputs, "output")}` : "";
+  if (!all && box.isGroup && box.outputs + box.values) return box.outputs ? several(box.outputs, "output") : several(box.values, "value");
+  const changing = !changed ? all === 1 ? "which does not change" : "none changes" : changed < all ? `${changed} of which ${changed === 1 ? "changes" : "change"}` : all === 1 ? "which changes" : "all of which change";
+  return `${all ? `${several(all, "object")}, ${changing}` : "no objects"}${outputs}`;
 }
 function placeLines(places) {
   return places.map(([where, line]) => el("div", {}, el("code", {}, where), el("pre", {}, line)));
@@ -204,7 +205,7 @@ function reasonLines(edge) {
 /** The edges of a node with what is at their other end, some at first. */
 function edgeList(title, all, node) {
   const isInternal = ([, other]) => scene.isInternal(other) && !scene.isInternal(node), pairs = all.filter(pair => !isInternal(pair)), internal = all.filter(isInternal);
-  const item = ([edge, other], short) => el("li", {}, scene.action[other] ? signOfAction(scene.action[other]) : "", nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, " ",
+  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, " ",
     button("why", () => chooseEdge(edge), { class: "small", "aria-label": `why the edge to ${scene.shown(other)}` }));
   return [pairs.length || internal.length ? el("h3", {}, `${title} (${pairs.length})`) : null, pairs.length ? some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other)) : null, internals(internal, item, ([, other]) => scene.shown(other))];
 }
@@ -240,7 +241,7 @@ function showBlast(node) {
   const more = new Set(rest.filter(other => !scene.isInternal(other) && !changed.has(scene.shown(other))).map(other => scene.shown(other))).size;
   const text = noun !== "node" ? `It reaches ${several(reached.size - 1, noun)}.` : `${countOf(changes)} ${changes.size === 1 ? "changes" : "change"} in this plan${more ? `, ${more} more ${more === 1 ? "depends" : "depend"} on it` : ""}.`;
   say(`${own}: ${text}`);
-  const item = (n, short) => el("li", {}, scene.action[n] ? signOfAction(scene.action[n]) : "", nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
+  const item = (n, short) => el("li", {}, ...signsOf(n), nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
   const seen = new Set([own]), shown = byDepth.slice(1).map(nodes => nodes.sort((a, b) => a - b).filter(n => !scene.isInternal(n) && !scene.isOld(n) && !seen.has(scene.shown(n)) && seen.add(scene.shown(n))));
   details(el("h2", {}, "Blast radius"), el("p", {}, nodeButton(node)), el("p", {}, text),
     ...shown.flatMap((nodes, at) => nodes.length ? [el("h3", {}, `${several(at + 1, "step")} (${nodes.length})`), some(el("ul", { class: "plain" }), nodes, item, 20, n => scene.shown(n))] : []),

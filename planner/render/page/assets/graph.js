@@ -38,7 +38,7 @@ class Graph {
     this.layers = Uint8Array.from([...edges.layers, ...room]);
     this.out = index(this.count, edges.from); // edges to what a node waits for
     this.in = index(this.count, edges.to);
-    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), calm: 0, tally: new Map(),
+    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), calm: 0, outputs: 0, values: 0, tally: new Map(),
       isFamily: /, .*\*/.test(name), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
     this.hidden = new Uint8Array(this.count);
     this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
@@ -51,6 +51,8 @@ class Graph {
         box.size++;
         if (this.action[n]) box.changed++;
         if (this.isCalm(n)) box.calm++;
+        if (this.isOutput(n)) box.outputs++;
+        if (/^(root_variable|module_variable|local)$/.test(this.kind(n))) box.values++;
         for (const number of nodes.changes[n] || []) { box.objects.add(number); if (data.changes[number][1] !== "no-op") box.distinct.add(number); }
       }
     }
@@ -69,6 +71,13 @@ class Graph {
     for (let n = 0; n < this.count; n++) twins[n] = isTwin(n) && objects.has(this.shown(n).replace(INSTANCE_KEYS, ""));
     return twins;
   }
+  /** The numbers of a node's changes by action, the most dangerous first. */
+  actions(node) {
+    const tally = byKey(this.changes(node).filter(([, action]) => signOf.get(action)), ([, action]) => action);
+    return [...tally].map(([action, those]) => [action, those.length]).sort(([a], [b]) => rank(a) - rank(b));
+  }
+  /** Whether several things are done with the objects of a node. */
+  isMixed(node) { return !this.isOld(node) && this.actions(node).length > 1; }
   text(number) { return data.strings[number]; }
   /** The name of a vertex, as commands have it. */
   name(node) { return this.text(this.view.nodes.name[node]); }
@@ -93,6 +102,7 @@ class Graph {
   isInternal(node) { return data.noun === "node" && (this.twins[node] === 1 || INTERNAL.test(this.kind(node))); }
   /** Whether a node is a resource, or an object, that the plan does not change. */
   isCalm(node) { return data.noun === "node" && /^(resource|instance_\w+)$/.test(this.kind(node)) && !this.twins[node] && !this.changes(node).length; }
+  isOutput(node) { return data.noun === "node" && /output/.test(this.kind(node)); }
   /** The place of a thing among others by its most dangerous action. */
   risk(thing) { return thing >= 0 ? rank(this.action[thing]) : Math.min(BY_RISK.length, ...[...this.boxes[-1 - thing].tally.keys()].map(rank)); }
   find(name) {

@@ -1,7 +1,7 @@
 // The pane on the left, and what stands above the drawing: the search, the list of changes, and the legend.
 "use strict";
-const CALM = [["Resources", /resource|instance|deposed|orphan|data/], ["Outputs", /output/], ["Variables and local values", /variable|local/],
-  ["Modules", /module/], ["Providers", /provider/], ["Others", /./]];
+const CALM = [["Resources", /resource|instance|deposed|orphan|data/], ["Modules", /^module_(expand|close)$/], ["Outputs", /output/], ["Variables and local values", /variable|local/],
+  ["Providers", /provider/], ["Others", /./]];
 const words = () => $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
 const isSought = () => words().length > 0;
 
@@ -64,23 +64,33 @@ function meant(node) {
   const b = /^module_(expand|close)$/.test(scene.kind(node)) ? scene.boxes.findIndex(box => box.name === scene.shown(node)) : -1;
   return b > 0 ? -1 - b : node;
 }
+const FOUND_OUTPUTS = "outputs that a search finds"; // their group: folded where they are many
+/** The number of hits; that of many outputs apart. */
+function countHits(names) {
+  const outputs = names.filter(name => OUTPUT.test(name.replace(MODULE, ""))).length, others = names.length - outputs;
+  return outputs < INSTANCES ? several(names.length, "hit") : others ? `${several(others, "hit")}, ${several(outputs, "output")}` : several(outputs, "output");
+}
 /** The list: changes by action, the most dangerous first, then outputs, then what does not change by kind. */
 function fillList() {
   const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
   const { changes, calm } = sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
-  const title = noun === "node" ? (sought ? several(changes.length + calm.length + further.reduce((all, [, , names]) => all + names.length, 0), "hit") : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
+  const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name))]) : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
   $("listtitle").textContent = title;
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
   const groups = byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
   const calmItem = ([name, n], short = name) => el("li", {}, button(short, () => choose(meant(n)), { class: "name", "aria-label": [name, meant(n) === n ? scene.part(n) : ""].filter(text => text).join(", ") }));
   const isCalmOutput = n => noun === "node" && CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] === "Outputs";
   const outputs = [...changes.filter(isOutput), ...calm.filter(isCalmOutput).map(n => [scene.shown(n), n])].sort(byName);
-  groups.push(["outputs", `Outputs (${outputs.length})`, outputs, (one, short = one[0]) => typeof one[1] === "number" ? calmItem(one, short) : changeItem(one, short)]);
-  for (const [kind, own] of byKey(calm.filter(n => !isCalmOutput(n)), n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others")) {
-    groups.push([kind, `${kind} (${own.length})`, own.map(n => [scene.shown(n), n]).sort(byName), calmItem]);
+  const outputGroup = [sought ? FOUND_OUTPUTS : "outputs", `Outputs (${outputs.length})`, outputs, (one, short = one[0]) => typeof one[1] === "number" ? calmItem(one, short) : changeItem(one, short)];
+  if (!sought) groups.push(outputGroup);
+  const kinds = byKey(calm.filter(n => !isCalmOutput(n)), n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others");
+  for (const [kind] of CALM) {
+    if (kind === "Outputs" && sought) groups.push(outputGroup);
+    const own = kinds.get(kind);
+    if (own) groups.push([kind, `${kind} (${own.length})`, own.map(n => [scene.shown(n), n]).sort(byName), calmItem]);
   }
   const was = new Map([...$("list").querySelectorAll("details[data-group]")].map(one => [one.dataset.group, one.open]));
-  const isOpen = key => sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || !data.changes.length));
+  const isOpen = key => key === FOUND_OUTPUTS ? was.get(key) ?? outputs.length < INSTANCES : sought || (was.get(key) ?? (wordsOf.has(key) || key === "outputs" || !data.changes.length));
   const others = further.map(([number, other, names]) => el("details", { "data-group": other, ...(isOpen(other) ? { open: "" } : {}) },
     el("summary", {}, `In \u201c${other}\u201d (${names.length})`), some(el("ul", { class: "plain" }), names, ([name, n], short = name) => el("li", {}, button(short, () => chooseIn(number, n), { class: "name", "aria-label": name })), FIRST, one => one[0])));
   const isNone = sought && !changes.length && !calm.length;

@@ -44,6 +44,10 @@ function signOfAction(action) {
   made.style.background = `var(--${colourOf.get(action) || "none"})`;
   return made;
 }
+/** The signs of what is done with the objects of a node. */
+const signsOf = node => scene.isMixed(node) ? scene.actions(node).map(([action]) => signOfAction(action)) : scene.action[node] ? [signOfAction(scene.action[node])] : [];
+/** Words for what is done with the objects of a node. */
+const doneWith = node => scene.isMixed(node) ? scene.actions(node).map(([action, number]) => `${signOf.get(action)} ${number} ${wordsOf.get(action)}`).join(", ") : wordsOf.get(scene.action[node]);
 const named = action => wordsOf.has(action) ? `${signOf.get(action)} ${wordsOf.get(action)}`.trim() : action;
 const OUTPUT = /^output\.[^.[]+$/;
 const isOutput = change => noun === "node" && OUTPUT.test(change[0]);
@@ -66,6 +70,12 @@ function byKey(all, keyOf) {
   for (const one of all) { const key = keyOf(one); if (found.has(key)) found.get(key).push(one); else found.set(key, [one]); }
   return found;
 }
+/** The number of things with these names: of outputs and values apart from objects, of a search as hits. */
+function countNamed(names) {
+  const all = kind => noun === "node" && names.every(name => kind.test(name.replace(MODULE, "")));
+  return several(names.length, all(OUTPUT) ? "output" : noun !== "node" ? noun : isSought() ? "hit" : all(VALUE) ? "value" : "object");
+}
+const VALUE = /^(var|local)\./;
 /** Items of a list by module: [module, [thing...], title]. Many alike things are one item with a title: those of a
  * name in many modules, the instances of a resource, or those of one module, whichever leaves fewer lines. */
 function entries(all, nameOf) {
@@ -77,7 +87,8 @@ function entries(all, nameOf) {
     return further(things.filter(one => !known.has(one)), [...titled, ...many.map(those => [null, those, title(those)])], own);
   };
   const alike = split(one => nameOf(one).replace(MODULE, ""), ALIKE, those => `${nameOf(those[0]).replace(MODULE, "")} in ${several(those.length, "module")}`);
-  const whole = split(one => moduleOf(nameOf(one)) || nameOf(one), INSTANCES, those => `${moduleOf(nameOf(those[0])).slice(0, -1)}: ${several(those.length, noun === "node" ? "object" : noun)}`);
+  const isOf = one => OUTPUT.test(nameOf(one).replace(MODULE, "")) ? " outputs" : ""; // apart from the others of a module
+  const whole = split(one => moduleOf(nameOf(one)) ? `${moduleOf(nameOf(one))}${isOf(one)}` : nameOf(one), INSTANCES, those => `${moduleOf(nameOf(those[0])).slice(0, -1)}: ${countNamed(those.map(nameOf))}`);
   const isOneModule = scene.boxes.filter(box => box.name && box.changed && !box.isGroup).length < 2;
   const best = isOneModule ? alike(all, [], own) : [alike(all, [], whole), whole(all, [], alike)].reduce((a, b) => b.length < a.length ? b : a);
   return best.sort(([a], [b]) => a === null || b === null ? (a === null) - (b === null) : NUMERIC.compare(a, b));

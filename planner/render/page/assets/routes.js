@@ -36,6 +36,14 @@ function routed(scene, [start, end]) {
     place(box.isDown, isBack ? band.end : band.begin, best);
     place(box.isDown, isBack ? band.begin : band.end, best);
   };
+  /** Out of the top of a box, beside its title. */
+  const climb = (b, across, turns = false) => {
+    const rect = scene.rect[b], beside = rect.x + scene.titleWidth(b) + ASIDE / 2;
+    if (across >= beside) { place(true, rect.y, across, turns); return; }
+    place(true, rect.y + scene.head(b), across, turns);
+    place(true, rect.y + HEAD - 4, beside + shift);
+    place(true, rect.y, beside + shift);
+  };
   /** From a thing to the border of the box in the common one that has it, with the flow or against it. */
   const leave = (thing, isBack) => {
     let b = scene.box(thing), box = scene.boxes[b];
@@ -49,10 +57,10 @@ function routed(scene, [start, end]) {
       if (box.isDown === parent.isDown) {
         for (let n = number + (isBack ? -1 : 1); box.bands[n] && isBeside(box, n, number); n += isBack ? -1 : 1) pass(box, n, isBack);
         const last = points.at(-1)[box.isDown ? 0 : 1];
-        place(box.isDown, isBack ? (box.isDown ? rect.y : rect.x) : (box.isDown ? rect.y + rect.h : rect.x + rect.w), last);
+        if (isBack && box.isDown) climb(b, last); else place(box.isDown, isBack ? rect.x : (box.isDown ? rect.y + rect.h : rect.x + rect.w), last);
       } else { // along the free space beside its column or row
         const beside = isBack ? band.begin - PAD / 2 + shift : band.end + PAD / 2 + shift;
-        place(parent.isDown, isBack ? (parent.isDown ? rect.y : rect.x) : (parent.isDown ? rect.y + rect.h : rect.x + rect.w), beside, true);
+        if (isBack && parent.isDown) climb(b, beside, true); else place(parent.isDown, isBack ? rect.x : (parent.isDown ? rect.y + rect.h : rect.x + rect.w), beside, true);
       }
       ({ number } = scene.where.get(-1 - b));
       b = home; box = parent;

@@ -1,6 +1,7 @@
 // The drawing of a graph: which boxes are folded, and where everything stands.
 "use strict";
 const NODE = 40, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 34, LETTER = 7.85, WIDEST = 360, NARROWEST = 96, FOLDED = 34, CELL = 10;
+const ABOVE = 8, ASIDE = 16; // room below and beside the title of an open box, where edges lead around it
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
 const BOXES = 60; // things that a page begins with at most, if folding helps
 const TANGLED = 10; // edges that it begins with at most, besides one for each thing
@@ -14,6 +15,9 @@ const HUGE = 4; // windows beyond which rows need not be seen as a whole
 const ROWS = 40; // the number of rows that are tried for things without edges
 const canvas = document.getElementById("graph");
 take(JSON.parse(document.getElementById("data").textContent));
+
+/** The colour and the text of a number of changes. */
+const badge = ([action, number]) => [colourOf.get(action), `${signOf.get(action) || action} ${number}`];
 
 class Scene extends Graph {
   constructor(view) {
@@ -33,11 +37,16 @@ class Scene extends Graph {
   /** The lines of a node's label: its type with its part, and its name with the sign of its action. */
   labelLines(node) {
     const label = data.noun === "node" ? this.label(node).replace(DEPOSED, this.isOld(node) ? "" : " ($1)").replace(STEP, "") : this.label(node), typed = data.noun === "node" && TYPED.exec(label);
-    const part = this.part(node), sign = this.isOld(node) ? "-" : this.signs(node);
+    const part = this.part(node), sign = this.isOld(node) ? "-" : this.isMixed(node) ? "" : signOf.get(this.action[node]) || "";
     return [[typed ? typed[1] : "", part].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}`];
   }
-  /** The signs of what is done with the objects of a node, the most dangerous first. */
-  signs(node) { return [...new Set(this.changes(node).map(([, action]) => action).sort((a, b) => rank(a) - rank(b)).map(action => signOf.get(action)))].filter(sign => sign).join(" "); }
+  /** Colours and numbers of what is done with the objects of a node, if that differs. */
+  badges(node) { return this.isMixed(node) ? this.actions(node).map(badge) : []; }
+  /** The width of a node with its label. */
+  nodeWidth(node) {
+    const [type, name] = this.labelLines(node), badges = this.badges(node).reduce((all, [, text]) => all + LETTER * text.length + 16, 0);
+    return Math.min(WIDEST, Math.max(NARROWEST, 20 + Math.max(LETTER * type.length, LETTER * name.length + badges)));
+  }
   /** A box and those around it in which it is drawn, without the outermost. */
   outward(b) { return b > 0 ? [b, ...this.outward(this.homes[b])] : []; }
   /** The box in which a thing is drawn. */
@@ -170,17 +179,17 @@ class Scene extends Graph {
     const titled = b ? this.titleWidth(b) : 0;
     if (b && this.folded[b]) { rect.w = Math.min(WIDEST, titled); rect.h = FOLDED; return; }
     for (const thing of this.contents(b)) {
-      if (thing < 0) this.measure(-1 - thing); else this.w[thing] = Math.min(WIDEST, Math.max(NARROWEST, 20 + LETTER * Math.max(...this.labelLines(thing).map(line => line.length))));
+      if (thing < 0) this.measure(-1 - thing); else this.w[thing] = this.nodeWidth(thing);
     }
     const closed = this.loose[b].filter(thing => !this.isOpen(thing)), cell = closed.reduce((most, thing) => Math.max(most, this.area(thing)[2]), box.plan?.cell || 0);
     for (const thing of this.loose[b]) this.setWidth(thing, Math.max(cell, this.area(thing)[2]));
     box.plan ||= { ...this.planned(b), cell };
     const [w, h] = this.lay(box, box.plan);
-    rect.w = Math.max(w + 2 * PAD, titled);
+    rect.w = Math.max(w + 2 * PAD, b ? titled + ASIDE : 0);
     rect.h = h + this.head(b) + PAD;
   }
   /** The room above what is in a box: its title has it. */
-  head(b) { return b ? HEAD : PAD; }
+  head(b) { return b ? HEAD + ABOVE : PAD; }
   isOpen(thing) { return thing < 0 && !this.folded[-1 - thing]; }
   setWidth(thing, width) { if (thing >= 0) this.w[thing] = width; else this.rect[-1 - thing].w = width; }
   /** The arrangement of a box that is seen largest: {isDown, parts: rows or columns, strips}. Things without edges are a
@@ -257,7 +266,7 @@ class Scene extends Graph {
     return counts.reduce((all, [, count]) => all + 1.1 * LETTER * count.length + 14, 26 + 1.1 * LETTER * (text.length + 2));
   }
   boxTitle(b) {
-    const { size, objects } = this.boxes[b], counts = this.counts(b).map(([, text]) => text), number = data.noun === "node" ? objects.size : size;
+    const { size, objects, calm, outputs, isGroup } = this.boxes[b], counts = this.counts(b).map(([, text]) => text), number = data.noun === "node" ? objects.size + calm || (isGroup ? outputs : 0) : size;
     return [this.boxName(b), ...(counts.length || !number ? counts : [`(${number})`])].join("  ");
   }
   /** The name of a box as it is drawn; that of a family with the number of its modules. */
@@ -281,7 +290,7 @@ class Scene extends Graph {
       .reduce((all, thing) => all + (this.boxes[-1 - thing].isGroup ? this.modules(-1 - thing, isShown) : 1), 0);
   }
   /** Colours and numbers of the changes in a box. */
-  counts(b) { return data.noun === "node" ? [...this.boxes[b].tally].map(([action, number]) => [colourOf.get(action), `${signOf.get(action) || action} ${number}`]) : []; }
+  counts(b) { return data.noun === "node" ? [...this.boxes[b].tally].map(badge) : []; }
   put(b, x, y) {
     const box = this.boxes[b], rect = this.rect[b];
     rect.x = x; rect.y = y; rect.shown = true;
