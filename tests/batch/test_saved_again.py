@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -77,6 +78,10 @@ def start(root: Path, *words: str) -> subprocess.Popen[bytes]:
 def kill(process: subprocess.Popen[bytes]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    with suppress(ProcessLookupError):  # its workers hold the locks of states until they have ended, too
+        for _ in range(250):
+            os.killpg(process.pid, 0)
+            time.sleep(0.02)
 
 
 def cut_off(root: Path) -> None:
