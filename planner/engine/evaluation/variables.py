@@ -33,6 +33,8 @@ from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
 """codes of problems in `value_problems` that need not stop the preparation of values"""
 
+_LOCAL = re.compile(r"\blocal\b(?:\s*\.\s*([\w-]+))?")  # with the name of the local value, if one follows directly
+
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
     """Why the value of a root variable is not valid. Objects that depend on an invalid variable are not planned."""
@@ -159,8 +161,8 @@ def _may_name_local(expr: Expr, name: str) -> bool:
     source = expr.source
     if source.filename.endswith(".json"):
         return True
-    other = rf"\blocal\b(?!\s*\.\s*(?!{re.escape(name)}(?![\w-]))[\w-])"
-    return re.search(other, source.text[expr.node.start : expr.node.end]) is not None
+    mentions = _LOCAL.finditer(source.text, expr.node.start, expr.node.end)
+    return any(mention[1] in (None, name) for mention in mentions)
 
 
 # Output values of modules.
