@@ -4,13 +4,14 @@
      "noun": "node", "unit" or "component", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [line...]]...],
+     "causes": [[group, [[name, former value, value, where, line of text]...]]...],
      "texts": {change: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
                 "boxes": [[name, label, parent box, [column...]]...],
                 "nodes": {"name": [string...], "label": [string...], "kind": [string...], "about": [string...],
                           "box": [box...], "place": [place or -1...], "changes": {node: [change...]},
-                          "facts": {node: [[word, text]...]}},
+                          "causes": {node: [cause...]}, "facts": {node: [[word, text]...]}},
                 "edges": {"from": [node...], "to": [node...], "layers": [bits...], "grounds": [ground or list...]}}...]}
 
 `from` waits for `to`. The bits of `layers` correspond to the list of layers; the next higher bit marks an edge that
@@ -18,7 +19,9 @@ other edges imply. A column contains nodes as their numbers, and child boxes as 
 everything. In the reason of a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and
 \\x04 for their objects. A place is a file with its line, or a state entry. A view `is_reduced` if it has so many edges
 that implied edges are left out. `about` of a node is an address. Very long `texts` are JSON, compressed with zlib and
-encoded in base64. Everything is sorted: the same input gives the same bytes."""
+encoded in base64. A cause has the values of each of its parts; "" is an unknown value,
+`nothing` means that there is none. Everything is sorted: the same
+input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -115,6 +118,8 @@ class PageNode(NamedTuple):
     place: Place | None = None
     changes: tuple[int, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
+    causes: tuple[int, ...] = ()
+    """the numbers of the causes that the node contains"""
 
 
 @frozen
@@ -147,6 +152,23 @@ class PageChange:
     """the change, as in the text of a plan"""
 
 
+class CausePart(NamedTuple):
+    """A changed input, with the values to show: "" if one is unknown, `nothing` if there is none."""
+
+    name: str
+    before: str
+    after: str
+    where: str = ""
+    line: str = ""
+
+
+class PageCause(NamedTuple):
+    """A cause of changes. `group`: the name of the group that changes have; `parts` are of the same edit."""
+
+    group: str
+    parts: tuple[CausePart, ...]
+
+
 @frozen
 class Page:
     """The complete content of a page. `about`: words and texts for its header; `actions`: each with its colour, its
@@ -166,6 +188,7 @@ class Page:
     """the beginning of the command that proves an edge, without the names of its ends"""
     hide: Callable[[str], str] = str
     """removes sensitive values from lines of files"""
+    causes: tuple[PageCause, ...] = ()
 
 
 def page_json(page: Page) -> dict[str, Any]:
@@ -185,6 +208,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "layers": [list(layer) for layer in page.layers],
         "actions": [list(action) for action in page.actions],
         "changes": [[c.address, c.action, c.reason, list(c.groups), list(c.lines)] for c in page.changes],
+        "causes": [[cause.group, [list(part) for part in cause.parts]] for cause in page.causes],
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "verdicts": [list(verdict) for verdict in page.verdicts],
         "strings": list(tables.strings),
@@ -323,6 +347,7 @@ class _NumberedView:
             "box": self.box_of,
             "place": [-1 if item.place is None else self._place(item.place) for item in items],
             "changes": {str(n): list(item.changes) for n, item in enumerate(items) if item.changes},
+            "causes": {str(n): list(item.causes) for n, item in enumerate(items) if item.causes},
             "facts": {str(n): [list(f) for f in item.facts] for n, item in enumerate(items) if item.facts},
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,19 +11,23 @@ from io import StringIO
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.explain.causes import Because
+from planner.answers.explain.causes import Because, CauseStep, RootCause
+from planner.answers.explain.checked_roots import wholes
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, format_resource, parse_module
 from planner.foundation.vocabulary.span import Span
 from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
 from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
-from planner.render.cause_line import KINDS, because_lines
+from planner.render.cause_line import KINDS, because_lines, name_of, place_of, presence
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
+    CLIPPED,
+    CausePart,
     Edges,
     Page,
+    PageCause,
     PageChange,
     PageNode,
     PageView,
@@ -62,14 +67,17 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     plan, places = explored.plan, _SourcePlaces()
     hide = hiding(plan)
     causes = Causes(explored.causes, explored.actions, "full")
-    changes = _changes(explored, causes, hide)
+    titles = [hide(_title(group)) for group in causes.groups]
+    changes = _changes(explored, causes, titles, hide)
+    shown_causes = tuple(_causes(causes, titles, places, hide))
     number = {change.address: n for n, change in enumerate(changes)}
+    within = _containing(shown_causes)
     done = {change.action for change in changes} - {NO_OP}
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
         tuple(_summary(plan)),
-        (_view(name, explored.graph(name), plan, number, places) for name in reversed(explored.kinds)),
+        (_view(name, explored.graph(name), plan, number, places, within) for name in reversed(explored.kinds)),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
         changes,
@@ -77,25 +85,66 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         tuple(_about(explored)),
         asks=asks,
         hide=hide,
+        causes=shown_causes,
     )
 
 
-def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> tuple[PageChange, ...]:
+def _title(group: RootCause) -> str:
+    title = title_of(group)
+    if not group.root.what and len(group.changes) == 1:
+        return f"{group.changes[0][0]}: {title[:1].lower()}{title[1:]}"
+    return title
+
+
+def _causes(
+    causes: Causes, titles: Sequence[str], places: _SourcePlaces, hide: Callable[[str], str]
+) -> Iterator[PageCause]:
+    """The causes that are inputs, with the values of each part."""
+    steps: dict[tuple[str, str], CauseStep] = {}
+    for because in causes.chains.values():
+        steps.update(((root.what, root.kind), root) for root in because.roots)
+    for title, group in zip(titles, causes.groups, strict=True):
+        known = sorted((steps[part] for part in group.parts if part in steps), key=lambda step: step.what)
+        if known:
+            yield PageCause(title, tuple(_part(step, causes.planned, places, hide) for step in known))
+
+
+def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hide: Callable[[str], str]) -> CausePart:
+    key = presence(step, planned).strip()  # of a for_each key, which has no values
+    before, after = {"added": ("nothing", ""), "removed": ("", "nothing")}.get(key, (step.before, step.value))
+    line = "".join(text for _, text in places.of(step.source)[:1]) if isinstance(step.source, Span) else ""
+    texts = name_of(step), before, after, place_of(step.source), line.strip()[:CLIPPED]
+    return CausePart(*map(hide, texts))
+
+
+_INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
+
+
+def _containing(causes: Sequence[PageCause]) -> Mapping[str, tuple[int, ...]]:
+    """The numbers of the causes that a value or an object contains, by its name with and without instance keys."""
+    found: dict[str, dict[int, None]] = defaultdict(dict)
+    for number, cause in enumerate(causes):
+        for part in cause.parts:
+            for whole in wholes(part.name):
+                found[whole][number] = found[_INSTANCE_KEYS.sub("", whole)][number] = None
+    return {name: tuple(numbers) for name, numbers in found.items()}
+
+
+def _changes(
+    explored: Explored, causes: Causes, titles: Sequence[str], hide: Callable[[str], str]
+) -> tuple[PageChange, ...]:
     """The changes of objects, then the changes of outputs."""
     plan = explored.plan
     terminal = Terminal(StringIO(), StringIO(), StringIO(), colour=False)
     shown = PlanText(plan, SchemaLookup(explored.schemas).resource_schema, terminal)
     groups: dict[str, list[str]] = defaultdict(list)
-    for group in causes.groups:
-        title = title_of(group)
-        if not group.root.what and len(group.changes) == 1:
-            title = f"{group.changes[0][0]}: {title[:1].lower()}{title[1:]}"
+    for title, group in zip(titles, causes.groups, strict=True):
         for name, _ in group.changes:
             groups[name].append(title)
 
     def change(name: str, action: str, reason: str, text: str) -> PageChange:
         lines, named = _chains(causes, name), groups.get(name, ())
-        return PageChange(name, action, reason, tuple(map(hide, named)), tuple(map(hide, lines)), hide(text))
+        return PageChange(name, action, reason, tuple(named), tuple(map(hide, lines)), hide(text))
 
     objects = [
         change(
@@ -185,8 +234,15 @@ def _summary(plan: Plan) -> list[str]:
     return [line] if plan.mode == "normal" else [line, f"Mode: {plan.mode}."]
 
 
-def _view(name: str, graph: Graph, plan: Plan, number: Mapping[str, int], places: _SourcePlaces) -> PageView:
-    """`number`: the number of each change, by its name."""
+def _view(
+    name: str,
+    graph: Graph,
+    plan: Plan,
+    number: Mapping[str, int],
+    places: _SourcePlaces,
+    within: Mapping[str, tuple[int, ...]],
+) -> PageView:
+    """`number`: the number of each change, by its name. `within`: the causes in each value and object."""
     of_resource: dict[str, list[int]] = defaultdict(list)
     declared_in = {module: str(parse_module(module).config) for module in {change.module for change in plan.changes}}
     for change in plan.changes if name == "plan" else ():
@@ -213,7 +269,17 @@ def _view(name: str, graph: Graph, plan: Plan, number: Mapping[str, int], places
         place = places.of(source) if source is not None else ()
         label = _short(node.name, node.module, name if subject not in outputs else "plan")
         items.append(
-            PageNode(node.name, node.kind, label, node.module, subject, place[0] if place else None, tuple(numbers))
+            PageNode(
+                node.name,
+                node.kind,
+                label,
+                node.module,
+                subject,
+                place[0] if place else None,
+                tuple(numbers),
+                (),
+                within.get(subject if instance is None else instance, ()),
+            )
         )
     boxes = _boxes({item.box for item in items})
     is_reduced = bool(graph.database["has_too_many_edges"])

@@ -244,3 +244,33 @@ def test_nothing_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner:
     assert [view["name"] for view in explored(planner, tmp_path)[1]["views"]] == ["plan"]
     assert [view["name"] for view in explored(planner, tmp_path, "-type=apply")[1]["views"]] == ["apply"]
     assert [view["name"] for view in explored(planner, tmp_path, "-destroy")[1]["views"]] == ["plan"]
+
+
+def test_causes_have_their_values_and_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main = """
+variable "image" {}
+variable "keys" {}
+locals { tag = "v-${var.image}" }
+resource "terraform_data" "a" {
+  for_each = toset(var.keys)
+  input    = local.tag
+}
+"""
+    (tmp_path / "main.tf").write_text(main)
+    (tmp_path / "terraform.tfvars").write_text('image = "1"\nkeys = ["x", "y"]\n')
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "terraform.tfvars").write_text('image = "2"\nkeys = ["x", "z"]\n')
+    page = explored(planner, tmp_path)[1]
+    parts = {part[0]: part[1:] for _, parts in page["causes"] for part in parts}
+    assert parts["var.image"] == ['"1"', '"2"', "terraform.tfvars:1", 'image = "2"']
+    assert parts["var.keys"] == ['["x","y"]', '["x","z"]', "terraform.tfvars:2", 'keys = ["x", "z"]']
+    groups = [group for group, _ in page["causes"]]
+    assert {group for change in page["changes"] for group in change[3]} == set(groups)
+    for view in page["views"]:
+        names = [page["strings"][n] for n in view["nodes"]["name"]]
+        causes = {names[int(n)]: [groups[c] for c in numbers] for n, numbers in view["nodes"]["causes"].items()}
+        assert "var.image" in causes and all("var.image" in group for group in causes["var.image"])
+        assert "local.tag (expand)" in names and "local.tag (expand)" not in causes
