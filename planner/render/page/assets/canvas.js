@@ -33,7 +33,7 @@ class Drawing {
   show(scene) { this.scene = scene; this.chosen = null; this.marked = null; this.front = null; this.readColours(); this.resize(); this.begin(); }
   readColours() {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["paper", "ink", "soft", "line", "raised", "mark", "none", "box", "quiet", "removed", ...data.layers.map(l => l[0]), ...colourOf.values()])
+    for (const name of ["paper", "ink", "soft", "line", "raised", "mark", "hatch", "none", "box", "quiet", "removed", ...data.layers.map(l => l[0]), ...colourOf.values()])
       this.colours[name] = style.getPropertyValue(`--${name}`).trim() || "#888";
   }
   resize() {
@@ -140,7 +140,7 @@ class Drawing {
     const x = (front.eye.x - eye.x) * eye.k * ratio - this.marginX * ratio * scale;
     const y = (front.eye.y - eye.y) * eye.k * ratio - this.marginY * ratio * scale;
     context.drawImage(front.image, x, y, front.image.width * scale, front.image.height * scale);
-    if (this.chosen !== null) this.frame(context);
+    for (const thing of this.chosen === null ? [] : [this.chosen, ...this.marked?.halves || []]) this.frame(context, thing);
     this.beyond(context);
   }
   /** Signs at the sides of the window beyond which the drawing goes on. */
@@ -156,8 +156,8 @@ class Drawing {
       context.beginPath(); context.moveTo(x + dx * size, y + dy * size); context.lineTo(x - (dx || 1.6) * size, y - (dy || 1.6) * size); context.lineTo(x - (dx || -1.6) * size, y - (dy || -1.6) * size); context.fill();
     }
   }
-  frame(context) {
-    const [x, y, w, h] = this.scene.area(this.chosen), { eye, ratio } = this;
+  frame(context, thing) {
+    const [x, y, w, h] = this.scene.area(thing), { eye, ratio } = this;
     context.strokeStyle = this.colours.mark; context.lineWidth = 3 * ratio;
     const grow = 3;
     context.strokeRect((x - eye.x) * eye.k * ratio - grow * ratio, (y - eye.y) * eye.k * ratio - grow * ratio,
@@ -280,7 +280,9 @@ class Drawing {
     context.globalAlpha = isFaint ? FAINT : 1;
     const isMixed = !box && scene.isMixed(thing);
     context.fillStyle = box ? colours.raised : isMixed ? colours.paper : colours[colourOf.get(scene.action[thing]) || "none"];
-    context.strokeStyle = isMixed ? colours.ink : colours.soft;
+    const isDestroyed = !box && scene.isDestroyed(thing);
+    context.strokeStyle = isMixed ? colours.ink : isDestroyed ? colours.removed : colours.soft;
+    if (isDestroyed) context.lineWidth *= 1.6;
     context.beginPath();
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
     context.fill();
@@ -289,6 +291,7 @@ class Drawing {
     context.stroke();
     if (box) this.title(context, -1 - thing, "\u25b8", x + 9, y + h / 2, w - 15, k);
     else {
+      if (isDestroyed && k > 0.3) this.hatch(context, x, y, w, h, k);
       if (scene.isOld(thing)) { context.fillStyle = colours.removed; context.fillRect(x, y + 1, 5, h - 2); }
       this.label(context, thing, x, y, w, h, k);
     }
@@ -300,6 +303,18 @@ class Drawing {
       left += width;
     }
     context.globalAlpha = 1;
+  }
+  /** Stripes over a rectangle: what is in it is destroyed. */
+  hatch(context, x, y, w, h, k) {
+    const step = 7 / Math.min(1, k * 1.2), before = context.strokeStyle;
+    context.beginPath();
+    for (let at = step; at < w + h - 2; at += step) {
+      context.moveTo(x + Math.max(1, at - h + 1), y + Math.min(at, h - 1));
+      context.lineTo(x + Math.min(at, w - 1), y + Math.max(1, at - w + 1));
+    }
+    context.strokeStyle = this.colours.hatch; context.lineWidth = 2 / Math.min(1, k * 1.2);
+    context.stroke();
+    context.strokeStyle = before;
   }
   /** The type of a node above its name, or only the name where both have no room. */
   label(context, thing, x, y, w, h, k) {
@@ -329,6 +344,7 @@ class Drawing {
       right -= width;
       context.fillStyle = this.colours[colour] || this.colours.none;
       context.fillRect(right, y - size * half, width, size * 2 * half);
+      if (colour === "delete") this.hatch(context, right, y - size * half, width, size * 2 * half, k);
       this.letters(context, text, right + 4, y, width, this.colours.ink, k, "600 ");
       right -= 4;
     }

@@ -54,7 +54,9 @@ function around(node) {
   const isPlain = e => !(scene.layers[e] & IMPLIED) || scene.layerNames(e)[0] === "reference"; // an order that others imply says little
   const edges = new Set([...scene.out[node], ...scene.in[node]].filter(isPlain));
   for (const e of scene.ways.keys()) if (scene.from[e] === node || scene.to[e] === node) edges.add(e);
-  return marks([node, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
+  const halves = scene.halves(node);
+  const found = marks([node, ...halves, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
+  return { ...found, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
 }
 /** Marked nodes and edges, with the number of objects that each box has of them. `names`: of the objects, to be shown at folded boxes. */
 function marks(nodes, edges, names = null) {

@@ -97,7 +97,7 @@ function showNode(node) {
 }
 function chip(action) {
   const made = el("span", { class: "chip" }, wordsOf.has(action) ? named(action) : "no change");
-  made.style.background = `var(--${colourOf.get(action) || "none"})`;
+  made.style.background = fillOf(colourOf.get(action) || "none");
   return made;
 }
 const MEANT = { "-/+": "destroyed first, then created anew", "+/-": "created anew first, then the old object is destroyed" };

@@ -103,6 +103,18 @@ class Graph {
   /** Whether a node is a resource, or an object, that the plan does not change. */
   isCalm(node) { return data.noun === "node" && /^(resource|instance_\w+)$/.test(this.kind(node)) && !this.twins[node] && !this.changes(node).length; }
   isOutput(node) { return data.noun === "node" && /output/.test(this.kind(node)); }
+  /** Whether a node destroys an object: its own, or the old one of a replacement. */
+  isDestroyed(node) { return this.isOld(node) || !this.isMixed(node) && colourOf.get(this.action[node]) === "delete"; }
+  /** The other vertices of a replacement: of the old object and of the new one. */
+  halves(node) {
+    const [number, ...more] = this.view.nodes.changes[node] || [];
+    if (number === undefined || more.length || colourOf.get(this.action[node]) !== "replace") return [];
+    if (!this.replaced) {
+      this.replaced = new Map();
+      for (let n = 0; n < this.count; n++) for (const one of colourOf.get(this.action[n]) === "replace" && !this.twins[n] ? this.view.nodes.changes[n] : []) this.replaced.set(one, [...this.replaced.get(one) || [], n]);
+    }
+    return this.replaced.get(number).filter(other => other !== node);
+  }
   /** The place of a thing among others by its most dangerous action. */
   risk(thing) { return thing >= 0 ? rank(this.action[thing]) : Math.min(BY_RISK.length, ...[...this.boxes[-1 - thing].tally.keys()].map(rank)); }
   find(name) {

@@ -23,9 +23,11 @@ const several = (number, one, many = `${one}s`) => `${number} ${number === 1 ? o
 
 function swatch(colour) {
   const made = el("span", { class: "swatch", "aria-hidden": "true" });
-  made.style.background = `var(--${colour})`;
+  made.style.background = fillOf(colour);
   return made;
 }
+/** The background of an action: hatched for what is destroyed, so that it is told apart without its colour. */
+const fillOf = colour => `var(--fill-${colour}, var(--${colour}))`;
 function stroke(layer) {
   const made = el("span", { class: "stroke", "aria-hidden": "true" });
   made.style.color = `var(--${layer})`;
@@ -41,7 +43,7 @@ const nameOfBox = box => box.isGroup ? scene.boxLabel(scene.boxes.indexOf(box)) 
 /** The sign of an action on its colour. */
 function signOfAction(action) {
   const made = el("span", { class: "sign", title: wordsOf.get(action) || "no change" }, signOf.get(action) || "");
-  made.style.background = `var(--${colourOf.get(action) || "none"})`;
+  made.style.background = fillOf(colourOf.get(action) || "none");
   return made;
 }
 /** The signs of what is done with the objects of a node. */
