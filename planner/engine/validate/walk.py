@@ -5,7 +5,7 @@ plan. Bodies are decoded with their schemas, and providers validate them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar, Protocol
 
 from planner.engine.evaluation.conditions import check_rule, ephemeral_values, of_instance
@@ -57,7 +57,7 @@ from planner.language.config.model import (
 )
 from planner.language.config.provisioners import connection_schema, joined_connection
 from planner.language.config.reading import ExpressionPiece, Problems, lint_discarded, may_discard
-from planner.language.config.references import parse_reference
+from planner.language.config.references import Ref, parse_reference
 from planner.language.config.statements import import_blocks
 from planner.language.config.variables import finalize
 from planner.language.expressions.decode import decode_block
@@ -477,6 +477,8 @@ class SharedValues:
     def __init__(self) -> None:
         self._first: dict[int, tuple[OutputDecl | LocalDecl, ModuleConfig, Value]] = {}
         self._foundations: dict[int, _Foundations | None] = {}
+        self._mentions: dict[int, tuple[Expr, dict[tuple[str, str], None]]] = {}
+        """by expression: it, and {(kind, name)} of what it mentions; whatever else it mentions is of kind ""."""
 
     def keep(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, value: Value) -> None:
         if module.parent is not None:
@@ -489,7 +491,7 @@ class SharedValues:
             return None
         _, config, value = first
         if id(decl) not in self._foundations:
-            self._foundations[id(decl)] = _foundations(config, expr)
+            self._foundations[id(decl)] = self._find_foundations(config, expr)
         foundations, here = self._foundations[id(decl)], module.config
         if foundations is None or here.directory != config.directory:
             return None
@@ -500,26 +502,32 @@ class SharedValues:
             return None
         return value
 
+    def _find_foundations(self, config: ModuleConfig, expr: Expr) -> _Foundations | None:
+        """The variables and local values on which an expression depends; None if it also depends on anything else."""
+        variables: dict[str, VariableDecl] = {}
+        locals: dict[str, LocalDecl] = {}
+        left = [expr]
+        while left:
+            for kind, name in self._mentioned(left.pop()):
+                if kind == "var" and name in config.variables:
+                    variables[name] = config.variables[name]
+                elif kind == "local" and name in config.locals:
+                    if name not in locals:
+                        locals[name] = config.locals[name]
+                        left.append(locals[name].expr)
+                elif kind not in ("path", "terraform"):
+                    return None
+        return variables, locals
 
-def _foundations(config: ModuleConfig, expr: Expr) -> _Foundations | None:
-    """The variables and local values on which an expression depends; None if it also depends on anything else."""
-    variables: dict[str, VariableDecl] = {}
-    locals: dict[str, LocalDecl] = {}
-    left = [expr]
-    while left:
-        for node in references(left.pop().node):
-            if isinstance(node, Call):
-                return None
-            ref = parse_reference(node)
-            if ref.kind == "var" and ref.name in config.variables:
-                variables[ref.name] = config.variables[ref.name]
-            elif ref.kind == "local" and ref.name in config.locals:
-                if ref.name not in locals:
-                    locals[ref.name] = config.locals[ref.name]
-                    left.append(locals[ref.name].expr)
-            elif ref.kind not in ("path", "terraform"):
-                return None
-    return variables, locals
+    def _mentioned(self, expr: Expr) -> Iterable[tuple[str, str]]:
+        """Many outputs may depend on one large local value, which is searched once."""
+        if id(expr) not in self._mentions:
+            names: dict[tuple[str, str], None] = {}
+            for node in references(expr.node):
+                ref = parse_reference(node) if not isinstance(node, Call) else None
+                names[(ref.kind, ref.name) if isinstance(ref, Ref) else ("", "")] = None
+            self._mentions[id(expr)] = expr, names
+        return self._mentions[id(expr)][1]
 
 
 def _action_triggers(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
