@@ -223,13 +223,14 @@ def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagn
 
 
 def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
-    """Errors for unavailable providers."""
+    """Errors for unavailable providers, and for plugins that do not start or have no readable schema: one for each
+    provider, although all its objects depend on it."""
     from planner.world.provider.registry import versions_of_builtin
 
     problems = versions_of_builtin(provider_constraints(config, blocks=False))
     for source in sorted(needed_providers(config).started):
         try:
-            schemas.provider(source)
+            schemas.schema(source)
         except Failure as failure:
             problems += failure.diagnostics
     return problems

@@ -214,6 +214,18 @@ def test_errors(project: Project, fail: str, command: str, summary: str, line: s
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.parametrize("command", ["validate", "plan"])
+def test_a_plugin_that_does_not_start_is_reported_once_and_not_started_for_each_object(
+    project: Project, command: str
+) -> None:
+    program = project.folder.parent / "bin" / "terraform-provider-test"
+    program.write_text("#!/bin/sh\necho started >>starts\nexit 3\n")
+    project.write("".join(f'resource "test_thing" "r{n}" {{ name = "a" }}\n' for n in range(5)))
+    ran = project.run(command, "-no-color", code=1)
+    assert (ran.stdout + ran.stderr).count("Error: ") == 1 and "exit status 3" in ran.stderr
+    assert len((project.folder / "starts").read_text().split()) <= 2, "in advance, and when it is needed"
+
+
 def test_a_failed_creation_leaves_a_tainted_object(project: Project) -> None:
     project.write('resource "test_thing" "a" {\n  name = "a"\n  fail = "partial"\n}\n')
     assert "Half done" in project.run("apply", "-auto-approve", code=1).stderr

@@ -92,14 +92,18 @@ class Schemas:
             provider.close()
 
     def schema(self, source: str) -> ProviderSchema:
-        """Raises Failure."""
+        """Raises Failure; after one failure, every call fails without starting the plugin again."""
         result = self._schemas.get(source)
         if result is not None:
             return result
         with self._lock:
             result = self._schemas.get(source)
             if result is None:
-                result = self._schemas[source] = self.provider(source).schema()
+                try:
+                    result = self._schemas[source] = self.provider(source).schema()
+                except Failure as failure:
+                    self._failures[source] = failure
+                    raise
             return result
 
     def serve(self, state: State) -> None:
