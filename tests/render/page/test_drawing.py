@@ -164,7 +164,7 @@ def test_keys_lead_into_groups_and_out(tmp_path: Path) -> None:
             tab.locator("#graph").press(key)
             assert status.inner_text().startswith(chosen), key
         tab.keyboard.press("Escape")
-        assert tab.locator("#groups > li").all_inner_texts()[:2] == ["one\n1 object", "two\n1 object"]
+        assert tab.locator("#groups > li").all_inner_texts()[:2] == ["1 one\n1 object", "2 two\n1 object"]
 
 
 @needs_browser
@@ -393,7 +393,7 @@ def test_alike_changes_and_causes_are_one_line(tmp_path: Path) -> None:
         assert listed.locator("summary").all_inner_texts() == heads
         assert listed.locator("ul button").all_inner_texts() == ["thing.other", "thing.other"]
         causes = tab.get_by_role("region", name="Causes").get_by_role("button")
-        assert causes.all_inner_texts() == ["var.size 1 \u2192 2 in 40 modules\n42 objects"]
+        assert causes.all_inner_texts() == ["1 var.size 1 \u2192 2 in 40 modules\n42 objects"]
         causes.click()
         assert status.inner_text() == "var.size 1 \u2192 2 in 40 modules: 42 objects."
         assert tab.url.endswith("#cause=var.size+1+-%3E+2")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 from render.page.browser import needs_browser, opened
 from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, one_browser, written
 
-from planner.render.page.document import Page, PageChange, PageView
+from planner.render.page.document import CausePart, Page, PageCause, PageChange, PageNode, PageView
 
 __all__ = ["one_browser"]
 
@@ -53,3 +54,68 @@ def test_destruction_is_seen_without_its_colour(tmp_path: Path) -> None:
         assert tab.evaluate(hatched) == ["db (destroy deposed)", "gone"]
         in_legend = tab.locator("#legend li").evaluate_all(striped)
         assert [line.strip() for line in in_legend] == ["- destroy", "- old object"]
+
+
+def caused(effects: int, hidden: int = 0) -> Page:
+    """A variable that sets off changes of objects in a module, through hidden objects, and one change without it."""
+    edit = 'var.image "1" -> "2" (a.tfvars:1)'
+    variable = item("var.image")._replace(kind="root_variable", causes=(0,))
+    objects = [item(f"module.m.box{n}", "module.m", (n,))._replace(label=f"box{n}") for n in range(effects)]
+    between = [item(f"calm{n}") for n in range(hidden)]
+    alone = item("module.m.alone", "module.m", (effects,))._replace(label="alone")
+    changes = tuple(PageChange(one.name, "create", "", (edit,)) for one in objects)
+    arrows = [arrow(one.name, between[0].name if between else "var.image") for one in objects]
+    arrows += [arrow(one.name, other.name) for one, other in pairwise(between)]
+    arrows += [arrow(between[-1].name, "var.image")] if between else []
+    nodes: list[PageNode] = [variable, *objects, *between, alone]
+    view = PageView("apply", "All", tuple(nodes), arrows, {"module.m": ("", "module.m")})
+    return Page(
+        "Caused",
+        (),
+        (view,),
+        LAYERS,
+        ACTIONS,
+        (*changes, PageChange(alone.name, "delete", "", ("other",))),
+        causes=(PageCause(edit, (CausePart("var.image", '"1"', '"2"', "a.tfvars:1", 'image = "2"'),)),),
+    )
+
+
+@needs_browser
+def test_a_variable_that_is_a_cause_leads_to_its_effects(tmp_path: Path) -> None:
+    with opened(written(tmp_path, caused(3))) as tab:
+        assert tab.get_by_label("only changes").is_checked()
+        assert tab.evaluate("scene.labelLines(scene.find('var.image'))") == ["var", 'image  "1" \u2192 "2"']
+        number = tab.evaluate("causeNumbers(scene.causes(scene.find('var.image')))")
+        listed = tab.locator("#groups > li > button").nth(int(number) - 1).inner_text()
+        assert listed.startswith(f"{number} var.image")
+        assert tab.evaluate("[...scene.lines].flatMap(e => scene.bundle(e)).length") == 3  # to each effect
+        tab.evaluate("choose(scene.find('var.image'))")
+        assert tab.evaluate("[...drawing.marked.nodes].map(n => scene.shown(n)).sort()") == [
+            *(f"module.m.box{n}" for n in range(3)),
+            "var.image",
+        ]
+        tab.evaluate("chooseGroup('other')")
+        assert tab.evaluate("drawing.marked.nodes.size") == 1
+
+
+@needs_browser
+def test_edges_of_causes_with_many_effects_are_drawn_for_the_chosen_one(tmp_path: Path) -> None:
+    with opened(written(tmp_path, caused(30))) as tab:
+        tab.evaluate("foldAll(true)")
+        assert tab.evaluate("[scene.lines.length, drawing.links().length]") == [0, 0]
+        assert tab.evaluate("scene.order[0].map(thing => scene.title(thing))") == ["var.image"]
+        tab.evaluate("choose(scene.find('var.image'))")
+        assert tab.evaluate("drawing.links().map(pair => pair.map(thing => scene.title(thing)))") == [
+            ["module.m", "var.image"]
+        ]
+        assert tab.evaluate("[...drawing.marked.touched.values()]") == [[["create", 30]]]  # without the destroyed one
+
+
+@needs_browser
+def test_lines_through_hidden_objects_have_their_number(tmp_path: Path) -> None:
+    with opened(written(tmp_path, caused(1, hidden=2))) as tab:
+        assert tab.evaluate("[...scene.lines].map(e => scene.hiddenBetween(e))") == [2]
+        assert "+1 through hidden objects" in tab.locator("#legend").inner_text()
+    with opened(written(tmp_path, caused(1))) as tab:
+        assert tab.evaluate("[...scene.lines].map(e => scene.hiddenBetween(e))") == [0]
+        assert "hidden" not in tab.locator("#legend").inner_text()

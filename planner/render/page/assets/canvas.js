@@ -12,6 +12,7 @@ const LETTER_OF = 0.602; // the width of a letter at size 1
 const READABLE = 9; // pixels of letters below which texts are left out
 const CONDENSED = 1.25; // how many times as many letters as usual a label may have in its room
 const CROWDED = 40; // edges from which on those within a layer are faint
+const LINKS = 60; // lines from a cause to what it sets off at most
 const ROUTED = 2000; // edges up to which they are led around boxes
 
 /** The size of letters at a scale: larger than usual where the scale is small, so that they have 12 pixels. */
@@ -217,11 +218,12 @@ class Drawing {
   }
   *edges(context, k, sees) {
     const { scene, colours, marked } = this;
-    const runs = data.layers.map(() => []), strong = [], quiet = []; // in a layer, around which they all lead
+    const runs = data.layers.map(() => []), strong = [], linked = [], quiet = []; // in a layer, around which they all lead
     const isWithin = (one, other) => scene.box(one) === scene.box(other) && scene.where.get(one).layer === scene.where.get(other).layer;
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
     const drawn = [...always].filter(e => scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]] && !scene.isLate(scene.from[e], scene.to[e]));
     for (const { ends, edges: [e] } of scene.bundled(drawn)) strong.push(this.way(ends, `${e} ${ends}`));
+    for (const ends of this.links()) linked.push(this.way(ends, `link ${ends}`));
     const spreads = marked?.isCounted ? e => scene.bundle(e).some(one => marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one])) : () => false; // from one marked object to another
     let looked = 0;
     for (const e of scene.lines) {
@@ -264,6 +266,44 @@ class Drawing {
     context.setLineDash([]);
     yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), 0.15);
     yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
+    if (hasHeads) this.between(context, k, sees);
+    context.setLineDash([6 / Math.min(1, k), 3 / Math.min(1, k)]);
+    yield* stroke(linked, colours.mark, Math.max(1.6, 1.2 / k), 1);
+    context.setLineDash([]);
+  }
+  /** At lines that lead through hidden objects the number of these. */
+  between(context, k, sees) {
+    const { scene, colours, marked } = this;
+    for (const e of scene.lines) {
+      const number = scene.hiddenBetween(e);
+      if (!number) continue;
+      const route = this.route(e), at = 6 * Math.floor((route.length - 2) / 12), [a, b, c, d] = [0, 2, 4, 6].map(n => [route[at + n], route[at + n + 1]]);
+      const [x, y] = [0, 1].map(n => (a[n] + 3 * b[n] + 3 * c[n] + d[n]) / 8), isStrong = marked && scene.bundle(e).some(one => marked.edges.has(one));
+      if (!sees(x - 20, y - 10, 40, 20)) continue;
+      context.globalAlpha = marked && !isStrong ? FAINT : 1;
+      this.pill(context, `+${number}`, x + sizeOf(k), y, k, isStrong ? colours.mark : colours.soft);
+    }
+    context.globalAlpha = 1;
+  }
+  /** From the causes that are marked to what they set off, where no line that is drawn leads there: [thing, cause]. */
+  links() {
+    const { scene, marked } = this, sources = [...marked?.sources || []].filter(node => !scene.hidden[node]).map(node => scene.stands[node]);
+    if (!sources.length) return [];
+    const things = [...new Set([...marked.nodes].filter(node => !scene.hidden[node] && !scene.isOld(node)).map(node => scene.stands[node]))];
+    const after = new Map([...things, ...sources].map(thing => [thing, []])), waiting = new Set();
+    for (const e of scene.lines) {
+      const [a, b] = scene.ends(e);
+      if (a === b || !after.has(a) || !after.has(b)) continue;
+      after.get(b).push(a); waiting.add(a);
+    }
+    const pairs = [], reached = new Set(sources), spread = () => { for (const one of reached) for (const other of after.get(one) || []) reached.add(other); };
+    spread();
+    for (const thing of [...things.filter(one => !waiting.has(one)), ...things]) {
+      if (reached.has(thing)) continue;
+      if (pairs.length < LINKS) pairs.push([thing, sources[0]]);
+      reached.add(thing); spread();
+    }
+    return pairs;
   }
   /** The way of a line in curves, from what waits to what it waits for: its start, then two controls and an end each. */
   route(e) { return this.way(this.scene.ends(e), e); }
@@ -279,16 +319,17 @@ class Drawing {
     const isFaint = marked && !(box ? marked.boxes.has(-1 - thing) : marked.nodes.has(thing));
     context.globalAlpha = isFaint ? FAINT : 1;
     const isMixed = !box && scene.isMixed(thing);
-    context.fillStyle = box ? colours.raised : isMixed ? colours.paper : colours[colourOf.get(scene.action[thing]) || "none"];
+    const isCause = !box && scene.causing.has(thing);
+    context.fillStyle = box ? colours.raised : isMixed || isCause && !scene.action[thing] ? colours.paper : colours[colourOf.get(scene.action[thing]) || "none"];
     const isDestroyed = !box && scene.isDestroyed(thing);
     context.strokeStyle = isMixed ? colours.ink : isDestroyed ? colours.removed : colours.soft;
     if (isDestroyed) context.lineWidth *= 1.6;
     context.beginPath();
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
     context.fill();
-    if (box && marked?.isCounted && !isFaint) { context.strokeStyle = colours.mark; context.lineWidth = 2.5 / Math.max(k, 0.4); } // of a cause or a search: something is in it
-    if (marked?.starts?.has(thing)) { context.strokeStyle = colours.mark; context.lineWidth = 3 / Math.max(k, 0.4); } // where a cause begins
+    if (isCause) { context.strokeStyle = colours.mark; context.lineWidth = 2 / Math.max(k, 0.4); context.setLineDash([6, 3]); }
     context.stroke();
+    context.setLineDash([]);
     if (box) this.title(context, -1 - thing, "\u25b8", x + 9, y + h / 2, w - 15, k);
     else {
       if (isDestroyed && k > 0.3) this.hatch(context, x, y, w, h, k);
@@ -303,6 +344,16 @@ class Drawing {
       left += width;
     }
     context.globalAlpha = 1;
+  }
+  /** A text on a round ground of the colour of marks, up to a place on the right. */
+  pill(context, text, right, y, k, colour = this.colours.mark) {
+    const size = sizeOf(k) * 0.88, width = Math.max(1.4, text.length * LETTER_OF + 0.7) * size;
+    if (size * k < READABLE * 0.88) return;
+    context.fillStyle = colour;
+    context.beginPath(); context.roundRect(right - width, y - size * 0.7, width, size * 1.4, size * 0.7); context.fill();
+    context.font = `600 ${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
+    context.textBaseline = "middle"; context.fillStyle = this.colours.paper;
+    context.fillText(text, right - (width + text.length * size * LETTER_OF) / 2, y, width);
   }
   /** Stripes over a rectangle: what is in it is destroyed. */
   hatch(context, x, y, w, h, k) {
@@ -319,13 +370,15 @@ class Drawing {
   /** The type of a node above its name, or only the name where both have no room. */
   label(context, thing, x, y, w, h, k) {
     const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
+    const numbers = this.scene.causing.has(thing) ? causeNumbers(this.scene.causes(thing)) : "";
     if (isDouble) this.letters(context, type, x + 9, y + h * 0.28, w - 15, this.colours.quiet, k);
+    if (isDouble && numbers) this.pill(context, numbers, x + w - 5, y + h * 0.27, k);
     const middle = y + h * (isDouble ? 0.7 : 0.5), right = this.badges(context, this.scene.badges(thing), x + w - 6, middle, k, 0.6);
     this.letters(context, name, x + 9, middle, right - x - 9, this.colours.ink, k, isDouble ? "600 " : "");
   }
   /** The title of a box: its name, then the numbers of its changes, each on its colour. */
   title(context, b, sign, x, y, room, k) {
-    const size = sizeOf(k), counts = this.scene.counts(b);
+    const size = sizeOf(k), counts = this.marked?.touched?.get(b)?.map(badge) || this.scene.counts(b); // of a cause only what it sets off
     if (size * k < READABLE) return;
     const wide = text => text.length * size * LETTER_OF + 12, named = `${sign} ${counts.length ? this.scene.boxName(b) : this.scene.boxTitle(b)}`;
     if (!this.scene.folded[b]) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name

@@ -42,7 +42,7 @@ function wanted(thing) {
 function choose(thing, { look = true } = {}) {
   if (still(thing, () => scene.reveal(thing))) syncControls();
   drawing.chosen = drawnFor(thing);
-  drawing.marked = thing >= 0 ? around(thing) : null;
+  drawing.marked = thing < 0 ? null : scene.causing.has(thing) && !scene.action[thing] ? marksOfCauses(change => change[3].some(cause => scene.causes(thing).includes(cause)), thing) : around(thing);
   if (look) drawing.bring(wanted(drawing.chosen)); else drawing.redraw();
   note({ node: scene.title(thing) }, thing >= 0 ? scene.shown(thing) : nameOfBox(scene.boxes[-1 - thing]));
   say(spoken(thing));
@@ -55,18 +55,24 @@ function around(node) {
   const edges = new Set([...scene.out[node], ...scene.in[node]].filter(isPlain));
   for (const e of scene.ways.keys()) if (scene.from[e] === node || scene.to[e] === node) edges.add(e);
   const halves = scene.halves(node);
-  const found = marks([node, ...halves, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
-  return { ...found, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
+  const near = marks([node, ...halves, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
+  return { ...near, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
 }
 /** Marked nodes and edges, with the number of objects that each box has of them. `names`: of the objects, to be shown at folded boxes. */
 function marks(nodes, edges, names = null) {
-  const set = new Set(nodes), boxes = new Map(), known = new Set();
+  const set = new Set(nodes), boxes = new Map(), known = new Set(), touched = names && new Map();
   for (const node of set) {
     const own = names ? new Set([scene.shown(node), ...scene.changes(node).map(([address]) => address)].filter(name => names.has(name) && !known.has(name))) : [];
     for (const name of own) known.add(name);
-    for (let b = scene.view.nodes.box[node]; b > 0; b = scene.boxes[b].parent) boxes.set(b, (boxes.get(b) || 0) + (names ? own.size : 1));
+    const actions = touched ? scene.changes(node).filter(([address]) => own.has(address)).map(([, action]) => action).filter(action => signOf.has(action)) : [];
+    for (let b = scene.view.nodes.box[node]; b > 0; b = scene.boxes[b].parent) {
+      boxes.set(b, (boxes.get(b) || 0) + (names ? own.size : 1));
+      if (touched && !touched.has(b)) touched.set(b, new Map());
+      for (const action of actions) touched.get(b).set(action, (touched.get(b).get(action) || 0) + 1);
+    }
   }
-  return { nodes: set, boxes, edges, isCounted: names !== null };
+  if (touched) for (const [b, tally] of touched) touched.set(b, [...tally].sort(([a], [c]) => rank(a) - rank(c)));
+  return { nodes: set, boxes, edges, touched, isCounted: names !== null };
 }
 function chooseEdge(edge) {
   if (scene.ways.has(edge)) { showPath(scene.from[edge], scene.to[edge]); return; }
@@ -103,11 +109,11 @@ function clearMarks() {
   showOverview(); fillList(); syncControls(); showCurrent(null);
   say("Nothing is marked.");
 }
-/** The nodes with which a cause begins: those that wait for no others of its nodes. None where it does not spread. */
-function startsOf(nodes) {
-  const all = new Set(nodes.filter(node => !scene.isOld(node))), waiting = new Set();
-  for (let e = 0; e < scene.edgeCount + scene.ways.size; e++) if (all.has(scene.from[e]) && all.has(scene.to[e])) waiting.add(scene.from[e]);
-  return new Set(waiting.size ? [...all].filter(node => !waiting.has(node)) : []);
+/** What causes set off, with the nodes in which they are. `isOf`: whether a change has one of these causes. */
+function marksOfCauses(isOf, ...sources) {
+  const nodes = [...sources], names = new Set(data.changes.filter(isOf).map(([address]) => address));
+  for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOf)) nodes.push(n);
+  return { ...marks(nodes, new Set(), names), sources };
 }
 const isOfGroup = change => group !== null && change[3].some(cause => cause === group || kindOfCause(cause) === group);
 /** Mark the changes of a cause, and list them; of the chosen one, nothing. */
@@ -118,10 +124,10 @@ function chooseGroup(name) {
   drawing.goBack();
   showCurrent(null);
   if (group === null) { drawing.marked = null; drawing.redraw(true); say("All causes."); return; }
-  const changes = data.changes.filter(isOfGroup), nodes = [];
-  for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfGroup)) nodes.push(n);
+  const changes = data.changes.filter(isOfGroup), sources = [...scene.causing].filter(node => scene.causes(node).some(cause => cause === group || kindOfCause(cause) === group));
+  const affected = marksOfCauses(isOfGroup, ...sources), nodes = [...affected.nodes];
   if (nodes.length && nodes.length <= OPENED) { still(nodes[0], () => scene.reveal(...nodes)); syncControls(); } // few are shown, not only counted at their boxes
-  drawing.marked = { ...marks(nodes, new Set(), new Set(changes.map(([address]) => address))), starts: startsOf(nodes) };
+  drawing.marked = nodes.length && nodes.length <= OPENED ? marksOfCauses(isOfGroup, ...sources) : affected;
   const area = scene.around(nodes);
   if (area) drawing.bring(area, COARSE); else drawing.redraw();
   say(`${arrows(causeKinds().get(group)?.title || group)}: ${countOf(changes)}.`);

@@ -29,7 +29,7 @@ function goBack() {
 /** Verdicts of policies, causes with their changes, and how the graph was made smaller. */
 function showOverview() {
   document.body.classList.remove("chosen");
-  const kinds = [...causeKinds()].sort(([, a], [, b]) => b.changes.size - a.changes.size), changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op");
+  const kinds = [...causeKinds()], changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op");
   fill(
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
     kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, "Causes"), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
@@ -39,11 +39,11 @@ function showOverview() {
     scene.ways.size >= WAYS ? el("p", { class: "why" }, "Some edges through nodes that do not change are left out, as there are very many.") : null);
   syncCauses();
 }
-function causeItem([kind, { causes, changes, title }]) {
+function causeItem([kind, { causes, changes, title, number }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
   const text = place ? title.slice(0, -place.length) : title, list = el("ul", { class: "plain", hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
-  open.append(...breakable(arrows(text)), " ", el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`}`));
+  open.append(el("span", { class: "number", "aria-hidden": "true" }, String(number)), " ", ...breakable(arrows(text)), " ", el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`}`));
   list.ofCause = () => some(list, [...changes].sort((a, b) => rank(a[1]) - rank(b[1]) || NUMERIC.compare(a[0], b[0])), changeItem, 12, change => change[0], true);
   return el("li", {}, open, list);
 }

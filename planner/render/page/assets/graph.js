@@ -1,5 +1,6 @@
 // The graph of one view: its nodes, boxes and edges, and the ways between nodes.
 "use strict";
+const CAUSES = 12; // values that are causes, up to which all of them are drawn among the changes
 const WAYS = 60000; // edges through hidden nodes at most
 const INSTANCE_KEYS = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]/g; // of instances
 const STEP = / \((?!deposed )[a-z]+(?:,? \w+)*\)$/; // at the end of a vertex's name: which of several it is for an object
@@ -38,11 +39,13 @@ class Graph {
     this.layers = Uint8Array.from([...edges.layers, ...room]);
     this.out = index(this.count, edges.from); // edges to what a node waits for
     this.in = index(this.count, edges.to);
-    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), calm: 0, outputs: 0, values: 0, tally: new Map(),
+    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), calm: 0, outputs: 0, values: 0, causes: 0, tally: new Map(),
       isFamily: /, .*\*/.test(name), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
     this.hidden = new Uint8Array(this.count);
     this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
     this.twins = this.declarations();
+    const causes = Object.keys(nodes.causes || {}).map(Number).filter(n => !this.twins[n]);
+    this.causing = new Set(causes.filter(n => this.action[n] || causes.length <= CAUSES)); // the nodes that are drawn as causes
     this.nodeOf = new Map(); // by address of a change
     for (let n = 0; n < this.count; n++) {
       for (const change of this.changes(n)) if (!this.nodeOf.has(change[0])) this.nodeOf.set(change[0], n);
@@ -50,6 +53,7 @@ class Graph {
         const box = this.boxes[b];
         box.size++;
         if (this.action[n]) box.changed++;
+        if (this.causing.has(n)) box.causes++;
         if (this.isCalm(n)) box.calm++;
         if (this.isOutput(n)) box.outputs++;
         if (/^(root_variable|module_variable|local)$/.test(this.kind(n))) box.values++;
@@ -71,6 +75,9 @@ class Graph {
     for (let n = 0; n < this.count; n++) twins[n] = isTwin(n) && objects.has(this.shown(n).replace(INSTANCE_KEYS, ""));
     return twins;
   }
+  /** The causes that a node contains, and their parts of its own name: [name, former value, value, where, line]. */
+  causes(node) { return (this.view.nodes.causes?.[node] || []).map(n => data.causes[n][0]); }
+  ownCause(node) { return (this.view.nodes.causes?.[node] || []).flatMap(n => data.causes[n][1]).find(([name]) => name === this.shown(node)) || null; }
   /** The numbers of a node's changes by action, the most dangerous first. */
   actions(node) {
     const tally = byKey(this.changes(node).filter(([, action]) => signOf.get(action)), ([, action]) => action);

@@ -119,14 +119,17 @@ function fillSide() {
 }
 /** The colours that are drawn, and nothing else. */
 function fillLegend() {
-  let hasOld = false, hasCalm = false;
-  for (let n = 0; n < scene.count; n++) if (!scene.hidden[n]) { hasOld ||= scene.isOld(n); hasCalm ||= !scene.action[n]; }
+  let hasOld = false, hasCalm = false, hasCause = false;
+  for (let n = 0; n < scene.count; n++) if (!scene.hidden[n]) { hasOld ||= scene.isOld(n); hasCalm ||= !scene.action[n] && !scene.causing.has(n); hasCause ||= scene.causing.has(n); }
   const old = swatch("replace");
   old.classList.add("old");
   const plain = ([, , , name]) => name.replace(/ \(.*/, ""), alike = byKey(byRisk(), action => `${action[1]} ${plain(action)}`);
   $("legend").replaceChildren(...[...alike.values()].map(those => el("li", {}, swatch(those[0][1]), `${those.map(([, , sign]) => sign).join(" or ")} ${plain(those[0])}`.trim())),
     hasOld ? el("li", {}, old, "- old object") : "", hasCalm ? el("li", {}, swatch("none"), "no change") : "",
-    scene.lines.length ? el("li", {}, "\u2192 first to last") : "");
+    hasCause ? el("li", {}, el("span", { class: "number", "aria-hidden": "true" }, "1"), " cause") : "",
+    el("li", {}, el("span", { class: "swatch chosen", "aria-hidden": "true" }), "selected"),
+    scene.lines.length ? el("li", {}, "\u2192 first to last") : "",
+    scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "");
 }
 const implied = el("input", { type: "checkbox", onchange: () => { scene.implied = implied.checked; scene.connect(); drawing.redraw(); } });
 function layerBox(name, meant, n) {

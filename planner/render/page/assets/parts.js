@@ -150,15 +150,29 @@ const SOURCE = / \([^()]*:\d+\)$/;
 const kindOfCause = cause => cause.replace(SOURCE, "").replace(MODULE, "").replace(CALL, "modules were $1");
 const CALL = /^module\.\S+ was (added|removed)$/;
 const NAMED = 3; // modules up to which a cause names those that were added or removed
-/** The causes of changes that are listed as one, by their kind, with a title. */
+let known = null; // the causes of a document, which are counted once
+/** The causes of changes that are listed as one, by their kind, with a title: those that destroy first, then those with the most changes. */
 function causeKinds() {
+  if (known?.of === data) return known.kinds;
   const kinds = new Map();
   for (const change of data.changes) for (const cause of change[3]) {
     const kind = kindOfCause(cause), found = kinds.get(kind) || kinds.set(kind, { causes: new Set(), changes: new Set() }).get(kind);
     found.causes.add(cause); found.changes.add(change);
   }
-  for (const [kind, found] of kinds) found.title = causeTitle(kind, found.causes);
-  return kinds;
+  for (const [kind, cause] of kinds) {
+    cause.title = causeTitle(kind, cause.causes);
+    cause.worst = Math.min(...[...cause.changes].map(([, action]) => rank(action)));
+  }
+  const sorted = [...kinds].sort(([, a], [, b]) => a.worst - b.worst || b.changes.size - a.changes.size);
+  sorted.forEach(([, cause], n) => { cause.number = n + 1; });
+  known = { of: data, kinds: new Map(sorted) };
+  return known.kinds;
+}
+const SHOWN_NUMBERS = 3;
+/** The numbers of causes in the list: `1,2`. */
+function causeNumbers(causes) {
+  const numbers = [...new Set(causes.map(cause => causeKinds().get(kindOfCause(cause))?.number).filter(number => number))].sort((a, b) => a - b);
+  return numbers.slice(0, SHOWN_NUMBERS).join(",") + (numbers.length > SHOWN_NUMBERS ? "\u2026" : "");
 }
 function causeTitle(kind, causes) {
   const [first] = causes, calls = kind.startsWith("modules were ") ? [...causes].map(cause => cause.split(" was ")[0]).sort(NUMERIC.compare) : [];

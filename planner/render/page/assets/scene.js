@@ -2,13 +2,16 @@
 "use strict";
 const NODE = 40, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 34, LETTER = 7.85, WIDEST = 360, NARROWEST = 96, FOLDED = 34, CELL = 10;
 const ABOVE = 8, ASIDE = 16; // room below and beside the title of an open box, where edges lead around it
+const VALUES = 28; // letters of the former and the present value of a cause up to which they are drawn
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
 const BOXES = 60; // things that a page begins with at most, if folding helps
 const TANGLED = 10; // edges that it begins with at most, besides one for each thing
 const ARRANGED = 2000; // changed nodes up to which a page arranges what is shown by the edges that are
+const OBJECT = /resource|instance|deposed|orphan|data|destroy/; // the kinds of the nodes of objects
 const APART = 60; // things up to which groups of alike ones are not drawn as boxes
 const APART_INSIDE = 100; // the same within a module
 const FAMILY = 10; // modules of a family from which on they are a box
+const CAUSING = 12; // edges to causes up to which they are always drawn
 const BUNDLED = 20000; // edges up to which those between two modules are one line
 const WRAPS = [1, 0.7, 0.5, 2, 4, 8]; // parts of the room at which wrapping rows is tried; more than all of it for what is huge anyway
 const HUGE = 4; // windows beyond which rows need not be seen as a whole
@@ -38,14 +41,15 @@ class Scene extends Graph {
   labelLines(node) {
     const label = data.noun === "node" ? this.label(node).replace(DEPOSED, this.isOld(node) ? "" : " ($1)").replace(STEP, "") : this.label(node), typed = data.noun === "node" && TYPED.exec(label);
     const part = this.part(node), sign = this.isOld(node) ? "-" : this.isMixed(node) ? "" : signOf.get(this.action[node]) || "";
-    return [[typed ? typed[1] : "", part].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}`];
+    const [, before, after] = this.causing.has(node) && !sign && this.ownCause(node) || [], values = before && after && before.length + after.length <= VALUES ? `  ${before} \u2192 ${after}` : "";
+    return [[typed ? typed[1] : "", part].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}${values}`];
   }
   /** Colours and numbers of what is done with the objects of a node, if that differs. */
   badges(node) { return this.isMixed(node) ? this.actions(node).map(badge) : []; }
   /** The width of a node with its label. */
   nodeWidth(node) {
-    const [type, name] = this.labelLines(node), badges = this.badges(node).reduce((all, [, text]) => all + LETTER * text.length + 16, 0);
-    return Math.min(WIDEST, Math.max(NARROWEST, 20 + Math.max(LETTER * type.length, LETTER * name.length + badges)));
+    const [type, name] = this.labelLines(node), numbers = this.causing.has(node) ? 2 + causeNumbers(this.causes(node)).length : 0, badges = this.badges(node).reduce((all, [, text]) => all + LETTER * text.length + 16, 0);
+    return Math.min(WIDEST, Math.max(NARROWEST, 20 + Math.max(LETTER * (type.length + numbers), LETTER * name.length + badges)));
   }
   /** A box and those around it in which it is drawn, without the outermost. */
   outward(b) { return b > 0 ? [b, ...this.outward(this.homes[b])] : []; }
@@ -60,7 +64,7 @@ class Scene extends Graph {
   }
   isShown(thing) {
     if (this.pins.has(thing) || this.whole.has(thing >= 0 ? this.view.nodes.box[thing] : this.boxes[-1 - thing].parent) && !this.twins[thing]) return true;
-    return thing < 0 ? !this.onlyChanged || this.boxes[-1 - thing].changed > 0 : this.onlyChanged ? this.action[thing] !== "" : !this.twins[thing] && !this.isEnd(thing);
+    return thing < 0 ? !this.onlyChanged || this.boxes[-1 - thing].changed + this.boxes[-1 - thing].causes > 0 : this.onlyChanged ? this.action[thing] !== "" || this.causing.has(thing) : !this.twins[thing] && !this.isEnd(thing);
   }
   contents(b) { return this.inside[b]; }
   /** Fold as many boxes as is needed for everything to be legible at once, and edges to be told apart. */
@@ -121,6 +125,7 @@ class Scene extends Graph {
     this.findWays();
     this.home = Int32Array.from(this.view.nodes.box);
     this.homes = this.boxes.map(box => box.parent);
+    this.apartCauses = this.manyEdged();
     const isAnew = this.onlyChanged && this.boxes[0].changed <= ARRANGED, sources = this.boxes.map((_, b) => this.source(b));
     this.inside = this.boxes.map((_, b) => {
       const those = this.shownIn(sources[b]), apart = isAnew ? this.withoutGroups(those) : those;
@@ -133,6 +138,13 @@ class Scene extends Graph {
     const pairs = this.lifted();
     this.loose = this.inside.map((things, b) => things.filter(thing => !pairs[b].has(thing)).sort((a, b) => this.risk(a) - this.risk(b) || NUMERIC.compare(this.title(a), this.title(b))));
     this.layered = this.inside.map((things, b) => layered(things.filter(thing => pairs[b].has(thing)), [...pairs[b]].flatMap(([thing, others]) => [...others].map(other => [thing, other]))));
+  }
+  /** The causes that do not change themselves if very many edges lead to them: they are a row of their own, and their edges are drawn for the chosen one. */
+  manyEdged() {
+    const causes = new Set(this.onlyChanged ? [...this.causing].filter(n => !this.action[n] && !this.pins.has(n)) : []);
+    let edges = 0;
+    for (let e = 0; e < this.edgeCount + this.ways.size && edges <= CAUSING; e++) if (causes.has(this.to[e]) && !this.hidden[this.from[e]] && (e >= this.edgeCount || !(this.layers[e] & IMPLIED) || this.needed.has(e))) edges++;
+    return edges > CAUSING ? causes : new Set();
   }
   shownIn(b) { return this.boxes[b].columns.flat().filter(thing => this.isShown(thing)); }
   /** The box whose contents are drawn in a box: not a group that would be all that is in it. */
@@ -181,8 +193,8 @@ class Scene extends Graph {
     for (const thing of this.contents(b)) {
       if (thing < 0) this.measure(-1 - thing); else this.w[thing] = this.nodeWidth(thing);
     }
-    const closed = this.loose[b].filter(thing => !this.isOpen(thing)), cell = closed.reduce((most, thing) => Math.max(most, this.area(thing)[2]), box.plan?.cell || 0);
-    for (const thing of this.loose[b]) this.setWidth(thing, Math.max(cell, this.area(thing)[2]));
+    const grid = this.loose[b].filter(thing => !this.apartCauses.has(thing)), closed = grid.filter(thing => !this.isOpen(thing)), cell = closed.reduce((most, thing) => Math.max(most, this.area(thing)[2]), box.plan?.cell || 0);
+    for (const thing of grid) this.setWidth(thing, Math.max(cell, this.area(thing)[2]));
     box.plan ||= { ...this.planned(b), cell };
     const [w, h] = this.lay(box, box.plan);
     rect.w = Math.max(w + 2 * PAD, b ? titled + ASIDE : 0);
@@ -197,7 +209,7 @@ class Scene extends Graph {
   planned(b) {
     const box = this.boxes[b], room = canvas.clientWidth / LEGIBLE - 2 * PAD; // what a row may have for all of it to be seen
     const [width, height] = [canvas.clientWidth || 1.6, canvas.clientHeight || 1];
-    const columns = this.layered[b].filter(things => things.length).map((things, layer) => ({ things, layer }));
+    const columns = this.layered[b].filter(things => things.length).map((things, layer) => ({ things, layer })), isApart = thing => this.apartCauses.has(thing), causes = this.loose[b].filter(isApart).sort((a, c) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(c))));
     const rows = part => columns.flatMap(({ things, layer }) => inRows(things, things.map(thing => this.area(thing)[2]), part * room, GAP).map(row => ({ things: row, layer })));
     let best = null;
     const offer = (plan, odd) => {
@@ -206,12 +218,13 @@ class Scene extends Graph {
       if (!best || cost < best.cost - 0.01) best = { plan, cost };
     };
     for (const [isDown, joined, odd] of [...WRAPS.map(part => [true, rows(part), Math.max(0, 0.1 - part / 10)]), [false, columns, 0.3]]) {
-      const loose = this.loose[b], length = loose.map(thing => this.area(thing)[isDown ? 2 : 3]), between = isDown ? GAP : CELL;
+      const loose = this.loose[b].filter(thing => !isApart(thing)), length = loose.map(thing => this.area(thing)[isDown ? 2 : 3]), between = isDown ? GAP : CELL;
       const total = length.reduce((all, one) => all + one + between, -between), longest = Math.max(0, ...length);
       for (let n = 1; n <= Math.max(1, Math.min(loose.length, ROWS)); n++) {
         const limit = Math.max(total / n + (n > 1 ? longest / 2 : 0), longest);
         const grid = inRows(loose, length, limit + 1, between).map(things => ({ things, isGrid: true }));
-        offer({ isDown, parts: [...joined, ...grid], strips: 1 }, odd);
+        const first = inRows(causes, causes.map(thing => this.area(thing)[isDown ? 2 : 3]), isDown ? room : Number.MAX_VALUE, between).map(things => ({ things, isGrid: true }));
+        offer({ isDown, parts: [...first, ...joined, ...grid], strips: 1 }, odd);
       }
     }
     const { plan } = best;
@@ -359,7 +372,20 @@ class Scene extends Graph {
 
   // -------------------------------------------------------------- edges
 
-  isWanted(e) { return this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e)); }
+  /** The number of hidden objects through which a line leads, 0 if one of its edges does not. */
+  hiddenBetween(e) {
+    if (!this.ways.size) return 0;
+    let least = Infinity;
+    for (const one of this.bundle(e)) {
+      const edges = this.ways.get(one) || [], names = new Set(edges.slice(0, -1).map(way => this.to[way]).filter(node => OBJECT.test(this.kind(node)) && !this.isEnd(node)).map(node => this.shown(node)));
+      for (const end of [this.from[one], this.to[one]]) names.delete(this.shown(end).replace(INSTANCE_KEYS, ""));
+      least = Math.min(least, names.size);
+      if (!least) return 0;
+    }
+    return least;
+  }
+
+  isWanted(e) { return !this.apartCauses?.has(this.to[e]) && this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e)); }
   /** The things between which an edge is drawn. */
   ends(e) { return this.drawnEnds.get(e) || [this.stands[this.from[e]], this.stands[this.to[e]]]; }
   /** The edges that a line is drawn for. */
