@@ -122,12 +122,12 @@ _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 def _containing(causes: Sequence[PageCause]) -> Mapping[str, tuple[int, ...]]:
     """The numbers of the causes that a value or an object contains, by its name with and without instance keys."""
-    found: dict[str, dict[int, None]] = defaultdict(dict)
+    holders: dict[str, dict[int, None]] = defaultdict(dict)
     for number, cause in enumerate(causes):
         for part in cause.parts:
             for whole in wholes(part.name):
-                found[whole][number] = found[_INSTANCE_KEYS.sub("", whole)][number] = None
-    return {name: tuple(numbers) for name, numbers in found.items()}
+                holders[whole][number] = holders[_INSTANCE_KEYS.sub("", whole)][number] = None
+    return {name: tuple(numbers) for name, numbers in holders.items()}
 
 
 def _changes(
