@@ -39,24 +39,6 @@ function showOverview() {
     scene.ways.size >= WAYS ? el("p", { class: "why" }, "Some edges through nodes that do not change are left out, as there are very many.") : null);
   syncCauses();
 }
-function causeItem([kind, { causes, changes, title, number }]) {
-  const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
-  const text = place ? title.slice(0, -place.length) : title, list = el("ul", { class: "plain", hidden: "" });
-  const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
-  open.append(el("span", { class: "number", "aria-hidden": "true" }, String(number)), " ", ...breakable(arrows(text)), " ", el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`}`));
-  list.ofCause = () => some(list, [...changes].sort((a, b) => rank(a[1]) - rank(b[1]) || NUMERIC.compare(a[0], b[0])), changeItem, 12, change => change[0], true);
-  return el("li", {}, open, list);
-}
-const changeItem = (change, short = change[0]) => el("li", {}, signOfAction(change[1]), changeButton(change[0], short));
-/** The list of changes below the chosen cause. */
-function syncCauses() {
-  for (const one of document.querySelectorAll("#groups > li > [data-group]")) {
-    const isOpen = one.dataset.group === group, list = one.nextElementSibling;
-    one.setAttribute("aria-expanded", String(isOpen));
-    list.hidden = !isOpen;
-    if (isOpen) { list.ofCause(); one.scrollIntoView({ block: "nearest" }); }
-  }
-}
 /** Verdicts as items of a list, with the objects of each below it. `sign`: text before each. */
 function verdictItems(verdicts, sign = "") {
   const objects = new Map(); // by verdict
@@ -83,6 +65,7 @@ function showNode(node) {
     kindOf(node) === "object" && !part ? null : el("p", { class: "why" }, `${kindOf(node)}${part ? `, ${part}` : ""}`),
     scene.isCalm(node) ? el("p", {}, chip("no-op")) : null,
     ...facts.map(([word, value]) => el("p", {}, el("strong", {}, `${word}: `), value)),
+    ...causeParts(node),
     ...changeParts(node),
     ...extras.flatMap(extra => extra(node)),
     place ? el("h3", {}, "Declared") : null, ...(place ? placeLines([place]) : []),

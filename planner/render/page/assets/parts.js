@@ -40,9 +40,9 @@ const KIND_WORDS = { instance_apply: "object", instance_destroy: "object", plan_
   root_variable: "variable", module_variable: "variable", variable_reference: "variable", local: "local value", module_expand: "module", module_close: "module", provider_close: "provider", resource_close: "resource" };
 const boxNoun = box => box.name.startsWith("module.") && !box.isGroup ? "module" : "group";
 const nameOfBox = box => box.isGroup ? scene.boxLabel(scene.boxes.indexOf(box)) : box.name;
-/** The sign of an action on its colour. */
-function signOfAction(action) {
-  const made = el("span", { class: "sign", title: wordsOf.get(action) || "no change" }, signOf.get(action) || "");
+/** The sign of an action on its colour, with a number where one is given. */
+function signOfAction(action, number = null) {
+  const word = wordsOf.get(action) || "no change", made = el("span", { class: "sign", title: number === null ? word : `${word}: ${number}` }, `${signOf.get(action) || ""}${number === null ? "" : ` ${number}`}`.trim());
   made.style.background = fillOf(colourOf.get(action) || "none");
   return made;
 }
@@ -57,6 +57,18 @@ const isOutput = change => noun === "node" && OUTPUT.test(change[0]);
 function countOf(changes) {
   const outputs = [...changes].filter(isOutput).length, others = [...changes].length - outputs;
   return [others || !outputs ? several(others, noun === "node" ? "object" : noun) : "", outputs ? several(outputs, "output") : ""].filter(text => text).join(", ");
+}
+/** Numbers of objects by what is done with them, each on its colour, and the number of outputs. */
+function tallyParts(changes) {
+  const objects = byKey([...changes].filter(change => !isOutput(change)), change => change[1]), outputs = changes.size - [...objects.values()].flat().length;
+  const parts = byRisk().filter(([action]) => objects.has(action)).map(([action]) => signOfAction(action, objects.get(action).length));
+  return [...parts, ...(outputs ? [el("span", { class: "sign" }, several(outputs, "output"))] : [])];
+}
+/** Lists of changes by what is done, the most dangerous first, then of outputs. */
+function byAction(changes, first = 12) {
+  const all = [...changes], groups = byRisk().map(([action]) => [[signOfAction(action), wordsOf.get(action)], all.filter(change => change[1] === action && !isOutput(change))]);
+  return [...groups, [["Outputs"], all.filter(isOutput)]].filter(([, own]) => own.length).map(([title, own]) => el("section", { class: "byaction" },
+    el("h4", {}, ...title, ` (${own.length})`), some(el("ul", { class: "plain" }), own.sort((a, b) => NUMERIC.compare(a[0], b[0])), title.length > 1 ? (change, short = change[0]) => el("li", {}, changeButton(change[0], short)) : changeItem, first, change => change[0], true)));
 }
 const byRisk = () => [...data.actions].sort(([a], [b]) => rank(a) - rank(b));
 
@@ -142,41 +154,3 @@ function changeButton(address, short = address) {
   return node === undefined ? document.createTextNode(short) : button(short, () => { if (scene.nodeOf.has(address)) choose(scene.nodeOf.get(address)); }, { class: "name", "aria-label": address });
 }
 const nodeButton = (node, short = scene.shown(node)) => button(short, () => choose(node), { class: "name", "aria-label": [scene.shown(node), scene.part(node)].filter(text => text).join(", ") });
-
-// ---------------------------------------------------------------- causes
-
-const SOURCE = / \([^()]*:\d+\)$/;
-/** A cause without its module and place: edits that only differ in these are listed as one. */
-const kindOfCause = cause => cause.replace(SOURCE, "").replace(MODULE, "").replace(CALL, "modules were $1");
-const CALL = /^module\.\S+ was (added|removed)$/;
-const NAMED = 3; // modules up to which a cause names those that were added or removed
-let known = null; // the causes of a document, which are counted once
-/** The causes of changes that are listed as one, by their kind, with a title: those that destroy first, then those with the most changes. */
-function causeKinds() {
-  if (known?.of === data) return known.kinds;
-  const kinds = new Map();
-  for (const change of data.changes) for (const cause of change[3]) {
-    const kind = kindOfCause(cause), found = kinds.get(kind) || kinds.set(kind, { causes: new Set(), changes: new Set() }).get(kind);
-    found.causes.add(cause); found.changes.add(change);
-  }
-  for (const [kind, cause] of kinds) {
-    cause.title = causeTitle(kind, cause.causes);
-    cause.worst = Math.min(...[...cause.changes].map(([, action]) => rank(action)));
-  }
-  const sorted = [...kinds].sort(([, a], [, b]) => a.worst - b.worst || b.changes.size - a.changes.size);
-  sorted.forEach(([, cause], n) => { cause.number = n + 1; });
-  known = { of: data, kinds: new Map(sorted) };
-  return known.kinds;
-}
-const SHOWN_NUMBERS = 3;
-/** The numbers of causes in the list: `1,2`. */
-function causeNumbers(causes) {
-  const numbers = [...new Set(causes.map(cause => causeKinds().get(kindOfCause(cause))?.number).filter(number => number))].sort((a, b) => a - b);
-  return numbers.slice(0, SHOWN_NUMBERS).join(",") + (numbers.length > SHOWN_NUMBERS ? "\u2026" : "");
-}
-function causeTitle(kind, causes) {
-  const [first] = causes, calls = kind.startsWith("modules were ") ? [...causes].map(cause => cause.split(" was ")[0]).sort(NUMERIC.compare) : [];
-  if (calls.length > 1) return calls.length > NAMED ? `${calls.length} ${kind}` : `${calls.slice(0, -1).join(", ")} and ${calls.at(-1)}${kind.slice("modules".length)}`;
-  const places = new Set([...causes].map(cause => SOURCE.exec(cause)?.[0] || ""));
-  return causes.size === 1 ? first : `${kind}${places.size === 1 ? [...places][0] : ""} in ${several(new Set([...causes].map(cause => MODULE.exec(cause)?.[0])).size, "module")}`;
-}

@@ -1,0 +1,139 @@
+// Causes: the order of their list, their values before and after, and what each of them sets off.
+"use strict";
+const SOURCE = / \([^()]*:\d+\)$/;
+/** A cause without its module and place: edits that only differ in these are listed as one. */
+const kindOfCause = cause => cause.replace(SOURCE, "").replace(MODULE, "").replace(CALL, "modules were $1");
+const CALL = /^module\.\S+ was (added|removed)$/;
+const NAMED = 3; // modules up to which a cause names those that were added or removed
+let listed = { data: null, kinds: null };
+/** The causes of changes that are listed as one, by their kind, with a title: first those with the most dangerous effects. */
+function causeKinds() {
+  if (listed.data !== data) listed = { data, kinds: kindsOfCauses() };
+  return listed.kinds;
+}
+function kindsOfCauses() {
+  const kinds = new Map();
+  for (const change of data.changes) for (const cause of change[3]) {
+    const kind = kindOfCause(cause), found = kinds.get(kind) || kinds.set(kind, { causes: new Set(), changes: new Set() }).get(kind);
+    found.causes.add(cause); found.changes.add(change);
+  }
+  const effect = found => {
+    const tally = new Array(BY_RISK.length + 2).fill(0);
+    for (const change of found.changes) tally[isOutput(change) ? BY_RISK.length + 1 : rank(change[1])]++;
+    return tally;
+  };
+  const ranked = [...kinds].map(([kind, found]) => ({ kind, found, effect: effect(found) }));
+  const worst = ({ effect }) => effect.findIndex(number => number);
+  ranked.sort((a, b) => worst(a) - worst(b) || b.effect.reduce((all, number, at) => all || number - a.effect[at], 0));
+  ranked.forEach(({ kind, found }, at) => { found.number = at + 1; found.title = causeTitle(kind, found.causes); });
+  return new Map(ranked.map(({ kind, found }) => [kind, found]));
+}
+const SHOWN_NUMBERS = 3;
+/** The numbers of causes in the list: `1,2`. */
+function causeNumbers(causes) {
+  const numbers = [...new Set(causes.map(cause => causeKinds().get(kindOfCause(cause))?.number).filter(number => number))].sort((a, b) => a - b);
+  return numbers.slice(0, SHOWN_NUMBERS).join(",") + (numbers.length > SHOWN_NUMBERS ? "\u2026" : "");
+}
+function causeTitle(kind, causes) {
+  const [first] = causes, calls = kind.startsWith("modules were ") ? [...causes].map(cause => cause.split(" was ")[0]).sort(NUMERIC.compare) : [];
+  if (calls.length > 1) return calls.length > NAMED ? `${calls.length} ${kind}` : `${calls.slice(0, -1).join(", ")} and ${calls.at(-1)}${kind.slice("modules".length)}`;
+  const places = new Set([...causes].map(cause => SOURCE.exec(cause)?.[0] || ""));
+  return causes.size === 1 ? first : `${kind}${places.size === 1 ? [...places][0] : ""} in ${several(new Set([...causes].map(cause => MODULE.exec(cause)?.[0])).size, "module")}`;
+}
+/** The causes that a node contains, each as [kind, {number, title, changes...}]. */
+function causesAt(node) {
+  const own = new Set((scene.view.nodes.causes?.[node] || []).map(number => kindOfCause(data.causes[number][0])));
+  return [...causeKinds()].filter(([kind]) => own.has(kind));
+}
+const numberSign = ({ number, title }) => el("span", { class: "number", title: `cause ${number}: ${arrows(title)}` }, number);
+/** The changed inputs of causes: [name, former value, value, where, line of text]. */
+function partsOf(causes) {
+  return (data.causes || []).filter(([group]) => causes.has(group)).flatMap(([, parts]) => parts);
+}
+
+// ---------------------------------------------------------------- values before and after
+
+const SHORT_VALUE = 60, MOST_LINES = 300, AROUND = 3; // characters of a value in a line; lines that are compared; unchanged lines around a difference
+/** JSON with a line for each element; other texts are unchanged. */
+function spread(text) {
+  try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
+}
+/** The values of an input before and after. */
+function valueParts(before, after) {
+  if (!before && !after) return [];
+  if (before === after) return [el("p", { class: "why" }, `changed; its value is not shown: ${before}`)];
+  const value = text => text.length <= SHORT_VALUE && !text.includes("\n") ? el("code", {}, text) : el("pre", {}, spread(text));
+  if (after === "nothing") return [el("p", {}, before ? "removed; it was " : "removed", before ? value(before) : null)];
+  if (before === "nothing") return [el("p", {}, after ? "added: " : "added", after ? value(after) : null)];
+  if (!before || !after) return [el("p", {}, before ? "it was " : "it is now ", value(before || after))];
+  if (before.length + after.length <= SHORT_VALUE) return [el("p", {}, el("code", {}, before), " \u2192 ", el("code", {}, after))];
+  return [el("pre", { class: "diff" }, ...differenceLines(spread(before).split("\n"), spread(after).split("\n")).map(([sign, line]) => el("div", { class: { "+": "create", "-": "delete" }[sign] || "" }, `${sign} ${line}`)))];
+}
+/** The lines of two texts, each with its sign; long parts that are alike are left out. */
+function differenceLines(one, other) {
+  if (one.length > MOST_LINES || other.length > MOST_LINES) return [...one.map(line => ["-", line]), ...other.map(line => ["+", line])];
+  const common = Array.from({ length: one.length + 1 }, () => new Uint16Array(other.length + 1));
+  for (let a = one.length - 1; a >= 0; a--) for (let b = other.length - 1; b >= 0; b--)
+    common[a][b] = one[a] === other[b] ? common[a + 1][b + 1] + 1 : Math.max(common[a + 1][b], common[a][b + 1]);
+  const lines = [];
+  for (let a = 0, b = 0; a < one.length || b < other.length;) {
+    if (a < one.length && b < other.length && one[a] === other[b]) { lines.push([" ", one[a]]); a++; b++; }
+    else if (a < one.length && (b === other.length || common[a + 1][b] >= common[a][b + 1])) lines.push(["-", one[a++]]);
+    else lines.push(["+", other[b++]]);
+  }
+  const isNear = at => lines.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(([sign]) => sign !== " ");
+  return lines.flatMap((line, at) => isNear(at) ? [line] : isNear(at - 1) ? [[" ", "\u2026"]] : []);
+}
+/** Inputs with their values and places. `name`: of the thing that is shown, which is not repeated. */
+function inputParts(parts, name) {
+  const item = ([what, before, after, where, line]) => el("div", { class: "input" }, what === name ? null : el("p", { class: "inputname" }, ...breakable(what)),
+    ...valueParts(before, after), where ? el("p", { class: "why" }, "written in ", el("code", {}, where)) : null, where && line ? el("pre", {}, line) : null);
+  return parts.length ? [some(el("div", {}), parts, item, 6)] : [];
+}
+/** In the details of a value or an object: the causes in it, with their values and everything that they set off. */
+function causeParts(node) {
+  const name = scene.shown(node), isOf = what => what === name || /^[.[]/.test(what.slice(name.length)) && what.startsWith(name);
+  return causesAt(node).flatMap(([kind, found]) => {
+    const parts = partsOf(found.causes), own = parts.filter(([what]) => isOf(what.replace(INSTANCE_KEYS, "")) || isOf(what));
+    return [
+      el("p", { class: "iscause" }, numberSign(found), " This is a cause of changes."),
+      ...inputParts(own.length ? own : parts, name),
+      el("h3", {}, `It sets off ${countOf(found.changes)}`),
+      ...byAction(found.changes),
+      el("p", {}, button("Show these in the graph", () => { group = null; chooseGroup(found.causes.size === 1 ? found.title : kind); })),
+    ];
+  });
+}
+
+// ---------------------------------------------------------------- the list of causes
+
+function causeItem([kind, { number, causes, changes, title }]) {
+  const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
+  const text = place ? title.slice(0, -place.length) : title, list = el("div", { hidden: "" });
+  const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
+  open.append(numberSign({ number, title }), " ", el("span", { class: "causename" }, ...breakable(arrows(text))),
+    el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`} `, ...tallyParts(changes)));
+  list.ofCause = () => {
+    if (list.firstChild) return;
+    const parts = partsOf(causes), node = nodeOfCause(causes);
+    list.append(...inputParts(parts, parts.length === 1 ? parts[0][0] : ""),
+      ...(node === null ? [] : [el("p", {}, button(`Details of ${scene.shown(node)}`, () => choose(node), { class: "name" }))]), ...byAction(changes));
+  };
+  return el("li", {}, open, list);
+}
+/** The node that contains a cause, if the graph has it. */
+function nodeOfCause(causes) {
+  for (const [node, numbers] of Object.entries(scene.view.nodes.causes || {}))
+    if (!scene.isInternal(+node) && numbers.some(number => causes.has(data.causes[number][0]))) return +node;
+  return null;
+}
+const changeItem = (change, short = change[0]) => el("li", {}, signOfAction(change[1]), changeButton(change[0], short));
+/** The list of changes below the chosen cause. */
+function syncCauses() {
+  for (const one of document.querySelectorAll("#groups > li > [data-group]")) {
+    const isOpen = one.dataset.group === group, list = one.nextElementSibling;
+    one.setAttribute("aria-expanded", String(isOpen));
+    list.hidden = !isOpen;
+    if (isOpen) { list.ofCause(); one.scrollIntoView({ block: "nearest" }); }
+  }
+}
