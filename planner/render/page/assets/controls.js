@@ -15,8 +15,7 @@ function spoken(thing) {
     return `${nameOfBox(box)}, ${boxNoun(box)}: ${boxCount(box)}, ${scene.folded[b] ? "folded" : "open"}`;
   }
   const action = scene.isOld(thing) ? ", old object" : scene.action[thing] ? `, ${doneWith(thing)}` : "";
-  const shown = others => others.filter(other => scene.isInternal(thing) || !scene.isInternal(other)).length;
-  const before = shown(scene.out[thing].map(e => scene.to[e])), after = shown(scene.in[thing].map(e => scene.from[e]));
+  const [before, after] = [true, false].map(isOut => neighbours(thing, isOut)).map(({ direct, through }) => direct.length + through.length);
   return `${scene.shown(thing)}, ${kindOf(thing)}${action}; waits for ${before}, ${after} ${after === 1 ? "waits" : "wait"} for it`;
 }
 /** The box that is drawn around a thing, or the thing. */
@@ -49,13 +48,25 @@ function choose(thing, { look = true } = {}) {
   if (thing >= 0) showNode(thing); else showBox(-1 - thing);
   showCurrent(thing >= 0 ? scene.shown(thing) : null);
 }
-/** A node with its edges, and those that are drawn for ways through hidden nodes. */
+/** What a node waits for, or what waits for it, as [edge, other node], each object once: what is drawn, directly and by
+ * ways through what is not drawn, and the others. An order that others imply is left out: it says little. */
+function neighbours(node, isOut) {
+  const own = new Set([node, ...scene.halves(node)]), [near, far] = isOut ? [scene.from, scene.to] : [scene.to, scene.from];
+  const found = { direct: [], through: [], others: [] }, seen = new Set();
+  const add = (list, e) => {
+    const key = `${scene.shown(far[e])} ${scene.part(far[e])}`;
+    if (!own.has(far[e]) && !seen.has(key)) { seen.add(key); list.push([e, far[e]]); }
+  };
+  const edges = [...own].flatMap(n => isOut ? scene.out[n] : scene.in[n]), isPlain = e => !(scene.layers[e] & IMPLIED) || scene.layerNames(e)[0] === "reference";
+  for (const e of edges) if (isPlain(e) && !scene.hidden[far[e]]) add(found.direct, e);
+  for (const e of scene.ways.keys()) if (own.has(near[e])) add(found.through, e);
+  for (const e of edges) if (scene.hidden[far[e]]) add(found.others, e);
+  return found;
+}
+/** A node and its other half, with what the details list as drawn. */
 function around(node) {
-  const isPlain = e => !(scene.layers[e] & IMPLIED) || scene.layerNames(e)[0] === "reference"; // an order that others imply says little
-  const edges = new Set([...scene.out[node], ...scene.in[node]].filter(isPlain));
-  for (const e of scene.ways.keys()) if (scene.from[e] === node || scene.to[e] === node) edges.add(e);
-  const halves = scene.halves(node);
-  const near = marks([node, ...halves, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
+  const halves = scene.halves(node), pairs = [true, false].flatMap(isOut => { const { direct, through } = neighbours(node, isOut); return [...direct, ...through]; });
+  const near = marks([node, ...halves, ...pairs.map(([, other]) => other)], new Set(pairs.map(([edge]) => edge)));
   return { ...near, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
 }
 /** Marked nodes and edges, with the number of objects that each box has of them. `names`: of the objects, to be shown at folded boxes. */

@@ -70,12 +70,12 @@ function showNode(node) {
     ...extras.flatMap(extra => extra(node)),
     place ? el("h3", {}, "Declared") : null, ...(place ? placeLines([place]) : []),
     el("p", {},
-      button("Blast radius", () => showBlast(node)), " ",
+      button("What depends on it", () => showBlast(node)), " ",
       button("Path from here", () => { start = node; isNoted = true; say(`Path from ${scene.shown(node)}: choose where it leads.`); showNode(node); },
         { "aria-pressed": String(start === node) }), " ",
       start !== null && start !== node ? button("Path to here", () => showPath(start, node)) : null),
-    ...edgeList("Waits for", scene.out[node].map(e => [e, scene.to[e]]), node),
-    ...edgeList("Waited for by", scene.in[node].map(e => [e, scene.from[e]]), node),
+    ...neighbourParts("It waits for", "These are done first.", node, true),
+    ...neighbourParts("These wait for it", "They are done after it.", node, false),
   );
 }
 function chip(action) {
@@ -185,24 +185,30 @@ function reasonLines(edge) {
   return scene.reasons(edge).map(({ rule, reason, places }) =>
     el("div", { class: "why" }, reason, " ", el("code", {}, `[${rule}]`), ...placeLines(places)));
 }
-/** The edges of a node with what is at their other end, some at first. */
-function edgeList(title, all, node) {
-  const isInternal = ([, other]) => scene.isInternal(other) && !scene.isInternal(node), pairs = all.filter(pair => !isInternal(pair)), internal = all.filter(isInternal);
+/** What a node waits for, or what waits for it: first what the drawing shows, then, to be unfolded, the rest. */
+function neighbourParts(title, order, node, isOut) {
+  const { direct, through, others } = neighbours(node, isOut), number = direct.length + through.length;
   const item = ([edge, other], short) => el("li", {}, ...signsOf(other), nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, " ",
-    button("why", () => chooseEdge(edge), { class: "small", "aria-label": `why the edge to ${scene.shown(other)}` }));
-  return [pairs.length || internal.length ? el("h3", {}, `${title} (${pairs.length})`) : null, pairs.length ? some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other)) : null, internals(internal, item, ([, other]) => scene.shown(other))];
+    button("why", () => chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
+  const list = pairs => some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other)), rest = el("ul", { class: "plain" });
+  const fillRest = () => { if (!rest.firstChild) some(rest, others, item, 30, ([, other]) => scene.shown(other)); };
+  if (!number && !others.length) return [];
+  return [el("h3", {}, `${title} (${number})`), number ? el("p", { class: "why" }, order) : null,
+    direct.length && through.length ? el("h4", {}, `directly (${direct.length})`) : null, direct.length ? list(direct) : null,
+    through.length ? el("h4", {}, `through others that are not drawn (${through.length})`) : null, through.length ? list(through) : null,
+    others.length ? el("details", { class: "alike", ontoggle: fillRest }, el("summary", {}, `Not drawn (${others.length})`), rest) : null];
 }
-/** Nodes that only the graph needs, to be unfolded. */
+/** Nodes that are no objects, to be unfolded. */
 function internals(all, item, nameOf) {
   const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, all, item, 30, nameOf); };
-  return all.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, `Show internals (${all.length})`), list) : null;
+  return all.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, `Internals (${all.length}): variables, local values, modules, providers`), list) : null;
 }
 function showEdge(edge) {
   const from = scene.from[edge], to = scene.to[edge], others = scene.bundle(edge).filter(e => e !== edge);
-  details(el("h2", {}, "Edge"), el("p", {}, nodeButton(from), " waits for ", nodeButton(to)),
+  details(el("h2", {}, "Order"), el("p", {}, nodeButton(from), " waits for ", nodeButton(to)),
     el("p", { class: "why" }, scene.layerNames(edge).map(name => `${name}: ${meaning(name)}`).join(" ")),
     ...reasonLines(edge), proofCommand(from, to),
-    others.length ? el("h3", {}, `${several(others.length, "more edge")} in this line`) : null,
+    others.length ? el("h3", {}, `This line also stands for ${several(others.length, "more dependency", "more dependencies")}`) : null,
     others.length ? some(el("ul", { class: "plain" }), others, e => el("li", {}, nodeButton(scene.from[e]), " waits for ", nodeButton(scene.to[e]), " ", button("why", () => chooseEdge(e), { class: "small" })), 10) : null);
 }
 const meaning = name => data.layers.find(([layer]) => layer === name)[1];
@@ -212,23 +218,39 @@ function proofCommand(from, to) {
   const kind = noun === "node" ? ` -type=${scene.view.name}` : "";
   return el("p", { class: "why" }, "The complete proof: ", el("code", {}, `${data.asks}${kind} ${word(scene.name(from))} ${word(scene.name(to))}`));
 }
+/** What is among nodes, each once: changes, unchanged objects by name with one of their nodes, and what is no object. */
+function thingsOf(nodes) {
+  const changes = new Set(), calm = new Map(), inner = new Map();
+  for (const n of nodes) {
+    const own = scene.changes(n), isInner = noun === "node" && (scene.isInternal(n) || /^(root_variable|module_variable|local)$/.test(scene.kind(n)));
+    if (isInner) inner.set(`${scene.shown(n)} ${scene.part(n)}`, n);
+    else if (own.length) for (const change of own) if (signOf.has(change[1])) changes.add(change); else calm.set(change[0], n);
+    else calm.set(scene.shown(n), n);
+  }
+  for (const [address] of changes) calm.delete(address);
+  return { changes, calm, inner: [...inner.values()] };
+}
+/** Numbers of things: `3 objects and 1 output change, 2 objects do not`. */
+function thingsText({ changes, calm }) {
+  const same = countOf([...calm.keys()].map(name => [name]));
+  const verb = (those, one, many) => those === 1 ? one : many;
+  if (!changes.size) return calm.size ? `${same}, ${verb(calm.size, "which does", "which do")} not change` : `no ${noun === "node" ? "object" : noun}`;
+  return `${countOf(changes)} that ${verb(changes.size, "changes", "change")}${calm.size ? `, ${same} that ${verb(calm.size, "does", "do")} not` : ""}`;
+}
 function showBlast(node) {
-  const reached = scene.blast(node), byDepth = [];
-  for (const [other, depth] of reached) (byDepth[depth] ||= []).push(other);
-  const edges = new Set(scene.lines.filter(e => reached.has(scene.to[e])));
-  drawing.chosen = standIn(node); drawing.marked = marks(reached.keys(), edges);
+  const reached = scene.blast(node), own = scene.shown(node), rest = [...reached.keys()].filter(other => scene.shown(other) !== own);
+  const edges = new Set(scene.lines.filter(e => reached.has(scene.to[e]))), things = thingsOf(rest), text = `${thingsText(things)}.`;
+  drawing.chosen = standIn(node); drawing.marked = marks([node, ...rest], edges);
   drawing.redraw();
-  note({ blast: scene.name(node) }, "Blast radius");
-  const own = scene.shown(node), rest = [...reached.keys()].filter(other => scene.shown(other) !== own && !scene.isOld(other)), changes = new Set(rest.flatMap(other => scene.action[other] ? scene.changes(other).filter(change => signOf.has(change[1])) : []));
-  const changed = new Set(rest.filter(other => scene.action[other]).map(other => scene.shown(other)));
-  const more = new Set(rest.filter(other => !scene.isInternal(other) && !changed.has(scene.shown(other))).map(other => scene.shown(other))).size;
-  const text = noun !== "node" ? `It reaches ${several(reached.size - 1, noun)}.` : `${countOf(changes)} ${changes.size === 1 ? "changes" : "change"} in this plan${more ? `, ${more} more ${more === 1 ? "depends" : "depend"} on it` : ""}.`;
-  say(`${own}: ${text}`);
+  note({ blast: scene.name(node) }, "What depends on it");
+  say(`What depends on ${own}: ${text}`);
   const item = (n, short) => el("li", {}, ...signsOf(n), nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
-  const seen = new Set([own]), shown = byDepth.slice(1).map(nodes => nodes.sort((a, b) => a - b).filter(n => !scene.isInternal(n) && !scene.isOld(n) && !seen.has(scene.shown(n)) && seen.add(scene.shown(n))));
-  details(el("h2", {}, "Blast radius"), el("p", {}, nodeButton(node)), el("p", {}, text),
-    ...shown.flatMap((nodes, at) => nodes.length ? [el("h3", {}, `${several(at + 1, "step")} (${nodes.length})`), some(el("ul", { class: "plain" }), nodes, item, 20, n => scene.shown(n))] : []),
-    internals([...reached.keys()].filter(n => n !== node && scene.isInternal(n)), item, n => scene.shown(n)));
+  const ofCause = causesAt(node).reduce((all, [, { changes }]) => new Set([...all, ...changes]), new Set());
+  details(el("h2", {}, "What depends on ", nodeButton(node)), el("p", {}, `${text[0].toUpperCase()}${text.slice(1)}`),
+    ofCause.size ? el("p", { class: "why" }, `This cause sets off ${countOf(ofCause)} of them; the others change for other reasons, or not at all.`) : null,
+    ...byAction(things.changes, 20),
+    things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
+    internals(things.inner, item, n => scene.shown(n)));
 }
 function showPath(from, to) {
   let edges = scene.path(from, to), turned = "";
@@ -249,7 +271,7 @@ function showPath(from, to) {
   drawing.chosen = from;
   note({ node: scene.name(from), to: scene.name(to) }, "Path");
   drawing.bring(scene.around(nodes), COARSE);
-  say(`${turned}${scene.shown(from)} waits for ${scene.shown(to)}, ${several(edges.length, "edge")}.`);
-  details(el("h2", {}, "Path"), el("p", {}, turned, nodeButton(from), " waits for ", nodeButton(to), `, ${several(edges.length, "edge")}:`),
-    ...edges.flatMap(e => [el("h3", {}, nodeButton(scene.from[e]), " \u2192 ", nodeButton(scene.to[e])), ...reasonLines(e)]));
+  say(`${turned}${scene.shown(from)} waits for ${scene.shown(to)}, in ${several(edges.length, "step")}.`);
+  details(el("h2", {}, "Path"), el("p", {}, turned, nodeButton(from), " waits for ", nodeButton(to), `, in ${several(edges.length, "step")}:`),
+    ...edges.flatMap(e => [el("h3", {}, nodeButton(scene.from[e]), " waits for ", nodeButton(scene.to[e])), ...reasonLines(e)]));
 }
