@@ -6,6 +6,7 @@ To take the picture anew: REFRESH=1 pytest tests/render/page/test_drawing.py
 from __future__ import annotations
 
 import base64
+import json
 import os
 import random
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 from render.page.browser import MISSING, browsing, needs_browser, opened
 
-from planner.render.page.document import Arrow, Page, PageChange, PageNode, PageView, Reason
+from planner.render.page.document import Arrow, CausePart, Page, PageCause, PageChange, PageNode, PageView, Reason
 from planner.render.page.page import page_html
 
 LAYERS = (("reference", "a value is read"), ("order", "it comes first"))
@@ -127,16 +128,20 @@ def test_folding_paths_causes_and_verdicts(tmp_path: Path) -> None:
         assert status.inner_text().endswith("open")
         tab.locator("summary", has_text="Resources (3)").click()
         tab.get_by_role("button", name="end", exact=True).first.click()
-        details.get_by_role("button", name="Path from here").click()
+        details.get_by_role("button", name="Path to another").click()
+        assert "Path from end: click the other end" in tab.locator("#banner").inner_text()
+        tab.keyboard.press("Escape")
+        assert tab.locator("#banner").is_hidden() and tab.evaluate("start") is None
+        assert details.get_by_role("heading").first.inner_text().startswith("end")  # Escape only left the path
+        details.get_by_role("button", name="Path to another").click()
         tab.get_by_role("button", name="net", exact=True).first.click()
-        details.get_by_role("button", name="Path to here").click()
-        assert status.inner_text() == "end waits for net, 2 edges."
+        assert status.inner_text() == "end waits for net, in 2 steps." and tab.locator("#banner").is_hidden()
         assert "web reads net [graph/some.rule]" in details.inner_text()
         details.get_by_role("button", name="Overview").click()
-        cause = tab.get_by_role("region", name="Causes").get_by_role("button", name="gone 1 object")
+        cause = tab.get_by_role("region", name="Causes").get_by_role("button", name="1 gone 1 object")
         cause.click()
         assert status.inner_text() == "gone: 1 object." and cause.get_attribute("aria-expanded") == "true"
-        assert tab.get_by_role("region", name="Causes").locator("li li").all_inner_texts() == ["-\nweb"]
+        assert tab.get_by_role("region", name="Causes").locator("section").all_inner_texts() == ["-destroy (1)\nweb"]
         assert "deny code: must stay" in tab.get_by_role("region", name="Policies").inner_text()
         tab.get_by_role("region", name="Policies").get_by_role("button", name="web").click()
         assert details.get_by_role("heading").first.inner_text() == "web"
@@ -164,7 +169,7 @@ def test_keys_lead_into_groups_and_out(tmp_path: Path) -> None:
             tab.locator("#graph").press(key)
             assert status.inner_text().startswith(chosen), key
         tab.keyboard.press("Escape")
-        assert tab.locator("#groups > li").all_inner_texts()[:2] == ["1 one\n1 object", "2 two\n1 object"]
+        assert tab.locator("#groups > li").all_inner_texts()[:2] == ["1\none\n1 object + 1", "2\ntwo\n1 object + 1"]
 
 
 @needs_browser
@@ -202,7 +207,7 @@ def test_pointing(tmp_path: Path) -> None:
           return [((a + c) / 2 - eye.x) * eye.k + box.left, ((b + d) / 2 - eye.y) * eye.k + box.top]; }""")
         tab.mouse.click(x, y)
         assert (
-            tab.locator("#details h2").inner_text() == "Edge"
+            tab.locator("#details h2").inner_text() == "Order"
             and "end reads web" in tab.locator("#details").inner_text()
         )
         before = tab.evaluate("drawing.eye.x")
@@ -393,7 +398,7 @@ def test_alike_changes_and_causes_are_one_line(tmp_path: Path) -> None:
         assert listed.locator("summary").all_inner_texts() == heads
         assert listed.locator("ul button").all_inner_texts() == ["thing.other", "thing.other"]
         causes = tab.get_by_role("region", name="Causes").get_by_role("button")
-        assert causes.all_inner_texts() == ["1 var.size 1 \u2192 2 in 40 modules\n42 objects"]
+        assert causes.all_inner_texts() == ["1\nvar.size 1 \u2192 2 in 40 modules\n42 objects - 2+ 40"]
         causes.click()
         assert status.inner_text() == "var.size 1 \u2192 2 in 40 modules: 42 objects."
         assert tab.url.endswith("#cause=var.size+1+-%3E+2")
@@ -473,7 +478,7 @@ ON_SCREEN = """name => { const [x, y, w, h] = scene.area(drawnFor(scene.find(nam
 
 @needs_browser
 def test_what_is_opened_is_in_view_and_nothing_else_moves(tmp_path: Path) -> None:
-    with opened(written(tmp_path, many(40, "abcdefgh")), width=1440, height=900) as tab:
+    with opened(written(tmp_path, many(40, "abcdefgh")), width=1450, height=900) as tab:
         tab.get_by_role("button", name="Fold modules", exact=True).click()
         before = {name: tab.evaluate(ON_SCREEN, name) for name in ("module.a_0", "module.b_1", "module.c_2")}
         rows = tab.evaluate("scene.order.map(row => row.map(thing => scene.title(thing)))")
@@ -545,7 +550,7 @@ def test_edges_between_modules_are_one_line(tmp_path: Path) -> None:
           for (const _ of drawing.paintOn(vectors, 1, 0, 0, 2000, 2000));
           return colours.filter(colour => colour === drawing.colours.mark).length; }"""
         assert tab.evaluate(strong) == 0
-        tab.get_by_role("button", name="new 3 objects").click()  # a cause: the line between its objects stands out
+        tab.get_by_role("button", name="new 3 objects + 3").click()  # a cause: the line between its objects stands out
         assert tab.evaluate(strong) == 1
 
 
@@ -579,7 +584,7 @@ def test_the_history_has_what_was_chosen(tmp_path: Path) -> None:
         title = details.get_by_role("heading").first
         listed.get_by_role("button", name="web", exact=True).click()
         listed.get_by_role("button", name="db", exact=True).click()
-        details.get_by_role("button", name="Blast radius").click()
+        details.get_by_role("button", name="What depends on it").click()
         details.get_by_role("button", name="\u2039 db").click()
         assert title.inner_text() == "db"
         details.get_by_role("button", name="\u2039 web").click()
@@ -611,10 +616,10 @@ def test_a_blast_radius_and_a_search_without_internals(tmp_path: Path) -> None:
     with opened(written(tmp_path, Page("Blast", (), (view,), LAYERS, ACTIONS, changes))) as tab:
         details, status = tab.get_by_role("complementary", name="Details"), tab.get_by_role("status")
         tab.evaluate("choose(scene.find('a.x'))")
-        details.get_by_role("button", name="Blast radius").click()
-        assert status.inner_text() == "a.x: 1 object changes in this plan, 1 more depends on it."
-        assert details.locator("ul:visible").all_inner_texts() == ["+\nb.y", "c.calm"]
-        assert details.locator("summary").inner_text() == "Show internals (1)"
+        details.get_by_role("button", name="What depends on it").click()
+        assert status.inner_text() == "What depends on a.x: 1 object that changes, 1 object that does not."
+        assert details.locator("ul:visible").all_inner_texts() == ["b.y", "c.calm"]
+        assert details.locator("summary").inner_text().startswith("Internals (1)")
         tab.keyboard.press("Escape")
         search = tab.get_by_label("Search")
         search.fill("module.m")
@@ -788,3 +793,113 @@ def test_whatever_is_done_the_chosen_thing_is_drawn(seed: int, tmp_path: Path) -
                 case _:
                     tab.keyboard.press("Escape")
             assert tab.evaluate(SOUND)
+
+
+@needs_browser
+def test_the_numbers_at_the_top_choose_what_is_done(tmp_path: Path) -> None:
+    with opened(written(tmp_path, small())) as tab:
+        chips = tab.get_by_role("group", name="Filter").get_by_role("button")
+        assert chips.all_inner_texts() == ["- 1 to destroy", "+ 1 to create"]
+        chips.first.click()
+        assert tab.locator("#list button").all_inner_texts() == ["web"] and tab.url.endswith("#action=destroy")
+        assert tab.evaluate("[...drawing.marked.nodes].map(n => scene.name(n))") == ["web"]
+        assert chips.first.get_attribute("aria-pressed") == "true"
+        tab.keyboard.press("Escape")
+        assert sorted(tab.locator("#list button").all_inner_texts()) == ["db", "web"]
+        assert chips.first.get_attribute("aria-pressed") == "false" and tab.evaluate("drawing.marked") is None
+
+
+def caused() -> Page:
+    """A cause with two effects, of which one is a replacement, and a larger one that only creates."""
+    kinds = {"var.image": "root_variable", "a.x": "instance_apply", "a.y": "instance_apply", "b.z": "instance_apply"}
+    causes = {"var.image": (0,)}
+    items = tuple(
+        PageNode(name, kind, name, "", name, None, (n - 1,) if n else (), (), causes.get(name, ()))
+        for n, (name, kind) in enumerate(kinds.items())
+    )
+    old, new = (json.dumps({"ports": [*range(30), port], "name": "a long name to be compared"}) for port in (80, 81))
+    image = "var.image (main.tf:1)"
+    parts = (CausePart("var.image", old, new, "main.tf:1", "default = {"),)
+    changes = (
+        PageChange("a.x", "create", "", ("local.more 1 -> 2", image)),
+        PageChange("a.y", "create", "", ("local.more 1 -> 2",)),
+        PageChange("b.z", "delete", "", (image,)),
+    )
+    view = PageView("plan", "All", items, (arrow("a.x", "var.image"), arrow("b.z", "a.x")))
+    more = PageCause("local.more 1 -> 2", (CausePart("local.more", "1", "2"),))
+    return Page("Caused", (), (view,), LAYERS, ACTIONS, changes, causes=(PageCause(image, parts), more))
+
+
+@needs_browser
+def test_a_variable_that_is_a_cause_shows_its_values_and_effects(tmp_path: Path) -> None:
+    with opened(written(tmp_path, caused())) as tab:
+        details = tab.get_by_role("complementary", name="Details")
+        causes = tab.locator("#groups > li > button")
+        assert [text.split("\n")[1] for text in causes.all_inner_texts()] == ["var.image", "local.more 1 \u2192 2"]
+        tab.get_by_label("Search").fill("image")
+        assert tab.locator("#list summary").all_inner_texts() == ["Causes (1)"]
+        tab.get_by_label("Search").press("Enter")
+        assert details.get_by_role("heading").first.inner_text() == "var.image"
+        lines = details.locator(".diff > div").all_inner_texts()
+        assert "-     80" in lines and "+     81" in lines and len(lines) < 12  # the rest of the list is left out
+        assert "main.tf:1" in details.inner_text() and "default = {" in details.inner_text()
+        effects = details.locator(".byaction")
+        assert effects.all_inner_texts() == ["-destroy (1)\nb.z", "+create (1)\na.x"]
+        effects.get_by_role("button", name="b.z").click()
+        assert details.get_by_role("heading").first.inner_text() == "b.z"
+
+
+@needs_browser
+def test_the_details_list_what_is_lit(tmp_path: Path) -> None:
+    items = (item("end", "", (0,)), item("middle"), item("first", "", (1,)), item("near", "", (2,)))
+    arrows = (arrow("end", "middle"), arrow("middle", "first"), arrow("end", "near"))
+    changes = tuple(PageChange(name, "create", "", ()) for name in ("end", "first", "near"))
+    view = PageView("plan", "All", items, arrows)
+    with opened(written(tmp_path, Page("Lit", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        details = tab.get_by_role("complementary", name="Details")
+        tab.evaluate("choose(scene.find('end'))")
+        assert details.locator("h3").all_inner_texts() == ["Declared", "It waits for (2)"]
+        assert details.locator("h4").all_inner_texts() == ["directly (1)", "through others that are not drawn (1)"]
+        lit = tab.evaluate("[...drawing.marked.nodes].map(n => scene.name(n))")
+        assert sorted(lit) == ["end", "first", "near"]
+        details.locator("summary", has_text="Not drawn (1)").click()
+        assert details.get_by_role("button", name="middle", exact=True).is_visible()
+        assert tab.get_by_role("status").inner_text().endswith("waits for 2, 0 wait for it")
+
+
+@needs_browser
+def test_graphs_keep_what_is_folded_and_hidden(tmp_path: Path) -> None:
+    items = tuple(item(f"module.{m}.r.{n}", f"module.{m}", (0,) if n == "x" else ()) for m in "ab" for n in "xy")
+    boxes = {f"module.{m}": ("", f"module.{m}") for m in "ab"}
+    views = tuple(PageView(name, name, items, (), boxes) for name in ("other", "first"))
+    page = Page("Kept", (), views, LAYERS, ACTIONS, (PageChange("module.a.r.x", "create", "", ()),))
+    with opened(written(tmp_path, page)) as tab:
+        tab.get_by_label("only changes").uncheck()
+        tab.evaluate("if (scene.folded[1]) toggle(1); if (!scene.folded[2]) toggle(2)")
+        tab.get_by_label("Graph", exact=True).select_option("other")
+        assert not tab.get_by_label("only changes").is_checked()
+        assert tab.evaluate("Array.from(scene.folded)") == [0, 0, 1]
+        assert sorted(tab.evaluate("Array.from(scene.where.keys(), thing => scene.title(thing))"))[:2] == [
+            "module.a", "module.a.r.x",
+        ]  # fmt: skip
+
+
+@needs_browser
+def test_panes_can_be_widened_and_hidden(tmp_path: Path) -> None:
+    for width in (1440, 1024):
+        with opened(written(tmp_path, small()), width=width, height=700) as tab:
+            side, handle = tab.locator("#side"), tab.get_by_role("separator", name="Width of the list")
+            before = side.evaluate("one => one.offsetWidth")
+            handle.press("ArrowRight")
+            assert side.evaluate("one => one.offsetWidth") == before + 32
+            box = handle.bounding_box()
+            tab.mouse.move(box["x"] + 2, box["y"] + 200)
+            tab.mouse.down()
+            tab.mouse.move(box["x"] - 48, box["y"] + 200, steps=3)
+            tab.mouse.up()
+            assert abs(side.evaluate("one => one.offsetWidth") - before + 18) < 3
+            seen = tab.evaluate("canvas.clientWidth")
+            tab.get_by_role("button", name="List", exact=True).click()
+            assert side.is_hidden() and tab.evaluate("canvas.clientWidth") > seen + 200
+            tab.get_by_role("button", name="List", exact=True).click()
+            assert side.is_visible()

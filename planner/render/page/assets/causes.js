@@ -86,8 +86,12 @@ function differenceLines(one, other) {
 }
 /** Inputs with their values and places. `name`: of the thing that is shown, which is not repeated. */
 function inputParts(parts, name) {
-  const item = ([what, before, after, where, line]) => el("div", { class: "input" }, what === name ? null : el("p", { class: "inputname" }, ...breakable(what)),
-    ...valueParts(before, after), where ? el("p", { class: "why" }, "written in ", el("code", {}, where)) : null, where && line ? el("pre", {}, line) : null);
+  const isLast = (part, next) => !next || next[3] !== part[3]; // a place that several have is shown once
+  const item = part => {
+    const [what, before, after, where, line] = part, hasPlace = where && isLast(part, parts[parts.indexOf(part) + 1]);
+    return el("div", { class: "input" }, what === name ? null : el("p", { class: "inputname" }, ...breakable(what)),
+      ...valueParts(before, after), hasPlace ? el("p", { class: "why" }, "written in ", el("code", {}, where)) : null, hasPlace && line ? el("pre", {}, line) : null);
+  };
   return parts.length ? [some(el("div", {}), parts, item, 6)] : [];
 }
 /** In the details of a value or an object: the causes in it, with their values and everything that they set off. */
@@ -111,8 +115,8 @@ function causeItem([kind, { number, causes, changes, title }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
   const text = place ? title.slice(0, -place.length) : title, list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
-  open.append(numberSign({ number, title }), " ", el("span", { class: "causename" }, ...breakable(arrows(text))),
-    el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`} `, ...tallyParts(changes)));
+  open.append(numberSign({ number, title }), el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text))), " ",
+    el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`} `, ...signsOfChanges(changes))));
   list.ofCause = () => {
     if (list.firstChild) return;
     const parts = partsOf(causes), node = nodeOfCause(causes);

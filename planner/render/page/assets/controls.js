@@ -1,13 +1,13 @@
 // What people do with the page: choose, fold, walk through the drawing, and follow links.
 "use strict";
-let group = null, start = null; // the chosen cause, and the node where a path begins
+let group = null, start = null, actionFilter = null; // the chosen cause, the node where a path begins, and what alone is listed
 let scene = new Scene(data.views[0]);
 const scenes = new Map([[0, scene]]), room = canvas.clientHeight;
 fillPanes();
 if (canvas.clientHeight !== room) scene.open(); // the tools have more lines with their contents
 const drawing = new Drawing(scene);
 
-function fillPanes() { fillSide(); fillList(); showOverview(); syncControls(); }
+function fillPanes() { fillSummary(); fillSide(); fillList(); showOverview(); syncControls(); }
 /** A text for screen readers about a thing. */
 function spoken(thing) {
   if (thing < 0) {
@@ -39,6 +39,7 @@ function wanted(thing) {
   return [x, y, Math.min(w, (drawing.width - 2 * EDGE) / k), Math.min(h, (drawing.height - 2 * EDGE) / k)];
 }
 function choose(thing, { look = true } = {}) {
+  if (start !== null && thing >= 0 && thing !== start) { showPath(start, thing); return; }
   if (still(thing, () => scene.reveal(thing))) syncControls();
   drawing.chosen = drawnFor(thing);
   drawing.marked = thing < 0 ? null : scene.causing.has(thing) && !scene.action[thing] ? marksOfCauses(change => change[3].some(cause => scene.causes(thing).includes(cause)), thing) : around(thing);
@@ -109,6 +110,8 @@ function toggle(b) {
   before = null;
 }
 function clearMarks() {
+  hideBanner();
+  actionFilter = null;
   still(drawing.chosen ?? -1, () => scene.unpin());
   drawing.goBack();
   drawing.chosen = null; drawing.marked = null; start = null; group = null;
@@ -117,7 +120,7 @@ function clearMarks() {
   current = null;
   restore();
   drawing.redraw(true);
-  showOverview(); fillList(); syncControls(); showCurrent(null);
+  showOverview(); fillList(); syncControls(); showCurrent(null); syncChips();
   say("Nothing is marked.");
 }
 /** What causes set off, with the nodes in which they are. `isOf`: whether a change has one of these causes. */
@@ -130,6 +133,7 @@ const isOfGroup = change => group !== null && change[3].some(cause => cause === 
 /** Mark the changes of a cause, and list them; of the chosen one, nothing. */
 function chooseGroup(name) {
   group = group === name ? null : name;
+  if (actionFilter !== null) { actionFilter = null; fillList(); syncChips(); }
   drawing.chosen = null;
   if (document.body.classList.contains("chosen") || !$("groups")) showOverview(); else syncCauses();
   drawing.goBack();
@@ -150,18 +154,34 @@ function beginAgain() {
   drawing.begin();
 }
 function foldAll(folded) { before = null; scene.foldAll(folded); scene.arrange(); beginAgain(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
+let isReduced = scene.onlyChanged; // whether only changes are wanted, in all graphs
+/** Show another graph, with what is folded as it is in this one. */
 function chooseView(n) {
   if (!scenes.has(n)) scenes.set(n, new Scene(data.views[n]));
-  const { visible, implied: shown } = scene;
+  const { visible, implied: shown } = scene, folded = new Map(scene.boxes.map((box, b) => [box.name, scene.folded[b]]));
   scene = scenes.get(n);
-  Object.assign(scene, { visible, implied: shown });
+  Object.assign(scene, { visible, implied: shown, onlyChanged: isReduced && scene.boxes.length > 0 && scene.boxes[0].changed > 0 });
+  scene.boxes.forEach((box, b) => { if (b) scene.folded[b] = folded.get(box.name) ?? folded.get(box.name.replace(INSTANCE_KEYS, "")) ?? scene.folded[b]; });
   scene.arrange();
   start = null;
+  hideBanner();
   drawing.show(scene);
-  group = null;
-  fillPanes(); follow();
+  group = null; actionFilter = null;
+  fillPanes(); syncChips(); follow();
   say(`${scene.view.title}.`);
 }
+
+// ---------------------------------------------------------------- a notice above the drawing, and how to take its step back
+
+let undo = null; // what its button and Escape do
+function showBanner(text, label, action) {
+  undo = action;
+  $("banner").replaceChildren(el("span", {}, text), button(label, takeBack));
+  $("banner").hidden = false;
+  say(text);
+}
+function hideBanner() { undo = null; $("banner").hidden = true; }
+function takeBack() { const action = undo; hideBanner(); action(); }
 
 // ---------------------------------------------------------------- links to what is chosen
 
@@ -184,6 +204,7 @@ function follow(isBack = false) {
   } else if (words.has("blast") && scene.find(words.get("blast")) >= 0 && scene.find(words.get("blast")) !== null) showBlast(scene.find(words.get("blast")));
   else if (node !== null) choose(node);
   else if (words.has("node")) say(`The plan has no "${words.get("node")}".`);
+  else if (words.has("action") && chips().some(([key]) => key === words.get("action"))) { actionFilter = null; chooseAction(words.get("action")); }
   else if (words.has("cause") && data.changes.some(change => change[3].some(cause => [cause, kindOfCause(cause)].includes(words.get("cause"))))) { group = null; chooseGroup(words.get("cause")); }
 }
 addEventListener("popstate", () => follow(true)); // also when the address is edited
@@ -233,6 +254,7 @@ document.addEventListener("keydown", event => {
   const isTyping = event.target.matches("input[type=search], input[type=text], select");
   if (event.key === "/" && !isTyping) { event.preventDefault(); $("search").focus(); }
   else if (event.key === "Escape" && document.querySelector(".menu[open]")) { const [menu] = document.querySelectorAll(".menu[open]"); closeMenus(null); menu.firstElementChild.focus(); }
+  else if (event.key === "Escape" && undo) takeBack();
   else if (event.key === "Escape") { if (!isTyping) { clearMarks(); return; } if (event.target === $("search")) clearSearch(); canvas.focus(); }
 });
 const closeMenus = but => { for (const menu of document.querySelectorAll(".menu[open]")) if (menu !== but) menu.open = false; };
@@ -269,10 +291,10 @@ canvas.addEventListener("wheel", event => {
 
 $("changed").addEventListener("change", () => { 
   before = null;
-  scene.onlyChanged = $("changed").checked; scene.arrange(); beginAgain(); fillList(); syncControls();
+  isReduced = scene.onlyChanged = $("changed").checked; scene.arrange(); beginAgain(); fillList(); syncControls();
   say(scene.onlyChanged ? "Only changes are shown." : "What does not change is shown, too.");
 });
-$("view").addEventListener("change", () => { before = null; chooseView(+$("view").value); });
+$("view").addEventListener("change", () => { before = null; hideBanner(); chooseView(+$("view").value); });
 $("in").addEventListener("click", () => drawing.zoom(1.4));
 $("out").addEventListener("click", () => drawing.zoom(1 / 1.4));
 $("fit").addEventListener("click", () => drawing.fit());

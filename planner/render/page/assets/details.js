@@ -56,7 +56,8 @@ const extras = []; // what others add to the details of a node
 const arrows = text => text.replaceAll(" -> ", " \u2192 ");
 function heading(name) {
   const module = moduleOf(name);
-  return el("h2", {}, module ? el("span", { class: "module" }, ...breakable(module)) : null, ...breakable(name.slice(module.length)));
+  const made = el("span", {}, module ? el("span", { class: "module" }, ...breakable(module)) : null, ...breakable(name.slice(module.length)));
+  return el("div", { class: "heading" }, el("h2", {}, made), button("Copy", () => copy(name, made), { class: "small", "aria-label": "Copy the name" }));
 }
 function showNode(node) {
   const place = scene.placeOf(node), facts = scene.view.nodes.facts[node] || [], part = scene.part(node);
@@ -71,9 +72,8 @@ function showNode(node) {
     place ? el("h3", {}, "Declared") : null, ...(place ? placeLines([place]) : []),
     el("p", {},
       button("What depends on it", () => showBlast(node)), " ",
-      button("Path from here", () => { start = node; isNoted = true; say(`Path from ${scene.shown(node)}: choose where it leads.`); showNode(node); },
-        { "aria-pressed": String(start === node) }), " ",
-      start !== null && start !== node ? button("Path to here", () => showPath(start, node)) : null),
+      button("Path to another\u2026", () => beginPath(node)),
+    ),
     ...neighbourParts("It waits for", "These are done first.", node, true),
     ...neighbourParts("These wait for it", "They are done after it.", node, false),
   );
@@ -252,7 +252,13 @@ function showBlast(node) {
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
     internals(things.inner, item, n => scene.shown(n)));
 }
+/** Wait for the other end of a path. */
+function beginPath(node) {
+  start = node;
+  showBanner(`Path from ${scene.shown(node)}: click the other end, in the drawing or in a list.`, "Cancel", () => { start = null; say("No path is sought."); });
+}
 function showPath(from, to) {
+  if (start !== null) hideBanner();
   let edges = scene.path(from, to), turned = "";
   if (!edges) {
     edges = scene.path(to, from);

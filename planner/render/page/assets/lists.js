@@ -39,13 +39,22 @@ function elsewhere(nodes) {
     return [number, view.title, [...names].filter(([name]) => !here.has(name)).sort(([a], [b]) => NUMERIC.compare(a, b))];
   }).filter(([, , hits]) => hits.length);
 }
-/** Choose a node of another view. */
+/** Choose a node of another graph. Escape, or the button of the notice, leads back. */
 function chooseIn(number, node) {
-  const sought = $("search").value;
+  const sought = $("search").value, from = { view: scene.view, folded: scene.folded.slice(), eye: drawing.eye };
   chooseView(number);
   $("search").value = sought;
   searchNames();
   choose(meant(node));
+  showBanner(`This is in the graph \u201c${scene.view.title}\u201d.`, `Back to \u201c${from.view.title}\u201d`, () => {
+    if (location.hash) history.pushState({ from: current }, "", location.pathname + location.search);
+    chooseView(data.views.indexOf(from.view));
+    scene.folded.set(from.folded);
+    scene.arrange();
+    drawing.eye = from.eye;
+    $("search").value = sought;
+    searchNames(); showOverview(); syncControls();
+  });
 }
 let before = null; // the graph before a search: what was folded, and what was in view
 /** Show the graph again as it was before the search. */
@@ -73,9 +82,9 @@ function countHits(names) {
 /** The list: changes by action, the most dangerous first, then outputs, then what does not change by kind. */
 function fillList() {
   const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
-  const { changes, calm } = sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
+  const { changes, calm } = sought || noun !== "node" ? objectsOf(nodes) : actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
   const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name))]) : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
-  $("listtitle").textContent = title;
+  $("listtitle").replaceChildren(title, actionFilter !== null && !sought ? button("Show all", () => chooseAction(actionFilter), { class: "small" }) : "");
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
   const groups = byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
   const calmItem = ([name, n], short = name) => el("li", {}, button(short, () => choose(meant(n)), { class: "name", "aria-label": [name, meant(n) === n ? scene.part(n) : ""].filter(text => text).join(", ") }));
@@ -83,7 +92,9 @@ function fillList() {
   const outputs = [...changes.filter(isOutput), ...calm.filter(isCalmOutput).map(n => [scene.shown(n), n])].sort(byName);
   const outputGroup = [sought ? FOUND_OUTPUTS : "outputs", `Outputs (${outputs.length})`, outputs, (one, short = one[0]) => typeof one[1] === "number" ? calmItem(one, short) : changeItem(one, short)];
   if (!sought) groups.push(outputGroup);
-  const kinds = byKey(calm.filter(n => !isCalmOutput(n)), n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others");
+  const roots = sought ? calm.filter(n => causesAt(n).length) : []; // values that changed
+  if (roots.length) groups.unshift(["causes", `Causes (${roots.length})`, roots.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, ...causesAt(n).map(([, found]) => numberSign(found)), " ", button(short, () => choose(n), { class: "name", "aria-label": name }))]);
+  const kinds = byKey(calm.filter(n => !isCalmOutput(n) && !roots.includes(n)), n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others");
   for (const [kind] of CALM) {
     if (kind === "Outputs" && sought) groups.push(outputGroup);
     const own = kinds.get(kind);
@@ -106,6 +117,47 @@ function showCurrent(name) {
   for (const one of $("list").querySelectorAll(".name")) if (name !== null && one.getAttribute("aria-label") === name) one.setAttribute("aria-current", "true"); else one.removeAttribute("aria-current");
 }
 const changeLine = (change, short = change[0]) => el("li", {}, changeButton(change[0], short));
+
+
+// ---------------------------------------------------------------- the numbers at the top
+
+/** What is done, by its name: [key, actions, number of changes]; outputs of a plan apart. */
+function chips() {
+  const plain = ([, , , name]) => name.replace(/ \(.*/, ""), alike = byKey(byRisk(), plain);
+  const found = [...alike].map(([key, those]) => [key, those, data.changes.filter(change => !isOutput(change) && those.some(([action]) => action === change[1])).length]);
+  const outputs = data.changes.filter(change => isOutput(change) && signOf.has(change[1])).length;
+  return [...found, ...(outputs ? [["outputs", [], outputs]] : [])].filter(([, , number]) => number);
+}
+const isOfFilter = change => actionFilter === "outputs" ? isOutput(change) && signOf.has(change[1]) : !isOutput(change) && (wordsOf.get(change[1]) || "").replace(/ \(.*/, "") === actionFilter;
+function fillSummary() {
+  const [first, ...others] = data.summary, own = chips(), isPlan = noun === "node" && own.length, lead = isPlan ? /^.*?:/.exec(first)?.[0] : null;
+  const chip_ = ([key, those, number]) => {
+    const made = button("", () => chooseAction(key), { class: "sumchip", "data-action": key, "aria-pressed": "false", title: "List only these, and mark them in the graph" });
+    made.append(those.length ? el("b", {}, those.map(([, , sign]) => sign).join(" or ")) : "", ` ${those.length ? `${number} ${isPlan ? "to " : ""}${key}` : several(number, "output")}`);
+    if (those.length) made.style.background = fillOf(those[0][1]);
+    return made;
+  };
+  document.querySelector(".summary").replaceChildren(...(lead ? [el("p", {}, lead)] : data.summary.slice(0, 1).map(line => el("p", {}, line))),
+    ...(own.length ? [el("span", { id: "chips", role: "group", "aria-label": "Filter" }, ...own.map(chip_))] : []), ...others.map(line => el("p", {}, line)));
+}
+function syncChips() { for (const one of document.querySelectorAll("#chips button")) one.setAttribute("aria-pressed", String(one.dataset.action === actionFilter)); }
+/** List and mark what is done in one way; of the chosen one, everything again. */
+function chooseAction(key) {
+  if (actionFilter === key) { clearMarks(); return; }
+  group = null; actionFilter = key;
+  $("search").value = "";
+  drawing.chosen = null;
+  drawing.goBack();
+  const changes = data.changes.filter(isOfFilter), nodes = [];
+  for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfFilter)) nodes.push(n);
+  if (nodes.length && nodes.length <= OPENED) { still(nodes[0], () => scene.reveal(...nodes)); syncControls(); }
+  drawing.marked = marks(nodes, new Set(), new Set(changes.map(([address]) => address)));
+  const area = scene.around(nodes);
+  if (area) drawing.bring(area, COARSE); else drawing.redraw();
+  showOverview(); fillList(); syncChips(); showCurrent(null);
+  say(`${key}: ${countOf(changes)}.`);
+  note({ action: key }, key);
+}
 
 function fillSide() {
   implied.checked = scene.implied;

@@ -84,7 +84,6 @@ function renew(document_) {
   if (was.count && scene.where.size > 1 && Math.abs(scene.rect[0].w - was.rect[0].w) + Math.abs(scene.rect[0].h - was.rect[0].h) < 1) { drawing.eye = eye; drawing.redraw(true); }
   document.title = data.title;
   document.querySelector("h1").textContent = data.title;
-  document.querySelector(".summary").replaceChildren(...data.summary.map(line => el("p", {}, line)));
   $("about").replaceChildren(...data.about.map(([word, text]) => el("div", {}, el("dt", {}, word), " ", el("dd", /\b[1-9]\d* denied\b/.test(text) ? { class: "denied" } : {}, text))));
   fillPanes(); follow(); fillAddresses();
 }

@@ -18,6 +18,10 @@ const button = (text, onclick, properties = {}) => el("button", { type: "button"
 const LONG = /(?<=[\w"\]][._/])(?=\w)/; // where a long name may be broken
 /** A text with places where its long names may be broken. */
 const breakable = text => /\S{14}/.test(text) ? text.split(/(?<=\s)/).flatMap(word => word.length < 14 ? [word] : word.split(LONG).flatMap((part, n) => n ? [el("wbr"), part] : [part])) : [text];
+/** Copy a text to the clipboard; where that is not allowed, select it. */
+async function copy(text, shown) {
+  try { await navigator.clipboard.writeText(text); say(`Copied: ${text}`); } catch { getSelection().selectAllChildren(shown); say("Select and copy it with the keyboard."); }
+}
 const say = text => { $("said").textContent = text; };
 const several = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 
@@ -58,11 +62,10 @@ function countOf(changes) {
   const outputs = [...changes].filter(isOutput).length, others = [...changes].length - outputs;
   return [others || !outputs ? several(others, noun === "node" ? "object" : noun) : "", outputs ? several(outputs, "output") : ""].filter(text => text).join(", ");
 }
-/** Numbers of objects by what is done with them, each on its colour, and the number of outputs. */
-function tallyParts(changes) {
-  const objects = byKey([...changes].filter(change => !isOutput(change)), change => change[1]), outputs = changes.size - [...objects.values()].flat().length;
-  const parts = byRisk().filter(([action]) => objects.has(action)).map(([action]) => signOfAction(action, objects.get(action).length));
-  return [...parts, ...(outputs ? [el("span", { class: "sign" }, several(outputs, "output"))] : [])];
+/** Numbers of objects by what is done with them, each on its colour. */
+function signsOfChanges(changes) {
+  const objects = byKey([...changes].filter(change => !isOutput(change)), change => change[1]);
+  return byRisk().filter(([action]) => objects.has(action)).map(([action]) => signOfAction(action, objects.get(action).length));
 }
 /** Lists of changes by what is done, the most dangerous first, then of outputs. */
 function byAction(changes, first = 12) {
