@@ -87,7 +87,7 @@ def test_a_variable_that_is_a_cause_leads_to_its_effects(tmp_path: Path) -> None
         assert tab.evaluate("scene.labelLines(scene.find('var.image'))") == ["var", 'image  "1" \u2192 "2"']
         number = tab.evaluate("causeNumbers(scene.causes(scene.find('var.image')))")
         listed = tab.locator("#groups > li > button").nth(int(number) - 1).inner_text()
-        assert listed.startswith(f"{number} var.image")
+        assert listed.startswith(f"{number}\nvar.image")
         assert tab.evaluate("[...scene.lines].flatMap(e => scene.bundle(e)).length") == 3  # to each effect
         tab.evaluate("choose(scene.find('var.image'))")
         assert tab.evaluate("[...drawing.marked.nodes].map(n => scene.shown(n)).sort()") == [

@@ -97,14 +97,15 @@ function inputParts(parts, name) {
 /** In the details of a value or an object: the causes in it, with their values and everything that they set off. */
 function causeParts(node) {
   const name = scene.shown(node), isOf = what => what === name || /^[.[]/.test(what.slice(name.length)) && what.startsWith(name);
-  return causesAt(node).flatMap(([kind, found]) => {
+  const all = causesAt(node);
+  return all.flatMap(([kind, found]) => {
     const parts = partsOf(found.causes), own = parts.filter(([what]) => isOf(what.replace(INSTANCE_KEYS, "")) || isOf(what));
     return [
       el("p", { class: "iscause" }, numberSign(found), " This is a cause of changes."),
       ...inputParts(own.length ? own : parts, name),
       el("h3", {}, `It sets off ${countOf(found.changes)}`),
       ...byAction(found.changes),
-      el("p", {}, button("Show these in the graph", () => { group = null; chooseGroup(found.causes.size === 1 ? found.title : kind); })),
+      all.length < 2 && !scene.action[node] ? null : el("p", {}, button("Mark these in the graph", () => { group = null; chooseGroup(found.causes.size === 1 ? found.title : kind); })),
     ];
   });
 }
