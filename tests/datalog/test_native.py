@@ -56,7 +56,10 @@ representative(A, R) :- together(A, A), R = min B : { together(A, B) }.
 /// lies_behind
 .decl lies_behind(a: number, label: symbol)
 lies_behind(A, L) :- path(A, B), labelled(B, L), not labelled(A, L).
-.output path, reduced, reached, representative, node, lies_behind
+/// lies_behind_start
+.decl lies_behind_start(a: number, label: symbol)
+lies_behind_start(A, L) :- start(A), lies_behind(A, L).
+.output path, reduced, reached, representative, node, lies_behind, lies_behind_start
 
 /// n_reduced
 .native n_reduced(a: number, b: number) = reduction(edge)
@@ -70,7 +73,9 @@ lies_behind(A, L) :- path(A, B), labelled(B, L), not labelled(A, L).
 .native n_level(a: number, n: number) = levels(edge)
 /// n_behind
 .native n_behind(a: number, label: symbol) = reachable_labels(edge, labelled)
-.output n_reduced, n_path, n_reached, n_representative, n_level, n_behind
+/// n_behind_start
+.native n_behind_start(a: number, label: symbol) = labels_behind(edge, labelled, start)
+.output n_reduced, n_path, n_reached, n_representative, n_level, n_behind, n_behind_start
 """
 
 
@@ -88,6 +93,7 @@ def test_operators_equal_their_rules(seed: int) -> None:
     assert database["n_behind"] == database["lies_behind"]
     assert len(database["n_behind"]) == len(database["lies_behind"])
     assert all(row in database["n_behind"] for row in database["lies_behind"])
+    assert database["n_behind_start"] == database["lies_behind_start"]
     assert database["n_reduced"] == database["reduced"]
     assert database["n_path"] == database["path"]
     assert database["n_reached"] == database["reached"]

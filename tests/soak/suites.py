@@ -33,7 +33,7 @@ import sys
 import tempfile
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -180,7 +180,7 @@ def fit(root: Path) -> tuple[dict[str, Any], set[str]]:
                             mentioned.update(inner.body.attributes)
                 elif block.type == "provider" and labels:
                     mentioned.add(labels[0])
-                    _gather(schema["provider"], block)
+                    _gather(schema["provider"], block, _OF_PROVIDERS)
         elif file.name.endswith(JSON):
             _gather_json(schema, mentioned, kinds, data)
     for file in test_files(root):
@@ -195,7 +195,10 @@ def fit(root: Path) -> tuple[dict[str, Any], set[str]]:
     types = {name for table in kinds.values() for name in schema[table]}
     mentioned |= {name.partition("_")[0] for name in types} | set(sources)
     needed = {sources.get(name, f"hashicorp/{name}") for name in mentioned} - {"hashicorp/terraform"}
-    return schema, {source for source in needed if not source.startswith("terraform.io/")}
+    return schema, {source for source in needed if _SOURCE.fullmatch(source)}
+
+
+_SOURCE = re.compile(r"(?!terraform\.io/)(?:[\w.-]+/)?[\w-]+/[a-zA-Z0-9-]+")
 
 
 def _mention(schema: dict[str, Any], path: list[str]) -> None:
@@ -207,13 +210,13 @@ def _mention(schema: dict[str, Any], path: list[str]) -> None:
         _mention(blocks[path[0]], path[1:])
 
 
-_META = {"count", "for_each", "depends_on", "provider", "lifecycle", "provisioner", "connection", "alias", "version"}
+_META = {"count", "for_each", "depends_on", "provider", "lifecycle", "provisioner", "connection"}
+_OF_PROVIDERS = {"alias", "version", "for_each"}
 
 
-def _gather(schema: dict[str, Any], block: Block, is_object: bool = True) -> None:
-    """Add the arguments and blocks of a block to a BODY."""
+def _gather(schema: dict[str, Any], block: Block, skipped: Collection[str] = _META) -> None:
+    """Add the arguments and blocks of a block to a BODY, but for those that the language defines (`skipped`)."""
     body: Any = block.body
-    skipped = _META if is_object else set()
     for name in body.attributes:
         if name not in skipped:
             schema.setdefault("attributes", {})[name] = "optional"
@@ -222,9 +225,9 @@ def _gather(schema: dict[str, Any], block: Block, is_object: bool = True) -> Non
             continue
         if inner.type == "dynamic":
             for content in (b for b in inner.body.blocks if b.type == "content"):
-                _gather(schema.setdefault("blocks", {}).setdefault(inner.labels[0].value, {}), content, False)
+                _gather(schema.setdefault("blocks", {}).setdefault(inner.labels[0].value, {}), content, ())
         else:
-            _gather(schema.setdefault("blocks", {}).setdefault(inner.type, {}), inner, False)
+            _gather(schema.setdefault("blocks", {}).setdefault(inner.type, {}), inner, ())
     for name in schema.get("blocks", {}):
         schema.get("attributes", {}).pop(name, None)
 
@@ -246,7 +249,7 @@ def _gather_json(schema: dict[str, Any], mentioned: set[str], kinds: Mapping[str
     for name, settings in providers.items() if isinstance(providers, dict) else ():
         mentioned.add(name)
         for argument in settings if isinstance(settings, dict) else ():
-            if argument not in _META:
+            if argument not in _OF_PROVIDERS:
                 schema["provider"].setdefault("attributes", {})[argument] = "optional"
 
 

@@ -4,19 +4,21 @@ source waits, why a vertex is deferred to a later plan."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.explain.render import reason_text
 from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.graph.cycles import REFERENCES, own_rule
+from planner.logic.graph.verbs import Waiting, shortest_path
 from planner.logic.model.graph import Graph, source_json
 
 FORCED = "forced_create_before_destroy"
 SAFE = "replaces_safely"
 _SUPPORTS = "supports_safe_replacement"
 _ASKED = ("create_before_destroy", "state_create_before_destroy", "action")
-_WAITS = ("delays", "module_delays", "data_waits", "may_wait", "delaying_resource", "leads_on")
+_WAITS = ("delays", "module_delays", "data_waits", "may_wait", "leads_on")
 
 
 @frozen
@@ -56,13 +58,16 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
 def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
     """Why a data source must be read after an object is changed: the steps between them that come from the
     configuration."""
-    proof = Prover(graph.program, graph.database).why("data_waits", (object, waited))
+    prover = Prover(graph.program, graph.database)
+    proof = prover.why("data_waits", (object, waited))
     if proof is None:
         return []
     steps: list[ChainStep] = []
     waiting, seen = [proof], set[int]()
     while waiting:
         at = waiting.pop()
+        if at.predicate == "delaying_resource":
+            waiting += reversed(_links_to(graph, prover, *at.row))
         if id(at) in seen or at.rule is None:
             continue
         seen.add(id(at))
@@ -79,6 +84,13 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
             dependent, dependency = at.row
             steps += [ChainStep(f"{dependent} depends on {dependency}", sources)] if sources else []
     return steps
+
+
+def _links_to(graph: Graph, prover: Prover, node: str, resource: str) -> list[Proof]:
+    """The proofs of the links on a shortest path from a vertex to one of a resource."""
+    links = Waiting((), graph.database["link_base"])
+    path = shortest_path(links, [node], [row[0] for row in graph.database["resource_of"] if row[1] == resource])
+    return [link for pair in pairwise(path) if (link := prover.why("link_base", pair)) is not None]
 
 
 def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:

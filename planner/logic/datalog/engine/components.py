@@ -141,12 +141,18 @@ class Behind(Mapping[Row, None]):
         if row not in self:
             raise KeyError(row)
 
+    def labels(self, node: Any) -> Iterator[Any]:
+        """The labels that a node reaches."""
+        bits = self.bits(node)
+        while bits:
+            lowest = bits & -bits
+            yield self.names[lowest.bit_length() - 1]
+            bits ^= lowest
+
     def __iter__(self) -> Iterator[Row]:
-        for node, bits in self._nodes().items():
-            while bits:
-                lowest = bits & -bits
-                yield node, self.names[lowest.bit_length() - 1]
-                bits ^= lowest
+        for node in self._nodes():
+            for label in self.labels(node):
+                yield node, label
 
     def __len__(self) -> int:
         return sum(bits.bit_count() for bits in self._nodes().values())

@@ -185,6 +185,17 @@ def reachable_labels(edges: Relation, labels: Relation, _shared: Shared) -> Rela
     return Behind(edges, labels)
 
 
+def labels_behind(edges: Relation, labels: Relation, starts: Relation, _shared: Shared) -> Relation:
+    """`reachable_labels`, but only the rows of starting nodes.
+
+    labels_behind(A, L) :- start(A), path(A, B), label(B, L), not label(A, L)."""
+    if not starts:
+        return []
+    nodes = reachable(edges, starts, _shared)
+    below = Behind([edge for edge in edges if edge[:1] in nodes], [row for row in labels if row[:1] in nodes])
+    return {(start, label) for (start,) in starts for label in below.labels(start)}
+
+
 def levels(edges: Relation, shared: Shared) -> Relation:
     """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
 
@@ -252,6 +263,7 @@ def _has_path(graph: dict[Any, list[Any]], start: Any, end: Any) -> bool:
 
 
 OPERATORS: dict[str, Callable[..., Relation]] = {
+    "labels_behind": labels_behind,
     "reachable_labels": reachable_labels,
     "closing": closing,
     "closure": closure,

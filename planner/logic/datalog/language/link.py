@@ -290,6 +290,7 @@ OPERATORS: dict[str, Operator] = {
     "closure": Operator((2,), 2),
     "json_parts": Operator((3,), 5),
     "json_values": Operator((3,), 4),
+    "labels_behind": Operator((2, 2, 1), 2),
     "levels": Operator((2,), 2),
     "reachable": Operator((2, 1), 1),
     "reduction": Operator((2,), 2),
