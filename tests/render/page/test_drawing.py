@@ -452,7 +452,7 @@ def test_names_as_on_a_map_where_titles_are_too_small(tmp_path: Path) -> None:
       return texts.sort(); }"""
     with opened(written(tmp_path, many(110))) as tab:
         tab.get_by_role("button", name="Unfold modules", exact=True).click()
-        assert tab.evaluate(texts, 0.25) == ["module.a_* (54)", "module.b_* (54)"]
+        assert tab.evaluate(texts, 0.25) == ["+ 54", "+ 54", "module.a_* (54)", "module.b_* (54)"]
         assert "\u25be module.a_* (54)" in tab.evaluate(texts, 1)
 
 

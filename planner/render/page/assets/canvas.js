@@ -88,6 +88,17 @@ class Drawing {
     if (k < LEGIBLE) this.coarse = { eye: this.eye, before: eye };
     this.redraw(true);
   }
+  /** Bring a thing into the middle, with what is around it where both are legible together; no movement where it is well in view. */
+  focus(area, around = area) {
+    const whole = this.scaleOf([0, 0, this.scene.rect[0].w, this.scene.rect[0].h]), k = Math.max(this.eye.k, LEGIBLE), [x, y, w, h] = area;
+    const spare = Math.min(this.width, this.height) / 8 / this.eye.k;
+    if (this.eye.k >= LEGIBLE - 1e-9 && this.sees([x - spare, y - spare, w + 2 * spare, h + 2 * spare]) || this.eye.k >= LEGIBLE - 1e-9 && whole >= LEGIBLE && this.sees(area)) { this.redraw(); return; }
+    if (whole >= LEGIBLE) { this.fit(); return; }
+    const scale = this.scaleOf(around) >= LEGIBLE ? Math.min(k, this.scaleOf(around)) : Math.max(LEGIBLE, Math.min(k, this.scaleOf(area)));
+    const [left, top, wide, tall] = this.scaleOf(around) >= LEGIBLE ? around : area, [width, height] = [this.width / scale, this.height / scale];
+    this.eye = this.within({ k: scale, x: wide + 2 * EDGE / scale > width ? left - EDGE / scale : left + (wide - width) / 2, y: tall + 2 * EDGE / scale > height ? top - EDGE / scale : top + (tall - height) / 2 });
+    this.redraw(true);
+  }
   /** Return to the view before many marked things were brought into view at a small scale. */
   goBack() { if (this.eye === this.coarse?.eye) this.eye = this.within(this.coarse.before); }
   /** Keep a point of the drawing where it is on the screen, though it was elsewhere in the drawing. */
@@ -143,7 +154,10 @@ class Drawing {
     context.drawImage(front.image, x, y, front.image.width * scale, front.image.height * scale);
     for (const thing of this.chosen === null ? [] : [this.chosen, ...this.marked?.halves || []]) this.frame(context, thing);
     this.beyond(context);
+    drawMap(this, context);
   }
+  /** Bring a point of the drawing into the middle. */
+  centre([x, y]) { this.eye = { ...this.eye, x: x - this.width / this.eye.k / 2, y: y - this.height / this.eye.k / 2 }; this.blit(); if (!this.covers()) this.redraw(); }
   /** Signs at the sides of the window beyond which the drawing goes on. */
   beyond(context) {
     const { eye, ratio, width, height } = this, all = this.scene.rect[0], far = 2 * EDGE / eye.k;
@@ -198,23 +212,7 @@ class Drawing {
       context.lineWidth = 1 / Math.max(k, 0.4);
       this.thing(context, thing, x, y, w, h, k);
     }
-    if (sizeOf(k) * k < READABLE) this.names(context, k);
-  }
-  /** Names across the outer boxes that are open, as on a map, where the scale is too small for titles. */
-  names(context, k) {
-    const { scene, colours } = this, size = 12 / k;
-    context.font = `600 ${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
-    context.textBaseline = "middle";
-    for (let b = 1; b < scene.boxes.length; b++) {
-      const { x, y, w, h, shown } = scene.rect[b], text = scene.boxName(b), full = (text.length + 1) * size * LETTER_OF, width = Math.min(w, full);
-      if (!shown || scene.folded[b] || scene.box(-1 - b) !== 0 || w * CONDENSED < full || h < 2 * size) continue;
-      context.globalAlpha = 0.85;
-      context.fillStyle = colours.paper;
-      context.fillRect(x + w / 2 - width / 2, y + h / 2 - size, width, 2 * size);
-      context.globalAlpha = 1;
-      context.fillStyle = colours.ink;
-      context.fillText(text, x + (w - width) / 2 + size * LETTER_OF / 2, y + h / 2, width - size * LETTER_OF);
-    }
+    if (sizeOf(k) * k < READABLE) names(this, context, k);
   }
   *edges(context, k, sees) {
     const { scene, colours, marked } = this;
@@ -261,7 +259,7 @@ class Drawing {
     const many = scene.lines.length > 1500;
     for (let n = 0; n < runs.length; n++) {
       context.setLineDash(many ? [] : DASHES[n] || []);
-      yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), marked ? 0.15 : many ? 0.35 : scene.lines.length > 300 ? 0.6 : 0.85);
+      yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), (sizeOf(k) * k < READABLE && scene.lines.length > CROWDED ? 0.5 : 1) * (marked ? 0.15 : many ? 0.35 : scene.lines.length > 300 ? 0.6 : 0.85)); // fainter from afar
     }
     context.setLineDash([]);
     yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), 0.15);
@@ -416,10 +414,8 @@ class Drawing {
 
   // -------------------------------------------------------------- pointing
 
-  point(event) {
-    const box = canvas.getBoundingClientRect();
-    return [(event.clientX - box.left) / this.eye.k + this.eye.x, (event.clientY - box.top) / this.eye.k + this.eye.y];
-  }
+  inWindow(event) { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; }
+  point(event) { const [x, y] = this.inWindow(event); return [x / this.eye.k + this.eye.x, y / this.eye.k + this.eye.y]; }
   /** The edge that is drawn nearest to a point, if one is near. */
   edgeAt(x, y) {
     let best = null, least = 7 / this.eye.k;

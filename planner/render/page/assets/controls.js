@@ -43,7 +43,8 @@ function choose(thing, { look = true } = {}) {
   if (still(thing, () => scene.reveal(thing))) syncControls();
   drawing.chosen = drawnFor(thing);
   drawing.marked = thing < 0 ? null : scene.causing.has(thing) && !scene.action[thing] ? marksOfCauses(change => change[3].some(cause => scene.causes(thing).includes(cause)), thing) : around(thing);
-  if (look) drawing.bring(wanted(drawing.chosen)); else drawing.redraw();
+  const near = thing >= 0 && drawing.marked.nodes.size <= OPENED ? scene.around(drawing.marked.nodes) : null;
+  if (look && near) drawing.focus(scene.area(drawing.chosen), near); else if (look) drawing.focus(wanted(drawing.chosen)); else drawing.redraw();
   note({ node: scene.title(thing) }, thing >= 0 ? scene.shown(thing) : nameOfBox(scene.boxes[-1 - thing]));
   say(spoken(thing));
   if (thing >= 0) showNode(thing); else showBox(-1 - thing);
@@ -101,8 +102,9 @@ function toggle(b) {
   drawing.chosen = -1 - b;
   if (!drawing.marked?.isCounted) drawing.marked = null; // of a node chosen before
   syncControls();
-  const [x, y, w, h] = scene.area(-1 - b), [width, height] = [drawing.width - 2 * EDGE, drawing.height - 2 * EDGE];
-  drawing.bring([x, y, Math.min(w, width / LEGIBLE), Math.min(h, height / LEGIBLE)]); // of a large box, its beginning
+  const [x, y, w, h] = scene.area(-1 - b), [width, height] = [drawing.width - 2 * EDGE, drawing.height - 2 * EDGE], worst = scene.folded[b] ? null : scene.worst(b);
+  drawing.focus([x, y, Math.min(w, width / LEGIBLE), Math.min(h, height / LEGIBLE)]); // of a large box, its beginning
+  if (worst !== null && !drawing.sees(scene.area(worst))) drawing.focus(scene.area(worst));
   drawing.redraw(true);
   note({ node: scene.title(-1 - b) }, nameOfBox(scene.boxes[b]));
   say(spoken(-1 - b));
@@ -153,7 +155,12 @@ function beginAgain() {
   if (drawing.chosen !== null) drawing.chosen = standIn(drawing.chosen);
   drawing.begin();
 }
-function foldAll(folded) { before = null; scene.foldAll(folded); scene.arrange(); beginAgain(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
+/** Bring the most dangerous change into view, if that is not there. */
+function showWorst() {
+  const worst = scene.worst(0);
+  if (worst !== null && scene.risk(worst) < BY_RISK.length && !drawing.sees(scene.area(worst))) drawing.focus(scene.area(worst));
+}
+function foldAll(folded) { before = null; scene.foldAll(folded); scene.arrange(); beginAgain(); if (!folded) showWorst(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
 let isReduced = scene.onlyChanged; // whether only changes are wanted, in all graphs
 /** Show another graph, with what is folded as it is in this one. */
 function chooseView(n) {
@@ -266,9 +273,15 @@ function point(event) {
   canvas.style.cursor = thing === null ? "" : "pointer";
   canvas.title = thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), doneWith(thing)].filter(text => text).join(", ") : nameOfBox(scene.boxes[-1 - thing]);
 }
-canvas.addEventListener("pointerdown", event => { held = { x: event.clientX, y: event.clientY, moved: false }; canvas.setPointerCapture(event.pointerId); });
+canvas.addEventListener("pointerdown", event => {
+  const place = onMap(drawing, drawing.inWindow(event));
+  held = { x: event.clientX, y: event.clientY, moved: place !== null, isOnMap: place !== null };
+  canvas.setPointerCapture(event.pointerId);
+  if (place) drawing.centre(place);
+});
 canvas.addEventListener("pointermove", event => {
   if (!held) { point(event); return; }
+  if (held.isOnMap) { const place = onMap(drawing, drawing.inWindow(event)); if (place) drawing.centre(place); return; }
   const dx = event.clientX - held.x, dy = event.clientY - held.y;
   if (!held.moved && Math.hypot(dx, dy) < 4) return;
   Object.assign(held, { x: event.clientX, y: event.clientY, moved: true });

@@ -12,7 +12,7 @@ const APART = 60; // things up to which groups of alike ones are not drawn as bo
 const APART_INSIDE = 100; // the same within a module
 const FAMILY = 10; // modules of a family from which on they are a box
 const CAUSING = 12; // edges to causes up to which they are always drawn
-const BUNDLED = 20000; // edges up to which those between two modules are one line
+const BUNDLED = 200000; // edges up to which those between two modules are one line
 const WRAPS = [1, 0.7, 0.5, 2, 4, 8]; // parts of the room at which wrapping rows is tried; more than all of it for what is huge anyway
 const HUGE = 4; // windows beyond which rows need not be seen as a whole
 const ROWS = 40; // the number of rows that are tried for things without edges
@@ -348,6 +348,15 @@ class Scene extends Graph {
     if (thing >= 0) return [this.x[thing], this.y[thing], this.w[thing], NODE];
     const { x, y, w, h } = this.rect[-1 - thing];
     return [x, y, w, h];
+  }
+  /** What is drawn in a box of the most dangerous change; null for nothing. */
+  worst(b) {
+    let found = null;
+    for (const [thing] of this.where) {
+      if (this.isOpen(thing) || b && !this.outward(this.box(thing)).includes(b)) continue;
+      if (found === null || this.risk(thing) < this.risk(found)) found = thing;
+    }
+    return found;
   }
   /** The rectangle around what is drawn for these nodes; null for none. */
   around(nodes) {

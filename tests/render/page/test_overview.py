@@ -1,0 +1,52 @@
+"""The drawing from afar, and the way to what is looked for, in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from render.page.browser import needs_browser, opened
+from render.page.test_drawing import large, many, one_browser, small, written
+
+__all__ = ["one_browser"]
+
+
+@needs_browser
+def test_a_small_picture_leads_to_what_is_not_in_view(tmp_path: Path) -> None:
+    with opened(written(tmp_path, small())) as tab:
+        assert tab.evaluate("mapArea(drawing)") is None  # everything is in view
+    with opened(written(tmp_path, large(600, 20))) as tab:
+        tab.get_by_role("button", name="Unfold modules", exact=True).click()
+        area, box = tab.evaluate("mapArea(drawing)"), tab.locator("#graph").bounding_box()
+        x, y = area["x"] + area["w"] * 0.5, area["y"] + area["h"] * 0.9
+        tab.mouse.click(box["x"] + x, box["y"] + y)
+        eye, height = tab.evaluate("drawing.eye"), tab.evaluate("drawing.height")
+        assert abs((eye["y"] + height / eye["k"] / 2) * area["k"] - 0.9 * area["h"]) < 1
+        assert tab.evaluate("drawing.chosen") is None  # the click chose nothing below the picture
+        tab.get_by_role("button", name="Whole graph").click()
+        assert tab.evaluate("mapArea(drawing)") is None
+
+
+@needs_browser
+def test_what_is_found_is_in_the_middle_and_not_at_the_edge(tmp_path: Path) -> None:
+    margins = """() => { const [x, y, w, h] = scene.area(drawing.chosen), { eye, width, height } = drawing;
+      return [(x - eye.x) * eye.k, (y - eye.y) * eye.k, width - (x + w - eye.x) * eye.k,
+        height - (y + h - eye.y) * eye.k]; }"""
+    with opened(written(tmp_path, large(600, 20))) as tab:
+        tab.get_by_role("button", name="Unfold modules", exact=True).click()
+        for number in (300, 120, 450, 222):
+            tab.get_by_label("Search").fill(f"number{number:05}")
+            tab.get_by_label("Search").press("Enter")
+            assert min(tab.evaluate(margins)) > 40, number
+            eye = tab.evaluate("drawing.eye")
+            tab.evaluate("choose(drawing.chosen)")
+            assert tab.evaluate("drawing.eye") == eye  # it does not move again
+
+
+@needs_browser
+def test_unfolding_leads_to_the_most_dangerous_change(tmp_path: Path) -> None:
+    seen = "() => [scene.name(scene.worst(0)), drawing.sees(scene.area(scene.worst(0)))]"
+    with opened(written(tmp_path, many(110))) as tab:
+        tab.get_by_role("button", name="Unfold modules", exact=True).click()
+        name, is_seen = tab.evaluate(seen)
+        assert name.endswith("thing.other") and is_seen
+        assert tab.evaluate("scene.action[scene.worst(0)]") == "delete"
