@@ -227,11 +227,12 @@ class Drawing {
     for (const e of scene.lines) {
       if (++looked % 2000 === 0) yield;
       const route = this.route(e), end = route.length;
+      route.isMutual = scene.mutual.has(e);
       const x = Math.min(route[0], route[end - 2]), y = Math.min(route[1], route[end - 1]);
       if (end === 8 && !sees(x - 40, y, Math.abs(route[0] - route[end - 2]) + 80, Math.abs(route[1] - route[end - 1]) + 1)) continue;
       if (spreads(e)) strong.push(route);
       else if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(route); }
-      else if (scene.lines.length > CROWDED && isWithin(...scene.ends(e))) quiet.push(route);
+      else if (scene.lines.length > CROWDED && (isWithin(...scene.ends(e)) || scene.back.has(e))) quiet.push(route);
       else runs[31 - Math.clz32(scene.layers[e] & -scene.layers[e])].push(route);
     }
     const hasHeads = k > 0.35 && scene.lines.length <= 400;
@@ -248,10 +249,11 @@ class Drawing {
       }
       if (hasHeads) { // at what waits
         context.beginPath();
-        for (const [x, y, cx, cy] of routes) {
+        const head = (x, y, cx, cy) => {
           const far = Math.hypot(cx - x, cy - y) || 1, [dx, dy] = [(cx - x) / far * 7, (cy - y) / far * 7];
           context.moveTo(x, y); context.lineTo(x + dx - dy / 2, y + dy + dx / 2); context.lineTo(x + dx + dy / 2, y + dy - dx / 2); context.lineTo(x, y);
-        }
+        };
+        for (const route of routes) { head(...route.slice(0, 4)); if (route.isMutual) { const [cx, cy, x, y] = route.slice(-4); head(x, y, cx, cy); } }
         context.fill();
       }
       context.globalAlpha = 1;
@@ -262,7 +264,7 @@ class Drawing {
       yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), (sizeOf(k) * k < READABLE && scene.lines.length > CROWDED ? 0.5 : 1) * (marked ? 0.15 : many ? 0.35 : scene.lines.length > 300 ? 0.6 : 0.85)); // fainter from afar
     }
     context.setLineDash([]);
-    yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), 0.15);
+    yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), scene.lines.length > 300 ? 0.07 : 0.15);
     yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
     if (hasHeads) this.between(context, k, sees);
     context.setLineDash([6 / Math.min(1, k), 3 / Math.min(1, k)]);
@@ -274,7 +276,7 @@ class Drawing {
     const { scene, colours, marked } = this;
     for (const e of scene.lines) {
       const number = scene.hiddenBetween(e);
-      if (!number) continue;
+      if (!number || scene.lines.length > CROWDED && !(marked && scene.bundle(e).some(one => marked.edges.has(one)))) continue;
       const route = this.route(e), at = 6 * Math.floor((route.length - 2) / 12), [a, b, c, d] = [0, 2, 4, 6].map(n => [route[at + n], route[at + n + 1]]);
       const [x, y] = [0, 1].map(n => (a[n] + 3 * b[n] + 3 * c[n] + d[n]) / 8), isStrong = marked && scene.bundle(e).some(one => marked.edges.has(one));
       if (!sees(x - 20, y - 10, 40, 20)) continue;
@@ -369,7 +371,8 @@ class Drawing {
   label(context, thing, x, y, w, h, k) {
     const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
     const numbers = this.scene.causing.has(thing) ? causeNumbers(this.scene.causes(thing)) : "";
-    if (isDouble) this.letters(context, type, x + 9, y + h * 0.28, w - 15, this.colours.quiet, k);
+    const taken = numbers ? (numbers.length * LETTER_OF + 1.2) * sizeOf(k) : 0; // by the numbers
+    if (isDouble) this.letters(context, type, x + 9, y + h * 0.28, w - 15 - taken, this.colours.quiet, k);
     if (isDouble && numbers) this.pill(context, numbers, x + w - 5, y + h * 0.27, k);
     const middle = y + h * (isDouble ? 0.7 : 0.5), right = this.badges(context, this.scene.badges(thing), x + w - 6, middle, k, 0.6);
     this.letters(context, name, x + 9, middle, right - x - 9, this.colours.ink, k, isDouble ? "600 " : "");

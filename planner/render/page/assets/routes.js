@@ -18,7 +18,7 @@ function routed(scene, [start, end]) {
     while (boxes.at(-1) > 0) boxes.push(scene.box(-1 - boxes.at(-1)));
     return boxes;
   };
-  const around = new Set(outer(start)), common = outer(end).find(b => around.has(b)), shift = (Math.abs(end) * 7 % 5 - 2) * 1.5; // lines from one thing begin as one
+  const around = new Set(outer(start)), common = outer(end).find(b => around.has(b)), shift = (Math.abs(end) * 7 % 9 - 4) * 1.1; // lines from one thing begin as one
   const points = [], isBeside = (box, n, other) => !box.isDown || box.bands[n].strip === box.bands[other].strip;
   const place = (isDown, along, across, turns = false) => points.push(isDown ? [across, along, true, turns] : [along, across, false, turns]);
   /** Through a column or row, at its gap nearest to where the line is. */
@@ -26,13 +26,14 @@ function routed(scene, [start, end]) {
     const band = box.bands[n], at = box.isDown ? 0 : 1, areas = band.things.map(thing => scene.area(thing));
     let now = points.at(-1)[at], best = null;
     const offer = where => { if (best === null || Math.abs(where - now) < Math.abs(best - now)) best = where; };
-    const half = GAP / 2 - 2;
+    const half = GAP / 2 - 2, far = GAP / 2 + 3; // farther beside the ends of a row, where there is room
     areas.forEach((area, i) => {
       const begin = area[at], finish = area[at] + area[at + 2], next = areas[i + 1];
-      if (!i) offer(Math.min(now, begin - half));
-      offer(next ? Math.max(finish + half, Math.min(now, next[at] - half)) : Math.max(now, finish + half));
+      if (!i) offer(Math.min(now, begin - far));
+      offer(next ? Math.max(finish + half, Math.min(now, next[at] - half)) : Math.max(now, finish + far));
     });
-    best = Math.abs(best - now) < 1 ? now : best + shift;
+    const isBetween = areas.some((area, i) => areas[i + 1] && best > area[at] && best < areas[i + 1][at]);
+    best = Math.abs(best - now) < 1 ? now : best + shift * (isBetween && GAP < 20 ? 0.5 : 1);
     place(box.isDown, isBack ? band.end : band.begin, best);
     place(box.isDown, isBack ? band.begin : band.end, best);
   };

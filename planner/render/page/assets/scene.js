@@ -386,7 +386,7 @@ class Scene extends Graph {
     if (!this.ways.size) return 0;
     let least = Infinity;
     for (const one of this.bundle(e)) {
-      const edges = this.ways.get(one) || [], names = new Set(edges.slice(0, -1).map(way => this.to[way]).filter(node => OBJECT.test(this.kind(node)) && !this.isEnd(node)).map(node => this.shown(node)));
+      const edges = this.ways.get(one) || [], names = new Set(edges.slice(0, -1).map(way => this.to[way]).filter(node => OBJECT.test(this.kind(node)) && !this.twins[node] && !this.isEnd(node)).map(node => this.shown(node)));
       for (const end of [this.from[one], this.to[one]]) names.delete(this.shown(end).replace(INSTANCE_KEYS, ""));
       least = Math.min(least, names.size);
       if (!least) return 0;
@@ -423,6 +423,26 @@ class Scene extends Graph {
     const lines = [...this.bundles.keys()];
     this.lines = Int32Array.from(this.implied || lines.length > 1000 ? lines : this.withoutImplied(lines));
     this.routes = new Map();
+    this.back = new Set(this.lines.filter(e => this.isBack(e)));
+    this.joinMutual();
+  }
+  /** One line with two heads for things that wait for each other. */
+  joinMutual() {
+    const byEnds = new Map([...this.lines].map(e => [this.ends(e).join(), e])), joined = new Set();
+    this.mutual = new Set();
+    for (const e of this.back) {
+      const [one, other] = this.ends(e), forward = byEnds.get([other, one].join());
+      if (forward === undefined || this.back.has(forward)) continue;
+      this.bundles.set(forward, [...this.bundle(forward), ...this.bundle(e)]);
+      this.mutual.add(forward); joined.add(e);
+    }
+    if (joined.size) this.lines = this.lines.filter(e => !joined.has(e));
+  }
+  /** Whether a line leads against the others: what waits is drawn before what it waits for, as modules may wait for each other. */
+  isBack(e) {
+    const [one, other] = this.ends(e), around = new Set([one, ...this.outward(this.box(one)).map(b => -1 - b)]), inner = [other, ...this.outward(this.box(other)).map(b => -1 - b)];
+    const last = inner.find(thing => this.box(thing) === 0 || around.has(-1 - this.box(thing))), first = [...around].find(thing => this.box(thing) === this.box(last));
+    return first !== undefined && this.where.get(first).number < this.where.get(last).number;
   }
   /** Edges by the modules or things that they join: those of two modules together, from one thing where they have it in common. */
   bundled(wanted) {
