@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from render.page.browser import needs_browser, opened
-from render.page.test_drawing import large, many, one_browser, small, written
+from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, large, many, one_browser, small, written
+
+from planner.render.page.document import Page, PageChange, PageView
 
 __all__ = ["one_browser"]
 
@@ -50,3 +52,19 @@ def test_unfolding_leads_to_the_most_dangerous_change(tmp_path: Path) -> None:
         name, is_seen = tab.evaluate(seen)
         assert name.endswith("thing.other") and is_seen
         assert tab.evaluate("scene.action[scene.worst(0)]") == "delete"
+
+
+@needs_browser
+def test_things_that_wait_for_each_other_have_one_line_with_two_heads(tmp_path: Path) -> None:
+    ends = [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y"), ("c", "z")]
+    items = tuple(item(f"{m}.{n}", f"module.{m}", (i,)) for i, (m, n) in enumerate(ends))
+    changes = tuple(PageChange(one.name, "create", "", ()) for one in items)
+    arrows = (arrow("a.x", "b.x"), arrow("b.y", "a.y"), arrow("c.z", "b.y"))
+    view = PageView("plan", "All", items, arrows, {f"module.{m}": ("", f"module.{m}") for m in "abc"})
+    with opened(written(tmp_path, Page("Cycle", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        tab.get_by_role("button", name="Fold modules", exact=True).click()
+        drawn = "[...scene.lines].map(e => [scene.ends(e).map(one => scene.title(one)).sort(), scene.mutual.has(e)])"
+        assert sorted(tab.evaluate(drawn)) == [[["module.a", "module.b"], True], [["module.b", "module.c"], False]]
+        both = tab.evaluate("scene.bundle([...scene.mutual][0]).map(e => scene.name(scene.from[e])).sort()")
+        assert both == ["a.x", "b.y"]
+        assert "wait for each other" in tab.locator("#legend").inner_text()
