@@ -5,7 +5,7 @@
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [line...]]...],
      "causes": [[group, [[name, former value, value, where, line of text]...]]...],
-     "texts": {change: text}, "verdicts": [[kind, code, address, message]...],
+     "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
                 "boxes": [[name, label, parent box, [column...]]...],
@@ -18,10 +18,9 @@
 other edges imply. A column contains nodes as their numbers, and child boxes as -1 minus their number. Box 0 contains
 everything. In the reason of a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and
 \\x04 for their objects. A place is a file with its line, or a state entry. A view `is_reduced` if it has so many edges
-that implied edges are left out. `about` of a node is an address. Very long `texts` are JSON, compressed with zlib and
-encoded in base64. A cause has the values of each of its parts; "" is an unknown value,
-`nothing` means that there is none. Everything is sorted: the same
-input gives the same bytes."""
+that implied edges are left out. `about` of a node is an address. Very long `texts` and `blocks` are JSON,
+compressed with zlib and encoded in base64. A cause has the values of each of its parts; "" is an unknown value,
+`nothing` means that there is none. Everything is sorted: the same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -189,6 +188,8 @@ class Page:
     hide: Callable[[str], str] = str
     """removes sensitive values from lines of files"""
     causes: tuple[PageCause, ...] = ()
+    blocks: Mapping[str, str] = field(factory=dict)
+    """the text of declarations with several lines, by their place; complete when the views were read"""
 
 
 def page_json(page: Page) -> dict[str, Any]:
@@ -210,6 +211,7 @@ def page_json(page: Page) -> dict[str, Any]:
         "changes": [[c.address, c.action, c.reason, list(c.groups), list(c.lines)] for c in page.changes],
         "causes": [[cause.group, [list(part) for part in cause.parts]] for cause in page.causes],
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
+        "blocks": _pack({where: page.hide(text) for where, text in sorted(page.blocks.items())}),
         "verdicts": [list(verdict) for verdict in page.verdicts],
         "strings": list(tables.strings),
         "places": [list(place) for place in tables.places],

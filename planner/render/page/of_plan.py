@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from io import StringIO
 from operator import attrgetter
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.explain.causes import Because, CauseStep, RootCause
 from planner.answers.explain.checked_roots import wholes
+from planner.foundation.values.schema import has
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, format_resource, parse_module
 from planner.foundation.vocabulary.span import Span
 from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
@@ -42,6 +44,7 @@ from planner.render.terminal import Terminal
 from planner.render.verdicts import count_verdicts
 
 if TYPE_CHECKING:
+    from planner.foundation.values.schema import BlockSchema
     from planner.operations.graph import Explored
 
 TITLES = {"plan": "What is declared", "apply": "What will be done"}
@@ -64,7 +67,8 @@ MEANINGS = {
 
 def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     """The page about a plan. `asks`: the command that explains an edge."""
-    plan, places = explored.plan, _SourcePlaces()
+    plan = explored.plan
+    places = _SourcePlaces(_secret_arguments(explored))
     hide = hiding(plan)
     causes = Causes(explored.causes, explored.actions, "full")
     titles = [hide(_title(group)) for group in causes.groups]
@@ -86,7 +90,27 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         asks=asks,
         hide=hide,
         causes=shown_causes,
+        blocks=places.blocks,
     )
+
+
+def _secret_arguments(explored: Explored) -> Mapping[str, frozenset[str]]:
+    """The names of sensitive and write-only arguments, at any depth, by the type of the plan's resources."""
+    schema_of = SchemaLookup(explored.schemas).resource_schema
+    names: dict[str, frozenset[str]] = {}
+    for provider, mode, type in {(one.provider, one.mode, one.type) for one in explored.plan.changes}:
+        schema = schema_of(provider, mode, type)
+        if schema is not None:
+            names[type] = frozenset(_secret_names(schema.block)) | names.get(type, frozenset())
+    return names
+
+
+def _secret_names(block: BlockSchema) -> Iterator[str]:
+    for name, attribute in block.attributes.items():
+        if has(attribute, "sensitive") or has(attribute, "write_only"):
+            yield name
+    for nested in block.blocks.values():
+        yield from _secret_names(nested.block)
 
 
 def _title(group: RootCause) -> str:
@@ -267,6 +291,8 @@ def _view(
         elif subject in of_resource:
             numbers = sorted(of_resource[subject])
         place = places.of(source) if source is not None else ()
+        if isinstance(source, Span) and place:
+            places.keep_block(source, place[0][0])
         label = _short(node.name, node.module, name if subject not in outputs else "plan")
         items.append(
             PageNode(
@@ -316,10 +342,20 @@ def _edges(graph: Graph, is_reduced: bool, about: Mapping[str, str], places: _So
     )
 
 
+_DECLARATION = re.compile(r'(resource|data|variable|output)[ \t]+"([^"\s]+)"')
+_SECRET = re.compile(r"\b(?:sensitive|ephemeral|connection|provisioner)\b")
+_WORD = re.compile(r"[\w-]+")
+MOST_LINES = 80
+"""the maximum number of lines shown of a declaration"""
+
+
 class _SourcePlaces:
     """The places of the sources of facts; each line is stored once for all views."""
 
-    def __init__(self) -> None:
+    def __init__(self, secret_arguments: Mapping[str, frozenset[str]]) -> None:
+        """`secret_arguments`: of each known type of resources."""
+        self.secret_arguments = secret_arguments
+        self.blocks: dict[str, str] = {}
         self.lines: dict[tuple[int, int, bool], tuple[Place, ...]] = {}
         self.known: dict[int, tuple[tuple[Place, ...], Any]] = {}  # with the source, so that its identity stays its own
 
@@ -339,6 +375,31 @@ class _SourcePlaces:
             place = ((f"{file.filename}:{line}", file.line_text(line) if is_shown else ""),)
             self.lines[id(file), line, is_shown] = place
         return place
+
+    def keep_block(self, source: Span, where: str) -> None:
+        """Keep the text of a declaration with several lines. One that may have sensitive values is left out: a page is
+        passed on, and only known strings can be replaced."""
+        if where in self.blocks or source.source.is_secret or isinstance(source, Unquoted):
+            return
+        text, header = source.source.text, source.text
+        start, end = text.rfind("\n", 0, source.start) + 1, source.end
+        match = _DECLARATION.match(header)
+        if match is not None:
+            indentation = text[start : source.start]
+            end = text.find(f"\n{indentation}}}", end) + len(indentation) + 2
+            first, _, body = text[source.end : max(end, source.end)].partition("\n")
+            names = self.secret_arguments.get(match[2]) if match[1] in ("resource", "data") else frozenset()
+            if (
+                first.strip() != "{"
+                or names is None
+                or _SECRET.search(body)
+                or not names.isdisjoint(_WORD.findall(body))
+            ):
+                return
+        elif "\n" not in header:
+            return
+        lines = dedent(text[start:end]).splitlines()
+        self.blocks[where] = "\n".join([*lines[:MOST_LINES], *(["..."] if len(lines) > MOST_LINES else [])])
 
     def of_all(self, sources: Sequence[Any]) -> tuple[Place, ...]:
         if len(sources) == 1:

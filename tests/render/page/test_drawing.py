@@ -863,7 +863,7 @@ def test_the_details_list_what_is_lit(tmp_path: Path) -> None:
         lit = tab.evaluate("[...drawing.marked.nodes].map(n => scene.name(n))")
         assert sorted(lit) == ["end", "first", "near"]
         details.locator("summary", has_text="Not drawn (1)").click()
-        assert details.get_by_role("button", name="middle", exact=True).is_visible()
+        details.get_by_role("button", name="middle", exact=True).wait_for()
         assert tab.get_by_role("status").inner_text().endswith("waits for 2, 0 wait for it")
 
 

@@ -274,3 +274,44 @@ resource "terraform_data" "a" {
         causes = {names[int(n)]: [groups[c] for c in numbers] for n, numbers in view["nodes"]["causes"].items()}
         assert "var.image" in causes and all("var.image" in group for group in causes["var.image"])
         assert "local.tag (expand)" in names and "local.tag (expand)" not in causes
+
+
+def test_a_page_has_declarations_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main = """
+variable "plain" {
+  default = "seen"
+}
+variable "pin" {
+  default   = 123456
+  sensitive = true
+}
+resource "terraform_data" "a" {
+  input = var.plain
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+resource "terraform_data" "b" {
+  connection {
+    password = "xyz"
+  }
+}
+locals {
+  all = {
+    a = 1
+  }
+}
+output "one" { value = local.all }
+"""
+    (tmp_path / "main.tf").write_text(main)
+    text, page = explored(planner, tmp_path)
+    lines = main.splitlines()
+    assert page["blocks"] == {
+        "main.tf:2": "\n".join(lines[1:4]),
+        "main.tf:9": "\n".join(lines[8:14]),
+        "main.tf:21": "all = {\n  a = 1\n}",
+    }
+    assert "123456" not in text and "xyz" not in text

@@ -116,7 +116,7 @@ function causeItem([kind, { number, causes, changes, title }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
   const text = place ? title.slice(0, -place.length) : title, list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
-  open.append(numberSign({ number, title }), el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text))), " ",
+  open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, "")))), " ",
     el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`} `, ...signsOfChanges(changes))));
   list.ofCause = () => {
     if (list.firstChild) return;

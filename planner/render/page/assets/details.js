@@ -69,7 +69,7 @@ function showNode(node) {
     ...causeParts(node),
     ...changeParts(node),
     ...extras.flatMap(extra => extra(node)),
-    place ? el("h3", {}, "Declared") : null, ...(place ? placeLines([place]) : []),
+    place ? el("h3", {}, "Declared") : null, ...(place ? declarationParts(place) : []),
     el("p", {},
       button("What depends on it", () => showBlast(node)), " ",
       button("Path to another\u2026", () => beginPath(node)),
@@ -177,6 +177,18 @@ function boxCount(box) {
   if (!all && box.isGroup && box.outputs + box.values) return box.outputs ? several(box.outputs, "output") : several(box.values, "value");
   const changing = !changed ? all === 1 ? "which does not change" : "none changes" : changed < all ? `${changed} of which ${changed === 1 ? "changes" : "change"}` : all === 1 ? "which changes" : "all of which change";
   return `${all ? `${several(all, "object")}, ${changing}` : "no objects"}${outputs}`;
+}
+const BLOCK = 12; // lines of a declaration up to which it is shown at once
+/** The text of a declaration, folded where it is long. */
+function declarationParts([where, line]) {
+  const shown = el("div", {}, el("pre", {}, line));
+  const show = blocks => {
+    data.blocks = blocks;
+    const text = blocks?.[where], lines = text ? text.split("\n").length : 0;
+    if (text) shown.replaceChildren(lines <= BLOCK ? el("pre", {}, text) : el("details", { class: "alike" }, el("summary", {}, `${line} \u2026 (${lines} lines)`), el("pre", {}, text)));
+  };
+  if (typeof data.blocks === "string") unpack(data.blocks).then(show); else show(data.blocks);
+  return [el("div", {}, el("code", {}, where)), shown];
 }
 function placeLines(places) {
   return places.map(([where, line]) => el("div", {}, el("code", {}, where), el("pre", {}, line)));

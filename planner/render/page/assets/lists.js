@@ -82,7 +82,7 @@ function countHits(names) {
 /** The list: changes by action, the most dangerous first, then outputs, then what does not change by kind. */
 function fillList() {
   const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
-  const { changes, calm } = sought || noun !== "node" ? objectsOf(nodes) : actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
+  const { changes, calm } = !sought && actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
   const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name))]) : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
   $("listtitle").replaceChildren(title, actionFilter !== null && !sought ? button("Show all", () => chooseAction(actionFilter), { class: "small" }) : "");
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
@@ -133,7 +133,7 @@ function fillSummary() {
   const [first, ...others] = data.summary, own = chips(), isPlan = noun === "node" && own.length, lead = isPlan ? /^.*?:/.exec(first)?.[0] : null;
   const chip_ = ([key, those, number]) => {
     const made = button("", () => chooseAction(key), { class: "sumchip", "data-action": key, "aria-pressed": "false", title: "List only these, and mark them in the graph" });
-    made.append(those.length ? el("b", {}, those.map(([, , sign]) => sign).join(" or ")) : "", ` ${those.length ? `${number} ${isPlan ? "to " : ""}${key}` : several(number, "output")}`);
+    made.append(those.length ? el("b", {}, those.map(([, , sign]) => sign).join(" or ")) : "", ` ${!those.length ? several(number, "output") : isPlan ? `${number} to ${key}` : noun === "node" ? `${key} ${number}` : `${key}: ${several(number, noun)}`}`);
     if (those.length) made.style.background = fillOf(those[0][1]);
     return made;
   };
