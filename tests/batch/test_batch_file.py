@@ -327,7 +327,7 @@ WRONG = {
     'unit "a" {\n  retry {\n    matches = ["("]\n    times = 2\n  }\n}\n': "not a regular expression",
     'unit "a" {\n  retry {\n    matches = ["x"]\n    times = 0\n  }\n}\n': "from 1 to 100",
     'unit "a" {\n  generate "../x" {\n    content = ""\n  }\n}\n': "Expected a file in the unit's directory",
-    'unit "a" { environment = { "a=b" = "c" } }\n': "cannot be a variable",
+    'unit "a" { environment = { "a=b" = "c" } }\n': "the name must not be empty or contain an equals sign",
     'unit "a" { environment = ["x"] }\n': "An object is required",
     'unit "a" { auth = "x" }\n': "Expected a list in brackets",
     'unit "a" { tags = [null] }\n': "Expected a string",
@@ -430,7 +430,7 @@ def test_nothing_that_is_named_is_ignored(tmp_path: Path, file: str, words: str)
 def test_a_pattern_of_a_group_that_means_nothing_is_told(tmp_path: Path) -> None:
     fleet(tmp_path, 'unit "a" {}\ngroup "g" {\n  units = ["b/*"]\n}\n', "a")
     ran = batch(tmp_path, "plan")
-    assert ran.code == 0 and "There is no unit b/*" in " ".join(ran.out.split())
+    assert ran.code == 0 and "b/* in the group g matches no unit" in " ".join(ran.out.split())
 
 
 def test_a_unit_may_be_named_by_an_absolute_path(tmp_path: Path) -> None:

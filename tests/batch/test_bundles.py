@@ -242,7 +242,7 @@ def test_values_are_no_paths(tmp_path: Path) -> None:
 def test_no_parcel(data: bytes) -> None:
     with pytest.raises(BadParcel):
         received(data, "/x")
-    assert "not a bundle" in parse_result(host.work(data), "/x").problem
+    assert "not a valid message" in parse_result(host.work(data), "/x").problem
 
 
 def test_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,7 +348,7 @@ def test_a_folder_of_archives(tmp_path: Path) -> None:
     store.put(bundle.digest, b"x")
     with pytest.raises(OSError, match="has other content"):
         fetched(store, bundle.digest)
-    with pytest.raises(OSError, match="no digest"):
+    with pytest.raises(OSError, match="its digest is not valid"):
         fetched(store, "../../etc/passwd")
 
 

@@ -43,7 +43,7 @@ ENVIRONMENT = "TF_"
 @frozen(eq=False)
 class Analysis:
     """Result of the analysis. `edges[a]`: the units for which a waits. `before[a]`: the selected units that run before
-    a. `selected[a]`: why a is selected, as (selector, way)."""
+    a. `selected[a]`: why a is selected, as [(selector, way)] (ways: reports/document.py). `own`: the user's rules."""
 
     fleet: Fleet
     derived: Database | None
@@ -104,7 +104,7 @@ def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> 
 
 
 def environment() -> tuple[tuple[str, str], ...]:
-    """The environment variables that every unit receives, wherever it runs."""
+    """The environment variables that begin with TF_, as (name, value): every unit receives them, wherever it runs."""
     return tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(ENVIRONMENT)))
 
 
@@ -138,8 +138,8 @@ def analyse(
     known: Mapping[str, str] = {},
 ) -> Analysis:
     """Derive the order and the selection of the units of a fleet. Raises Failure for an invalid selection, or for rules
-    with errors.
-    `known`: the states of units from earlier commands."""
+    with errors. `own`: the user's rules. `want`: further relations to derive. `known`: {unit: state} from earlier
+    commands."""
     facts = fleet_facts(fleet, surveys, known)
     facts.add("command", command)
     if command == "destroy":
@@ -266,7 +266,7 @@ def _cycle_text(members: set[str], database: Database) -> str:
     for a, b in zip(way, [*way[1:], start], strict=True):
         proof = prover.why("edge", (a, b))
         lines.append(f"  {a} waits for {b}: {edge_reason(proof, database)}")
-    return "The shortest cycle:\n" + "\n".join(lines) + "\nRemove one of these."
+    return f"The shortest cycle through {start}:\n" + "\n".join(lines) + "\nRemove one of these dependencies."
 
 
 def edge_reason(proof: Any, database: Database) -> str:

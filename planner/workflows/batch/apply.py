@@ -17,7 +17,7 @@ from planner.workflows.batch.session import BatchOptions
 from planner.workflows.batch.unit_decisions import UnitDecision, decide
 
 Approve = Callable[[str, list[FinishedUnit]], bool]
-"""requests approval for the plans of a wave ("wave 1 of 3")"""
+"""requests approval for the plans of a wave; receives a title such as "wave 1 of 3" and the wave's units"""
 
 
 def converge(command: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
@@ -95,7 +95,7 @@ def deferred(run: Run, command: str, units: list[str], title: str, approve: Appr
 
 
 def _is_open(done: FinishedUnit) -> bool:
-    """Whether a unit lacks a valid plan, because it was skipped or an input was unknown."""
+    """Whether a unit needs another plan: it was skipped, an input was unknown, or only a part of it was applied."""
     if done.outcome == "incomplete" and done.result is not None and done.result.is_partial:
         return bool(done.because) or done.result.result == "applied"
     return done.outcome in ("incomplete", "skipped")
@@ -117,7 +117,8 @@ def decline(run: Run, command: str, units: list[str]) -> None:
 
 
 def is_overtaken(run: Run, unit: str) -> bool:
-    """Whether a complete plan is outdated: a unit before it was not applied, or an output that it used has changed."""
+    """Whether a plan with changes is outdated: a unit before it was not applied, or an output that it used has
+    changed."""
     # decided in Python: whether the plan of a unit is outdated -- a comparison of digests
     if run.done[unit].outcome != "changes" and not may_be_applied(run.done[unit]):
         return False

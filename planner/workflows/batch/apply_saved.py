@@ -218,8 +218,8 @@ def _begin(
 
 
 def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
-    """The policies that check all saved plans together; None if a plan has secret contents, because then the policies
-    ran when the plan was made. Raises Failure if a policy was added since."""
+    """The policies that check all saved plans together; None if there are none, or if a plan has secret contents,
+    because then the policies ran when the plan was made. Raises Failure if a policy was added since."""
     policies = batch.standing_policies()
     changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
     if policies is None or any(result.is_secret for result in changed):

@@ -15,8 +15,8 @@ from planner.world.state.model import State
 
 
 def differences(path: str, made: MadePlan[Start]) -> Differences:
-    """The changes of a plan that the approved plan in a file does not contain, as (address, action or value). Approved
-    changes that are no longer needed do not count. Raises Failure if the file cannot be read."""
+    """The changes of a plan that the approved plan in a file does not contain, as (address, "action" or "value").
+    Approved changes that are no longer needed do not count. Raises Failure if the file cannot be read."""
     approved, _, problems = read_plan(path, made.loaded.encryption.plan)
     if approved is None:
         raise Failure(problems)
@@ -24,8 +24,8 @@ def differences(path: str, made: MadePlan[Start]) -> Differences:
 
 
 def is_applied(path: str, stored: Stored[Any]) -> bool:
-    """Whether the complete plan in a file was already applied: the stored state contains all planned values and the
-    effect of every planned change. Raises Failure."""
+    """Whether the complete plan in a file was already applied: the stored state has all planned values, and each object
+    with a planned change differs from its former states. Raises Failure."""
     plan, _, problems = read_plan(path, stored.encryption.plan)
     if plan is None:
         raise Failure(problems)

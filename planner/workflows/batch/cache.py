@@ -1,4 +1,4 @@
-"""Cache of a fleet: surveys, and plans without errors, each with all of its inputs.
+"""Cache of a fleet: directories, surveys, analyses, and the results of plans without errors, each with its inputs.
 
 An entry is valid if the request is equal (variables, environment, planned outputs of upstream units, versions of
 planner and its rules) and everything that was read is unchanged: configuration, modules, variable files, states,
@@ -70,10 +70,10 @@ class Cache:
                 return False
         return True
 
-    # ---------------------------------------------------------------- folders (root_modules.Memory)
+    # ---------------------------------------------------------------- folders (root_modules.FolderMemory)
 
     def folder(self, path: str) -> Found | None:
-        """A directory's kind and content; None if it has changed."""
+        """A directory's kind and content; None if it is not cached or has changed."""
         known = self._entry(FOLDERS, path)
         if known is None or not self._holds(known["reads"]):
             return None
@@ -127,7 +127,8 @@ class Cache:
     # ---------------------------------------------------------------- results
 
     def result(self, request: Request) -> dict[str, Any] | None:
-        """The last result of a unit without errors, as data; None if a new plan could have another result."""
+        """A unit's last result without errors, as data; None if there is none, or if a new plan could have another
+        result."""
         known = self._entry(RESULTS, request.unit)
         if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None
@@ -149,8 +150,8 @@ class Cache:
         return holds
 
     def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> UnitResult | None:
-        """A cached result as a record, without its changes if `is_brief`. None if a file that it names no longer
-        exists, or if requested facts, text or review are not stored."""
+        """A cached result as a record, without its changes and outputs if `is_brief`. None if a file that it names no
+        longer exists, or if requested facts, text or review are not stored."""
         data: dict[str, Any] = dict(known["result"])
         if not is_brief:
             data |= orjson.loads(known["details"])

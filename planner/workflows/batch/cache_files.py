@@ -22,7 +22,7 @@ FLEETS = Shelf("fleets", 200, 1 << 30)
 LITTLE = 0.05
 """up to this share of changed entries, a line is appended instead of rewriting the first file"""
 MOST_MORE = 0.25
-"""maximum share of appended entries"""
+"""the first file is rewritten when the appended lines have this fraction of its size"""
 _FORMAT = "8"
 """version of the file format"""
 
@@ -39,7 +39,7 @@ class CacheFiles:
         self.files: list[list[Any]] = []
         self.changed: set[Key] = set()
         self._name = ""
-        self._size, self._lines = 0, b""  # the size of the first entry, and of the appended lines
+        self._size, self._lines = 0, b""  # the size of the first file in bytes, and the appended lines
         self._load()
 
     def _load(self) -> None:
@@ -147,7 +147,7 @@ def entry_names(root: str) -> tuple[str, str]:
 
 @cache
 def _rules() -> str:
-    """Names, times and sizes of the product's rule files."""
+    """Names, modification times and sizes of the product's rule files, one line for each."""
     parts = []
     for folder, _, names in sorted(os.walk(rules_path())):
         for name in sorted(names):

@@ -15,8 +15,7 @@ from planner.workflows.batch.executor import Workplace
 
 POLL = 1.0
 LONGEST_AWAY = 30.0
-"""interval in seconds between checks of the cluster, and the time after which the work of an unreachable cluster is
-lost"""
+"""seconds between checks of the cluster, and seconds after which the work of an unreachable cluster counts as lost"""
 
 
 def open_cluster(address: str) -> Workplace:

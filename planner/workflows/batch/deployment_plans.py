@@ -1,5 +1,5 @@
-"""Plan files of deployments: an archive with one plan file per component that has changes. Such a file is only
-compared: before the apply, the deployment is planned again, and the new plan must be equal."""
+"""Plan files of deployments: an archive with a plan file for each component that was planned. Such a file is only
+compared: before the apply, the deployment is planned again, and the new plan must not contain other changes."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def save(plan: DeploymentPlan, path: str, seal: Seal) -> None:
 
 
 def differences(path: str, now: DeploymentPlan, seal: Seal) -> tuple[tuple[str, str], ...]:
-    """The changes that the plan in a file does not contain, as (address, action). Raises Failure if the file cannot be
-    read."""
+    """The changes that the plan in a file does not contain, as (address, "action" or "value"). Raises Failure if the
+    file cannot be read."""
     approved = _read(path, now.deployment, seal)
     items: list[tuple[str, str]] = []
     for step in now.steps:

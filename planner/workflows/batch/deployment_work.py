@@ -60,7 +60,7 @@ SECRET = "sensitive.outputs"
 
 
 def do_deployment(request: Request, check: Check) -> UnitResult:
-    """Raises Failure, and Unmet from `check`."""
+    """Run the request's command on its deployment. Raises Failure, and Unmet from `check`."""
     RECORDER.look(STACK, "folder")
     RECORDER.look(FILE)
     diagnostics = Diagnostics()
@@ -177,7 +177,7 @@ def _plan(
 
 
 def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnostic]:
-    """Diagnostics about removed deployments. Only the first deployment of a stack reports these states."""
+    """Diagnostics about removed deployments. Only the first deployment of a stack reports them."""
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
 
 
@@ -266,7 +266,8 @@ def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short:
 
 
 def _of_component(step: InstanceStep, runner: Runner) -> dict[str, Value] | None:
-    """The planned outputs of a component, all unknown if it is deferred; None if no output changes."""
+    """The planned outputs of a component, all unknown if it is deferred; None if no output changes, or if the deferred
+    component's instances are not known yet."""
     if step.what == "defer":
         return (
             dict.fromkeys(runner.asked[str(step.name)].config.root.outputs, UNKNOWN) if not step.name.is_wild else None
@@ -398,7 +399,7 @@ def _result(
 
 
 def _undone(request: Request, diagnostics: Diagnostics) -> UnitResult:
-    detail = f"Applying {request.unit} was not completed."
+    detail = f"The changes of {request.unit} were not completed."
     return failed(request, [*diagnostics, error("stack.not_done", "Deployment not completed", detail)])
 
 

@@ -1,5 +1,5 @@
-"""Finds the units of a fleet: the units in a `planner.batch.hcl` or, without such a file, every directory that is a
-root module."""
+"""Finds the units of a fleet: those in a `planner.batch.hcl`; without such a file, those of Terragrunt's files, or
+otherwise the root modules and the deployments of stacks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
     """The fleet of a command, and the words that are not directories but name units. A directory (or a pattern) is a
     unit if it has configuration, and is searched for more units; the default is the working directory. A fleet's file
     in a directory takes precedence; `file` names another one. `memory` returns the cached data about a fleet's
-    directories, for its root."""
+    directories, for its root. Raises Failure if `file` does not exist."""
     words = list(words)
     if file:
         if not os.path.isfile(file):

@@ -21,7 +21,8 @@ from planner.workflows.batch.session import Batch
 @frozen(eq=False)
 class Before:
     """The progress of earlier runs. `applied`: {completed unit: its current state, with outputs}. `how`: {completed
-    unit: `record` or `state`, which shows the completion}. `begun`: units whose apply was begun and not completed."""
+    unit: "record" or "state"}, depending on which of them shows that it is completed. `begun`: units whose apply was
+    begun and not completed."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)
@@ -30,8 +31,8 @@ class Before:
 
 @frozen(eq=False)
 class _RunHistory:
-    """From the records. `applied`: {unit: result of its last apply}. `begun`: units that were begun and not
-    completed."""
+    """The progress that the records show. `applied`: {unit: result of its last apply}. `begun`: units that were begun
+    and not completed."""
 
     applied: dict[str, UnitResult]
     begun: frozenset[str]
@@ -40,8 +41,8 @@ class _RunHistory:
 def before_of(
     batch: Batch, manifest: SavedManifest, folder: str, states: Mapping[str, UnitResult], plans: frozenset[str]
 ) -> Before:
-    """`states`: the current states of the units. `plans`: the units whose plan files are unchanged since the plan was
-    saved. Raises Failure."""
+    """The progress of earlier runs of a saved plan. `states`: the current states of the units. `plans`: the units whose
+    plan files are unchanged since the plan was saved. Raises Failure."""
     recorded = _recorded_history(batch.fleet.root, manifest.sum)
     doubtful = [
         unit

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 FEW = 3
 """maximum number of units with plugins that are planned in this process"""
 FORKING = 0.1
-"""this process is forked if the remaining work is estimated to take this many CPU seconds"""
+"""this process is forked if the remaining work is estimated to take more than this many CPU seconds"""
 LOADING = 0.4
-"""about the seconds that other processes need to load their modules"""
+"""approximate number of seconds in which other processes load their modules"""
 WORTH = 0.7
-"""other processes are started if the remaining work is estimated to take this many CPU seconds"""
+"""other processes are started if the remaining work is estimated to take more than this many CPU seconds"""
 
 
 @frozen
@@ -80,7 +80,8 @@ def _processes(workers: int, forks: int = 0) -> Workplace:
 
 
 def _may_be_forked() -> bool:
-    """Whether this process has no thread that may hold a lock, which a fork would never see released."""
+    """Whether this process can be forked: on Linux, if no other thread could hold a lock that the fork would never see
+    released."""
     others = {thread.name for thread in threading.enumerate() if thread is not threading.current_thread()}
     return sys.platform.startswith("linux") and others <= {LISTENER}
 

@@ -13,7 +13,8 @@ from planner.world.state.file import read_state
 
 
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:
-    """The facts known before planning, each with its source location. `before`: {unit: state} from earlier commands."""
+    """The facts known before planning, with source locations where they come from files. `before`: {unit: state} from
+    earlier commands."""
     facts = FactBuilder()
     for name, state in sorted({**before, **dict(fleet.left)}.items()):
         if name not in fleet.units:

@@ -67,7 +67,7 @@ class BatchFileParts:
 
 
 def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
-    """The parts of a file and of the files that it includes; None if the first file cannot be read."""
+    """The parts of a file and of the files that it includes; None after an error in a file."""
     texts: list[str] = []
     blocks: list[Block] = []
     local: dict[str, Expr] = {}
@@ -134,7 +134,8 @@ def has_mark(path: str) -> bool:
 
 
 def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
-    """Write files by their paths relative to the root, and report existing files without the mark."""
+    """Write the `wanted` files, by their paths relative to the root, and remove those that are no longer generated. An
+    existing file without the mark is an error, unless `if_exists` allows it."""
     before = _generated_files(root)
     if not wanted and not before:
         return
@@ -163,7 +164,7 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
         if file.if_exists == "skip":
             return
         if file.if_exists == "error":
-            detail = f"{shown} exists already, and planner did not write it. Set if_exists to overwrite or keep it."
+            detail = f"{shown} exists already, and planner did not write it. Set if_exists to overwrite or skip."
             problems.error("exists", "A file would be overwritten", detail, file.span)
             return
     try:
@@ -189,7 +190,7 @@ def _generated_files(root: str) -> set[str]:
 
 
 def stack_of(root: str, folder: str) -> StackFolder | None:
-    """The stack in the directory of a block; None if the directory is a root module."""
+    """The stack in the directory of a block; None if there is none, or if the directory is a root module."""
     path = os.path.join(root, folder)
     return stack_folder(path) if os.path.isdir(path) and not is_module(path) else None
 
@@ -212,7 +213,7 @@ def refuse_values(name: str, span: Span, problems: Problems) -> None:
 
 
 def warn_of_group(name: str, span: Span, problems: Problems) -> None:
-    """Report a group that sets variables for a deployment."""
+    """Report a group that sets variables or variable files for a deployment."""
     detail = f"{name} is a deployment of a stack, and variables of groups apply only to root modules."
     problems.warning("stack_inputs", "Stacks do not accept values", detail, span)
 
@@ -220,7 +221,7 @@ def warn_of_group(name: str, span: Span, problems: Problems) -> None:
 # Ownership of a generated file: the first line ends with the mark of the program that wrote it.
 
 MOST_OF_MARK = 4096
-"""maximum number of bytes read from the first line"""
+"""number of bytes of the first line that are examined"""
 
 
 def ends_with_mark(path: str, mark: str) -> bool:

@@ -118,7 +118,10 @@ class AroundReader:
     def _check_names(self, names: dict[str, str], attribute: Attribute) -> None:
         for name, text in names.items():
             if not name or "=" in name or "\0" in name + text:
-                detail = f"{name!r} cannot be a variable of the environment."
+                detail = (
+                    f"{name!r} cannot be an environment variable: the name must not be empty or contain an equals "
+                    "sign, and neither the name nor the value may contain a null character."
+                )
                 self.problems.error("environment", "Invalid variable", detail, attribute.expr_span)
 
     def _time(self, attribute: Attribute) -> float:
@@ -132,7 +135,7 @@ class AroundReader:
             return 0.0
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
         if seconds > 10_000_000:
-            self.problems.error("time", "Invalid time", f"{text} exceeds the maximum wait.", attribute.expr_span)
+            self.problems.error("time", "Invalid time", f"{text} is longer than 10,000,000 s.", attribute.expr_span)
             return 0.0
         return seconds
 

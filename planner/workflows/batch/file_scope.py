@@ -1,4 +1,4 @@
-"""Scope of a fleet's file: local values, and `each` in a unit with for_each."""
+"""Scope of a fleet's file: local values, and `each` in a block with for_each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from planner.language.syntax.nodes import Index, Relative, Step, SyntaxNode, Tra
 
 
 class FleetScope(Scope):
-    """Local values are evaluated on first use. `each` is the key and value of one unit of a block with for_each."""
+    """Local values are evaluated on first use. `each` has the key and value of one item of the block's for_each."""
 
     def __init__(self, locals_: dict[str, Expr], folder: str) -> None:
         self.locals, self.each = locals_, dict[str, Value]()
@@ -69,7 +69,8 @@ class FleetScope(Scope):
 
     def _unknown(self, name: str, word: str | None) -> str:
         if name == "each":
-            return f"each.{word} is not valid here: a unit with for_each has each.key and each.value."
+            shown = "each" if word is None else f"each.{word}"
+            return f"{shown} is not valid here: a block with for_each has each.key and each.value."
         if name == "unit":
             return "Outputs of units can be used only in inputs: unit.NAME.OUTPUT."
         return f"{name} is not valid here.{did_you_mean(name, ('local', 'each', 'unit'))} Use local or each."
@@ -223,7 +224,7 @@ def check_patterns(
         if any(fnmatchcase(name, pattern) for name in names):
             continue
         if any(sign in pattern for sign in "*?["):
-            detail = f"There is no unit {pattern}, which the group {group} names."
+            detail = f"{pattern} in the group {group} matches no unit."
             problems.warning("no_units", "Pattern without units", detail, span)
             continue
         hint = (

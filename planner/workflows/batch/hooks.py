@@ -20,7 +20,7 @@ GRACE = 2.0
 MOST = 1 << 20
 """bytes kept of the end of a program's output"""
 LEAST = 6
-"""minimum length of a secret that is masked; shorter strings are everywhere"""
+"""minimum length of a secret that is masked; shorter strings also occur by chance"""
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 

@@ -47,7 +47,7 @@ class Joined:
 
 def join(names: Sequence[str], out: str = "") -> Joined:
     """Join results and, if there are no failures, save their plans in the directory `out` ("": save nothing). Raises
-    Failure with all reasons why the shards cannot be joined."""
+    Failure with the reasons why the shards cannot be joined."""
     parts, problems = [], []
     for name in names:
         try:

@@ -77,8 +77,9 @@ class Input:
 
 @frozen
 class Unit:
-    """A root module that runs on its own. `folder` is relative to the fleet's root. `working`: the directory where the
-    unit runs, if that is another one. `variables`: the source of constant expressions."""
+    """A root module, or a deployment of a stack, that runs on its own. `folder` is relative to the fleet's root.
+    `working`: the directory where the unit runs, if that is another one. `variables`: (name, source of a constant
+    expression)."""
 
     name: str
     folder: str
@@ -95,7 +96,7 @@ class Unit:
     blocks: tuple[tuple[str, str, FileLocation], ...] = ()
     """(label, unit, place) for each `dependency` block"""
     paths: tuple[tuple[str, FileLocation], ...] = ()
-    """units in a `dependencies` block"""
+    """(unit, place) for each entry of a `dependencies` block"""
     files: tuple[str, ...] = ()
     """files of the unit besides its configuration"""
     excludes: tuple[tuple[str, bool, FileLocation], ...] = ()
@@ -130,8 +131,9 @@ class RemovedUnit:
 
 @frozen(eq=False)
 class Fleet:
-    """The units below a root directory, sorted by name. `file`, `text`: the fleet's file, if there is one. `looked`:
-    directories searched for units. `left`: directories with a state that are not units, as (directory, state file)."""
+    """The units below a root directory, sorted by name. `file`, `text`: path and content of the fleet's file, if there
+    is one. `looked`: directories searched for units. `left`: directories with a state that are not units, as
+    (directory, state file)."""
 
     root: str
     units: dict[str, Unit]
@@ -329,7 +331,7 @@ class UnitResult:
     serial: int = 0
     """lineage and serial of the state before the plan"""
     differs: tuple[tuple[str, str], ...] = ()
-    """differences from the approved plan (rules/batch/approved.dl), as (address, action)"""
+    """differences from the approved plan (rules/batch/approved.dl), as (address, "action" or "value")"""
     is_partial: bool = False
     """whether parts are deferred until the rest is applied"""
     approved_by: tuple[str, ...] = ()

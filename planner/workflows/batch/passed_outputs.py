@@ -57,7 +57,7 @@ class Handed:
         return tuple((name, _digest(value, key)) for name, value in sorted(values.items()))
 
     def seen(self, unit: str) -> str:
-        """A name for a unit's planned outputs, which differs if a value differs."""
+        """A digest that identifies a unit's planned outputs."""
         result = self.done[unit].result
         assert result is not None
         return blake2b(orjson.dumps([result.changed, result.digests]), digest_size=16).hexdigest()
@@ -230,7 +230,7 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Without the other entries of a deployment, whose names contain a "." (names of outputs cannot)."""
+    """The values without the other entries of a deployment, whose names contain a "." (names of outputs cannot)."""
     return {name: value for name, value in values.items() if "." not in name}
 
 

@@ -244,11 +244,10 @@ def denial_result(request: Request, made: MadePlan[Start], problems: Iterable[Di
 
 
 def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: list[str]) -> UnitResult:
-    """The result of a unit with tainted objects that are not replaced, because their creation was interrupted by the
-    death of a process."""
+    """The result of a unit whose tainted objects are not replaced, because a process died while it applied the unit."""
     names = "".join(f"\n  - {address}" for address in tainted)
     detail = (
-        f"A process died while it made these objects of {request.unit}, so they are tainted, and applying would "
+        f"A process that applied {request.unit} died. These objects are tainted, and applying again would "
         f"destroy them and create them again:{names}\n\nNothing more was done. Inspect them; then apply again to "
         "replace them, or keep them with `planner untaint`."
     )

@@ -134,7 +134,7 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
 
 
 def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
-    """Raises Failure."""
+    """The proof that the selection includes a unit. Raises Failure if it does not."""
     analysis = analysed(options)
     database = analysis.database
     rows = [row for row in database.sorted("selected_unit") if row[0] == unit]
@@ -159,7 +159,10 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
                 f"{unit} waits for values of all its dependencies. For the values: planner batch why pending {unit}"
             )
         else:
-            detail = f"Nothing in the plan of {unit} waits for another unit: `planner batch why -not pending {unit}`."
+            detail = (
+                f"Nothing in the plan of {unit} waits for another unit. "
+                f"For the reasons: planner batch why -not pending {unit}"
+            )
         raise Failure(error("batch.not_pending", "Nothing to explain", detail))
     return {"format_version": "1.0", "goal": [predicate, unit], "holds": True, "proofs": documents}
 

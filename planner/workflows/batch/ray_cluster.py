@@ -17,7 +17,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.workflows.batch.bundles.host import work
 
 LONGEST = 10.0
-"""seconds to wait for the first answer"""
+"""seconds to wait for a connection"""
 
 
 LONGEST_SAID = 1000
@@ -56,7 +56,7 @@ def open_ray(address: str) -> RayCarrier:
     size = int(ray.cluster_resources().get("CPU", 0))
     if not size:
         context.disconnect()
-        detail = f"The cluster at {address} has no free processors: no unit would ever run."
+        detail = f"The cluster at {address} has no processors, so units would never run."
         raise Failure(error("batch.ray", "No workers", detail))
     return RayCarrier(ray, context, size)
 
@@ -116,7 +116,7 @@ class RayCarrier:
     # ---------------------------------------------------------------- in the thread
 
     def _soon(self, work: Callable[..., None], *arguments: Any) -> None:
-        with suppress(RuntimeError):  # the event loop has ended
+        with suppress(RuntimeError):  # the thread no longer accepts work
             self._thread.submit(work, *arguments)
 
     def _next(self) -> None:
@@ -153,7 +153,7 @@ class RayCarrier:
 
     def _stop(self) -> None:
         for actor in self._busy.values():
-            with suppress(Exception):  # stop a lost actor
+            with suppress(Exception):  # the actor may be lost
                 actor.stop.remote()
 
     def _end(self) -> None:

@@ -210,7 +210,7 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets:
     text = without(ran.output.decode("utf-8", "replace"), secrets)
     log.append(text)
     if ran.is_late:
-        return [error("batch.hook", "A hook took too long", f"{name} has a time limit of {recipe.seconds:g} s.")]
+        return [error("batch.hook", "A hook took too long", f"{name} exceeded the time limit of {recipe.seconds:g} s.")]
     if ran.code:
         detail = f"{name} ran {hook.words[0]}, which exited with {ran.code}.\n\n{text.strip()[-4000:]}".strip()
         return [error("batch.hook", "A hook failed", detail)]

@@ -24,7 +24,7 @@ REMOVED = os.path.join(".planner", "removed")
 
 
 def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
-    """The units to destroy, and diagnostics."""
+    """{name: unit to destroy}, and diagnostics."""
     known = known_units(fleet.root)
     units: dict[str, Unit] = {}
     diagnostics: list[Diagnostic] = []

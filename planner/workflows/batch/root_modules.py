@@ -29,7 +29,7 @@ _SOURCE = BodySchema({"source": False})
 @frozen
 class StackFolder:
     """A stack in a fleet. `deployments`: empty for a stack that other stacks call. `sources`: the sources of its
-    components and child stacks, as written."""
+    components and child stacks that are literal local paths."""
 
     deployments: tuple[str, ...]
     sources: tuple[str, ...]
@@ -132,7 +132,7 @@ class FolderMemory(Protocol):
     """Cached data about directories."""
 
     def folder(self, path: str) -> Found | None:
-        """None if the directory may have changed."""
+        """None if the directory is not cached or may have changed."""
         ...
 
     def keep_folder(self, path: str, entries: Found, looked: Looked) -> None:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BatchReport:
-    """`done` has an entry for every selected unit, by wave and name."""
+    """`done`: the finished units of this job, by wave and name; empty if the fleet has errors."""
 
     command: str
     analysis: Analysis | None
@@ -102,7 +102,7 @@ class Run:
         """what each plan read, if plans are saved"""
         self.handed = Handed(self.done, key)
         self.planned: dict[str, UnitResult] = {}
-        """{unit: the first plan that was applied}"""
+        """{unit: its first plan, if it was planned again or applied since}"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()

@@ -31,7 +31,8 @@ class BatchListener:
         """The share of this batch in the `selected` units; other jobs run the rest."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        """(units that earlier runs of a saved plan applied, units that these began and did not complete)."""
+        """A saved plan is continued. `applied`: units that earlier runs applied. `begun`: units whose apply they began
+        and did not complete."""
 
     def expects(self, units: list[str]) -> None:
         """A pass over these units begins."""
@@ -272,8 +273,9 @@ def earlier(
 
 def _died(unit: str, times: int) -> dict[str, Any]:
     detail = (
-        f"The worker process of {unit} ended without a result, {times} times. The operations that it started are "
-        "in the journal next to the unit's state: the next plan lists those that were in progress."
+        f"The worker process of {unit} ended without a result, {times} time{'s' * (times != 1)}. If it was applying "
+        "changes, the journal next to the unit's state contains the operations that it started, and the next plan "
+        "lists those that were in progress."
     )
     return {"severity": "error", "summary": "A process died", "detail": detail, "code": "batch.died"}
 

@@ -104,7 +104,7 @@ def _store_of_deployment(deployment: str) -> Store | None:
 
 
 def is_new(reading: ConfigurationReading[OperationOptions]) -> bool:
-    """Whether `init` has never run: modules or providers are not installed, or the backend is not set up."""
+    """Whether `init` has to run: modules or providers are not installed, or the backend is not set up."""
     config, directory = reading.config, reading.begun.options.directory
     if any(d.code == NOT_INSTALLED for d in reading.problems):
         return True

@@ -1,5 +1,5 @@
-"""Works on one unit, in any process: receives a request and returns a result, without storing anything else. Also
-surveys a unit's configuration: its state, the states that it reads, its files."""
+"""Works on one unit, in any process: receives a request and returns a result. Also surveys a unit's configuration: its
+state, the states that it reads, its files."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def _with_recorded(result: UnitResult, state: State) -> UnitResult:
 
 def _state(request: Request) -> UnitResult:
     """The current state: lineage and serial; in `text`, who wrote it last and who holds its lock. With an approved
-    plan, also whether it was applied and, if so, the outputs."""
+    plan, also whether it was applied; with `is_read`, also the outputs."""
     request = with_recipe(request)
     with surrounded(request):
         options = options_of(request)

@@ -28,7 +28,7 @@ from planner.workflows.editor.texts import TextDocument, uri_of
 
 
 def generated_plan(options: OperationOptions) -> MadePlan[Any]:
-    """Raises Failure."""
+    """A plan with generated configuration for the targets of import blocks. Raises Failure."""
     with tempfile.TemporaryDirectory() as folder:
         generating = evolve(options, generate_config_out=os.path.join(folder, "generated.tf"))
         config = read_configuration(options).config

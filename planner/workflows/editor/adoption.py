@@ -124,7 +124,7 @@ class _Adoption:
                 continue
             left -= {key, change.address}
             if change.module:
-                self.notes.append(f"{change.address} is left out: its module is not declared.")
+                self.notes.append(f"{change.address} is left out: only objects of the root module are adopted.")
                 continue
             if key not in self.objects:
                 source = parse_provider_configuration(change.provider).source

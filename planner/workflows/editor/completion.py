@@ -67,7 +67,7 @@ _BODIES = {
     "unit": "path template for_each tags variables var_files inputs depends_on workspace",
     "group": "units variables inputs",
 }
-"""arguments and blocks that blocks of every type may have"""
+"""{block type: the arguments and, marked with {}, the blocks that the language defines for it}"""
 MEANINGS = {
     "for_each": "An instance for each element of a map or of a set of strings, with `each.key` and `each.value`.",
     "count": "The number of instances, with `count.index`.",

@@ -42,7 +42,7 @@ class Place:
 
 
 class _OpenBracket:
-    """An open bracket: its token, the tokens before it, and the number of arguments of a call."""
+    """An open bracket: its token, its block or name, the tokens of the current item in it, and the number of commas."""
 
     def __init__(self, token: str, block: BlockHeader | None = None, name: str = "") -> None:
         self.token, self.block, self.name = token, block, name

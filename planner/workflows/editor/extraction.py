@@ -55,7 +55,7 @@ _UNTYPED = ("string", "number", "bool")
 
 
 def extract_module(options: OperationOptions, addresses: Sequence[str], to: str, name: str = "") -> Refactoring:
-    """Raises Failure."""
+    """Move the blocks of objects into a new child module in the directory `to`. Raises Failure."""
     workspace = workspace_of(options)
     targets = [target_of(workspace, options, address) for address in addresses]
     directory, module = targets[0][0].directory, targets[0][1]
@@ -192,7 +192,7 @@ class _Extraction:
         self._bring_providers(piece)
 
     def _variable_for(self, use: Use, source: str, is_whole: bool) -> str:
-        """The reference to a variable for a value of the calling module."""
+        """The name of a variable for a value of the calling module."""
         text = self._type(use, is_whole)
         wanted = plain_name(use, is_whole)
         copied = ""

@@ -42,7 +42,7 @@ Planned = Callable[[str, str], str]
 
 
 def hover(workspace: Workspace, model_of: ModelOf, planned: Planned, path: str, offset: int) -> Json | None:
-    """None if nothing is documented there."""
+    """The documentation at an offset; None if there is none."""
     document = workspace.document(path)
     hit = target_at(workspace, path, offset)
     if hit is not None:

@@ -57,7 +57,7 @@ _REMOVED = ("variable", "output", "terraform")
 
 
 def inline_module(options: OperationOptions, address: str) -> Refactoring:
-    """Raises Failure."""
+    """Replace the call of a local module by the blocks of the module. Raises Failure."""
     try:
         return _inlined(options, address, False)
     except Failure as failure:

@@ -19,7 +19,7 @@ LabelCount = Callable[[Iterable[BlockHeader], str], "int | None"]
 
 
 class _Bracket:
-    """An open bracket: the names before it and in it. `name`: the last name, if its value follows."""
+    """An open bracket: the name before it, and the names in it. `name`: the last name, if its value follows."""
 
     def __init__(self, is_object: bool, before: str = "") -> None:
         self.is_object, self.before = is_object, before

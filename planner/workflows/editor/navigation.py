@@ -51,7 +51,8 @@ def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject | None:
-    """The object of a key. An output or argument of a call is an object of the called module."""
+    """The object of a key; None if it is in a module that is not known. An output or argument of a call is an object of
+    the called module."""
     kind, _, rest = key.partition(".")
     call, _, name = rest.partition(".")
     if kind == "instances" and call not in workspace.module(directory).repeated:
@@ -65,7 +66,7 @@ def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject |
 
 
 def declarations(workspace: Workspace, target: DeclaredObject) -> list[tuple[str, DeclaredName]]:
-    """Several declarations are possible, in override files."""
+    """The declarations of an object, as (path, declaration): several, if override files declare it, too."""
     return workspace.module(target.directory).symbols.get(target.key, [])
 
 

@@ -152,7 +152,7 @@ def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
 
 
 def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """New lines get the line endings of the text."""
+    """The text with the edits; new lines get the line endings of the text."""
     newline = "\r\n" if "\r\n" in text else "\n"
     for start, end, new in sorted(set(edits), reverse=True):
         text = text[:start] + new.replace("\r\n", "\n").replace("\n", newline) + text[end:]

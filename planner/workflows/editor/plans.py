@@ -42,7 +42,7 @@ class Plans:
         self._one = asyncio.Semaphore(1)
 
     def is_planned(self, model: Model) -> bool:
-        """Whether the module is a root module with an accessible state."""
+        """Whether the module is planned: it seems to be a root module, and its state is accessible in this mode."""
         if self.mode == "off":
             return False
         backend = model.root.backend

@@ -95,7 +95,7 @@ def diff_of(texts: Mapping[str, tuple[str | None, str | None]]) -> str:
 
 
 def move(options: OperationOptions, old: str, new: str) -> Refactoring:
-    """Raises Failure."""
+    """Give an object a new name, which is also possible as a whole address. Raises Failure."""
     workspace = workspace_of(options)
     target, module = target_of(workspace, options, old)
     name, other = new, ""
@@ -128,7 +128,7 @@ def move(options: OperationOptions, old: str, new: str) -> Refactoring:
 
 
 def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring:
-    """Raises Failure."""
+    """Give an instance with for_each a new key. Raises Failure."""
     match = re.fullmatch(r'(.+)\[("(?:[^"\\]|\\.)*")\]', address)
     if match is None:
         raise refusal(f'{address} has no key: name the instance, such as terraform_data.web["a"].')
@@ -154,7 +154,7 @@ def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring
 
 
 def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
-    """Raises Failure."""
+    """Replace an object's count by for_each. Raises Failure."""
     workspace = workspace_of(options)
     target, module = target_of(workspace, options, address)
     check_renamable(workspace, target)
@@ -338,7 +338,7 @@ def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[st
 
 
 def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
-    """Raises Failure."""
+    """The plan. Raises Failure if it has errors."""
     planned = plan(options, Hooks())
     if planned.complete is None:
         raise Failure([one for one in planned.diagnostics if one.is_error])

@@ -78,7 +78,7 @@ def lenses(uri: str, path: str, text: str) -> list[Json]:
 
 
 def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
-    """Whether a case passes (all cases, without a name), and the diagnostics."""
+    """Whether a case passes (all cases, without a name), and the results or errors as text."""
     text = opened.get(path, "")
     files = folder_files(path, opened)
     try:

@@ -153,7 +153,7 @@ def functions() -> dict[str, BuiltinPredicate]:
 
 _ENDINGS = (".tf", ".tofu", ".tf.json", ".tofu.json")
 _HIGHEST = 5
-"""number of parent directories searched for a configuration"""
+"""number of directories searched for a configuration, from the directory of the file upwards"""
 
 
 def shapes_near(path: str) -> Shapes:

@@ -74,7 +74,7 @@ _LOCK = ".terraform.lock.hcl"
 
 
 def split_state(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
-    """Raises Failure."""
+    """Move blocks and their objects to another root module, in the directory `to`. Raises Failure."""
     workspace = workspace_of(options)
     targets = [target_of(workspace, options, address) for address in addresses]
     if any(module for _, module in targets):
@@ -550,7 +550,7 @@ class _Transfer:
 
 
 def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
-    """The move in a record of refactorings. Raises Failure if there is none."""
+    """The move in a record of refactorings. Raises Failure if the record is not valid."""
     try:
         paths = [entry[one] for one in ("source", "target", "producer")]
         source, target, producer = (os.path.normpath(os.path.join(directory, one)) if one else "" for one in paths)

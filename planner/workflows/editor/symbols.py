@@ -119,7 +119,7 @@ NOTHING = FileSymbols()
 
 
 def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
-    """`is_values`: a file with values of variables (`.tfvars`)."""
+    """The declarations and references in a file. `is_values`: it has values of variables (`.tfvars`)."""
     if is_values:
         attributes = body.just_attributes()[0].values()
         return FileSymbols((), tuple(NameUse(f"var.{a.name}", *name_range(a, text)) for a in attributes))
@@ -149,14 +149,14 @@ def literal(node: Expression) -> str:
 
 
 def label_range(label: Label, text: str) -> tuple[int, int]:
-    """Without quotes."""
+    """The range of a label without quotes."""
     if text[label.start : label.start + 1] == '"':
         return label.start + 1, max(label.start + 1, label.end - 1)
     return label.start, label.end
 
 
 def name_range(attribute: Attribute, text: str) -> tuple[int, int]:
-    """Without quotes."""
+    """The range of an attribute's name without quotes."""
     start, end = attribute.start, attribute.name_end
     return (start + 1, end - 1) if text[start : start + 1] == '"' and end - start > 1 else (start, end)
 

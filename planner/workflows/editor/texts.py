@@ -34,7 +34,7 @@ class TextDocument:
         return self.text.isascii()
 
     def position(self, offset: int) -> Json:
-        """`offset` is in code points."""
+        """The LSP position of an offset in code points."""
         offset = max(0, min(offset, len(self.text)))
         line = bisect_right(self._starts, offset) - 1
         start = self._starts[line]

@@ -28,7 +28,7 @@ _LENGTH = re.compile(rb"Content-Length: *(\d+)\s*", re.IGNORECASE)
 
 
 class _Protocol(LanguageServerProtocol):
-    """Without the documents of pygls, which splits lines at characters where LSP does not."""
+    """The protocol without the documents of pygls, which splits lines at characters where LSP does not."""
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: Any) -> Generator[Any, Any, None]:

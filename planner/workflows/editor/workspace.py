@@ -40,7 +40,7 @@ _SHARE = 50
 _GLANCE = 0.2
 """seconds before the files of a directory with open files are read again; `_FRESH` for other directories"""
 _ABOVE = 2
-"""number of levels between a module and a variables file below it"""
+"""maximum number of levels between a module and a variables file below it"""
 _RETRIED = 5.0
 """seconds before a missing provider is looked up again"""
 _SKIPPED = frozenset(("node_modules", "__pycache__", "vendor"))
@@ -125,7 +125,7 @@ class Workspace:
     # ---------------------------------------------------------------- symbols
 
     def symbols(self, path: str) -> FileSymbols:
-        """Empty if the file cannot be read."""
+        """The declarations and references of a file; empty if it cannot be read."""
         stamp = self._stamp(path)
         known = self._files.get(path)
         if known is not None and known[0] == stamp:

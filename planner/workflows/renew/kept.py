@@ -123,7 +123,7 @@ def encrypt(data: bytes, reads: list[list[Any]]) -> bytes | None:
 
 
 def decrypt(data: bytes, reads: list[list[Any]]) -> bytes | None:
-    """None if the environment or the files have changed, or the data is damaged."""
+    """The decrypted data; None if the environment or the files have changed, or the data is damaged."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -188,7 +188,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
 
 
 def read(at: Shelf, name: str) -> KeptPlan | None:
-    """None if the name has no readable plan."""
+    """The plan that is stored under a name; None if there is none that can be read."""
     result = at.load(name)
     if result is None:
         return None

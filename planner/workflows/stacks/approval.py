@@ -21,7 +21,7 @@ _COUNTED = ("add", "change", "import", "remove", "forget", "defer")
 
 @frozen
 class Refusal:
-    """A failed check. `outcome`: fails or undecided."""
+    """A check that does not hold. `outcome`: fails or undecided."""
 
     rule: str
     place: str
@@ -53,7 +53,7 @@ def approval(
     replans: int,
     judgement: Iterable[Diagnostic],
 ) -> Approval:
-    """Whether the group's checks approve the plan. `judgement`: findings of policies about the whole plan; findings
+    """The decision of the group's checks about a plan. `judgement`: findings of policies about the whole plan; findings
     about components are in the steps."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")

@@ -126,7 +126,7 @@ def _providers_of_removed(flow: Flow, blocks: Blocks, known: Container[str], fac
 
 
 def _objects(states: States, name: PromiseName) -> int:
-    """Raises Failure."""
+    """The number of managed resource instances in the state of a component instance. Raises Failure."""
     state = states.read(name)
     resources = state.resources.values() if state is not None else ()
     return sum(len(resource.instances) for resource in resources if resource.mode == "managed")

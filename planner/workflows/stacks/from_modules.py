@@ -167,7 +167,8 @@ class _StackWriter:
             detail = (
                 "Components are repeated with for_each only: use for_each here first (moved blocks keep the objects)."
             )
-            self.problems.error("from_modules", "Stacks do not support count", detail, block.header_span)
+            word = "count" if call.count is not None else "enabled"
+            self.problems.error("from_modules", f"Stacks do not support {word}", detail, block.header_span)
         lines = [self.argument(body.attributes[k]) for k in ("source", "version", "for_each") if k in body.attributes]
         inputs = [self.argument(a) for key, a in body.attributes.items() if key not in _IN_COMPONENT]
         if inputs:

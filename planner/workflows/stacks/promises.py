@@ -129,7 +129,7 @@ class Promises(Generic[K]):
             return failure
         return None
 
-    # ------------------------------------------------------------ circles
+    # ------------------------------------------------------------ cycles
 
     def _refuse_circle(self, me: int, key: K) -> None:
         way = self._way(me, key)
@@ -184,7 +184,7 @@ class Promises(Generic[K]):
         return result
 
     def known(self, key: K) -> Any:
-        """None if the promise was not evaluated or failed."""
+        """The value of a promise; None if it was not evaluated or failed."""
         with self._changed:
             return self._values.get(key)
 

@@ -106,13 +106,14 @@ def total(plan: DeploymentPlan) -> Counts:
 
 
 def summary(plan: DeploymentPlan) -> str:
-    """Example: `Plan: 2 to add, 1 to change, 0 to destroy.`, with deferred and forgotten components."""
+    """Example: `eu: Plan: 2 to add, 1 to change, 0 to destroy.`, with the numbers of components that are forgotten or
+    deferred."""
     deferred = sum(step.what == "defer" for step in plan.steps)
     whole = total(plan)
     text = f"Plan: {pending(whole)}"
     forgotten = sum(step.what == "forget" for step in plan.steps)
     if forgotten:
-        text += f"; {forgotten} components to forget"
+        text += f"; {forgotten} component{'s' * (forgotten != 1)} to forget"
     if deferred:
         text += f"; {deferred} deferred"
     parts = [str(step.name) for step in plan.steps if _in_part(step)]
@@ -157,7 +158,7 @@ def _output(value: Value) -> dict[str, Any]:
 
 
 def outputs_text(outputs: Mapping[str, Value], show_sensitive: bool = False) -> str:
-    """As `planner output` prints them."""
+    """The outputs as `planner output` prints them."""
     return all_outputs(_states(outputs), show_sensitive)
 
 

@@ -72,7 +72,7 @@ class States:
         return sorted((name for name in items if name is not None), key=str)
 
     def read(self, name: PromiseName | None = None) -> State | None:
-        """None if there is none. Raises Failure."""
+        """The state of an instance, or of the deployment; None if there is none. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():

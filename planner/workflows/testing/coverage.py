@@ -1,6 +1,6 @@
 """Coverage of a module by its tests. Uncovered: resources never planned, conditionals with a branch never taken, count
 and for_each never or always empty, validations never true or never false, outputs never with a value, and policies that
-always or never denied."""
+always or never had a finding."""
 
 from __future__ import annotations
 

@@ -84,7 +84,8 @@ def policies_reached(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Reached:
-    """The policies that deny the plan, and those that pass it; undecided policies are in neither set."""
+    """The policies with a finding about the plan, and those without; policies that are only undecided are in neither
+    set."""
     try:
         verdict, _, _ = judged_plainly(_as_made(made, loaded, variables, policies))
     except Failure:

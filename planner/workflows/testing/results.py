@@ -59,7 +59,7 @@ class RunResult:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The problems in short form, with places."""
+        """The errors in short form, with places."""
         texts = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
         details = (d.detail for d in self.diagnostics if d.is_error)
         return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(texts, details, strict=True))

@@ -67,7 +67,7 @@ class Suite:
 
 
 def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
-    """None if there are errors. No backend is opened."""
+    """The test files with the configuration; None if there are errors. No backend is opened."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return _load(options, diagnostics), diagnostics

@@ -29,7 +29,7 @@ from planner.workflows.testing.variables import names_of
 
 
 def transformed(config: Config, file: TestFile, run: TestRun, scope: Scope) -> tuple[Config, list[Diagnostic]]:
-    """`scope`: names to which the test file's providers may refer."""
+    """The configuration of a run, and its problems. `scope`: names to which the test file's providers may refer."""
     problems = Problems()
     root = _with_providers(config.root, file, run, scope, problems)
     root = _with_resources(root, file, run, problems)

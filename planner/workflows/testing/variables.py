@@ -59,7 +59,7 @@ def run_values(
     given: RawVariables,
     outputs: Mapping[str, Mapping[str, Value]],
 ) -> tuple[RunValues | None, list[Diagnostic]]:
-    """None if there are errors. `outputs`: {earlier run: outputs}."""
+    """The values of a run's variables; None if there are errors. `outputs`: {earlier run: outputs}."""
     problems = Problems()
     general = _general(declared, given, problems)
     runs = {name: dict(values) for name, values in outputs.items()}

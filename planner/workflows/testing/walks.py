@@ -78,7 +78,8 @@ class UnderWay:
 def plan(
     subject: TestedConfiguration, state: State, variables: Variables, plan_options: RunPlanOptions, parallelism: int
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """None if the configuration itself has errors, which `TestedConfiguration.validate` reports."""
+    """The plan of a run, and its problems. The plan is None if the configuration itself has errors, which
+    `TestedConfiguration.validate` reports."""
     loaded = subject.loaded
     options = PlanOptions(
         mode=plan_options.mode,

@@ -20,7 +20,7 @@ from planner.workflows.batch.model import Request, UnitResult, from_json, to_jso
 ROOT = "planner-root:"
 """placeholder for the fleet's root in paths that are sent"""
 LARGEST = 1 << 30
-"""maximum size in bytes of an archive, a plan or a result"""
+"""maximum size in bytes of an archive, a plan file or a plan as JSON"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
 """members whose keys are words separated by zero bytes, some of which are paths (lookups in Terragrunt's files)"""
@@ -29,15 +29,15 @@ _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
 
 
 class BadParcel(Exception):
-    """The data is not a parcel, or was sent by another version."""
+    """The data is not a valid message, or was sent by another version."""
 
 
 @frozen
 class Parcel:
     """The work on one unit, for another machine. `digest`: SHA-256 of the archive, which is in `data` or in `store`.
     `files`, `folders`: the content of the archive; `absent`: paths that do not exist; all are relative to the root.
-    `run` and `attempt` identify the execution. `plan`: the plan file to apply. `rehearse`: only find out which files
-    the apply needs."""
+    `run` and `attempt` identify the execution. `plan`: the plan file to apply. `rehearse`: plan first, without the plan
+    file, to find out which files the apply needs."""
 
     request: Request
     digest: str
@@ -110,7 +110,7 @@ def _structured(kind: type, header: dict[str, Any]) -> Any:
     try:
         return from_json(kind, header)
     except Exception as problem:
-        raise BadParcel(f"The parcel cannot be decoded: {type(problem).__name__}.") from None
+        raise BadParcel(f"The message cannot be decoded: {type(problem).__name__}.") from None
 
 
 def _join(header: dict[str, Any], one: bytes, other: bytes) -> bytes:
@@ -130,7 +130,7 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
             raise ValueError
         other_version = header.pop("version")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise BadParcel("The received data is not a bundle, or is incomplete.") from None
+        raise BadParcel("The received data is not a valid message, or is incomplete.") from None
     if other_version != version():
         raise BadParcel(f"{whose} planner {str(other_version)[:80]}, but this is {version()}: both must be the same.")
     return header, rest[:one], rest[one:]

@@ -22,7 +22,7 @@ from planner.workflows.batch.model import Fleet, Request, UnitResult, diagnostic
 from planner.workflows.batch.terragrunt.session import on_the_way
 
 ROUNDS = 8
-"""how often a bundle is made again because paths were missing"""
+"""maximum number of bundles for one request; another one is made when paths are missing"""
 
 
 class Carrier(Protocol):
@@ -215,9 +215,10 @@ def root_of(fleet: Fleet) -> str:
 
 
 def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
-    """A function that returns the initial content of a unit's bundle, as (directories, files). Directories: the unit's,
-    its modules', and those of units whose outputs it uses. Files: its `files` (absolute paths), policies and rules.
-    Raises Failure."""
+    """A function that returns the initial content of a unit's bundle, as (directories, files) relative to `root`.
+    Directories: the unit's, its modules', and those of units whose outputs it uses. Files: those that its survey read
+    (`files`: {unit: absolute paths}), variable files, policies, rules and programs. The function raises Failure for a
+    path outside `root`."""
 
     def needs(request: Request) -> tuple[set[str], set[str]]:
         folders = {_inside(root, request.directory), *(_inside(root, one.directory) for one in request.upstream)}

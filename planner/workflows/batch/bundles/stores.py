@@ -51,7 +51,7 @@ def open_store(text: str) -> ArchiveStore | None:
 def fetched(store: ArchiveStore, digest: str) -> bytes:
     """The archive with this digest, checked. Raises OSError."""
     if not _DIGEST.fullmatch(digest):
-        raise OSError(0, "the bundle has no digest")
+        raise OSError(0, "its digest is not valid")
     data = store.get(digest)
     if hashlib.sha256(data).hexdigest() != digest:
         raise OSError(0, f"the stored bundle {digest[:12]} has other content")

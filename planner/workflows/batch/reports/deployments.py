@@ -83,7 +83,8 @@ def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
 def stack_report(
     command: str, parts: Sequence[DeploymentReport], diagnostics: Iterable[Diagnostic], begun: float
 ) -> dict[str, Any]:
-    """`begun`: when the command started."""
+    """The report about the components of these deployments. `begun`: when the command started, in seconds since
+    1970."""
     units: list[dict[str, Any]] = []
     edges: list[list[str]] = []
     for part in parts:

@@ -49,7 +49,7 @@ DONE = {
 
 
 def report_json(report: BatchReport, is_brief: bool = False) -> dict[str, Any]:
-    """The report as plain data, without changes if `is_brief`."""
+    """The report as plain data, without changes and outputs of units if `is_brief`."""
     units = [_unit(report, done, is_brief) for done in report.done.values()]
     outcomes = Counter(done.outcome for done in report.done.values())
     analysis = report.analysis

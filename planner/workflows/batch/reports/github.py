@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 MOST = 50
-"""maximum number of annotations that GitHub shows for a step"""
+"""maximum number of annotations, because GitHub shows only a limited number"""
 _KINDS = {"error": "error", "warning": "warning"}
 
 

@@ -30,7 +30,7 @@ from planner.workflows.batch.reports.document import (
 LONGEST = 65_000
 """maximum length in characters; GitHub accepts 65,536"""
 FOLD = 6_000
-"""maximum characters for one unit's changes while other units have none yet"""
+"""maximum number of characters for the changes of one unit, or of units with equal changes"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
 """the head of the table; {}: the noun for the planned parts"""
 MOST_OPEN = 30

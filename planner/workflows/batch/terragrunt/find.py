@@ -21,7 +21,7 @@ from planner.workflows.batch.terragrunt.unit import UnitReading, has_configurati
 from planner.workflows.batch.terragrunt.working_directory import working_base
 
 MOST = 100_000
-"""maximum number of units reachable from one unit"""
+"""maximum number of units that are read"""
 
 
 def has_files(folder: str) -> bool:

@@ -71,7 +71,7 @@ RETRYABLE = (
     "(?s).*Failed to query available provider packages.*connection reset by peer.*",
     "(?s).*Failed to query available provider packages.*context deadline exceeded.*",
 )
-"""errors after which a command is retried: network errors, and services that are not ready"""
+"""regular expressions for the errors after which Terragrunt retries a command by default"""
 
 
 _TEXTS = ListType(STRING)
@@ -162,7 +162,8 @@ class Functions:
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
-        """The other file of an include: the included file for the including file, and vice versa."""
+        """The included file: this file, if another one includes it; otherwise the file of the include that a call
+        names, or this file if it includes none."""
         if self.frame.is_included:
             return self.frame.path
         include = self._include(words)

@@ -52,8 +52,8 @@ def _digest(salt: str, key: str, found: Any) -> str:
 
 @frozen(eq=False)
 class DependencyBlock:
-    """A `dependency` block. `target`: directory of the other unit. `is_enabled`: its outputs are used. `constant`:
-    replaces outputs that are not read."""
+    """A `dependency` block. `target`: directory of the other unit. `is_enabled`: False if the block has no effect.
+    `constant`: replaces outputs that are not read."""
 
     label: str
     target: str
@@ -75,7 +75,7 @@ class Library:
         """packages that could not be fetched"""
 
     def place(self, path: str) -> str:
-        """The directory below the root with links resolved, as it names a unit."""
+        """The path of a directory; below the root with links resolved, so that each unit has only one path."""
         real, root = os.path.realpath(path), os.path.realpath(self.root)
         inside = real == root or real.startswith(f"{root}{os.sep}")
         return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
@@ -112,8 +112,9 @@ class UnitSession:
     refusals: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
     configs: dict[str, dict[str, Value]] = field(factory=dict)
-    """files read as values, including those being read now"""
+    """{path: value} of files that were read as values"""
     reading: list[str] = field(factory=list)
+    """paths of the files that are being read as values"""
 
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
         """The result of an external lookup, which is done once for reading a unit and running it. `answer` may raise

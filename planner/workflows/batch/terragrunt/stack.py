@@ -107,7 +107,7 @@ def _component(library: Library, frame: Frame, kind: str, part: DocumentBlock, f
 
 
 def _target(frame: Frame, part: DocumentBlock, folder: str) -> str:
-    """Raises Failure."""
+    """The target directory of a unit or stack. Raises Failure if its path leads out of the base directory."""
     base = (
         folder
         if frame.truth(part.attributes.get("no_dot_terragrunt_stack"))

@@ -56,7 +56,7 @@ class UnitReading:
     role: Role | None = None
     copies_lock: bool = True
     is_late: bool = False
-    """whether values depend on outputs of other units"""
+    """whether generated files, hooks or extra arguments depend on unknown outputs of other units"""
     problems: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
 
@@ -273,7 +273,7 @@ def _inputs(reading: UnitReading, frame: Frame) -> None:
 
 
 def unit_inputs(frame: Frame) -> Value:
-    """An object, or an unknown value. Raises Failure."""
+    """The inputs of the unit: an object, or an unknown value. Raises Failure."""
     value = frame.merged("inputs")
     if value.__class__ is Map:
         return dict(value.items)

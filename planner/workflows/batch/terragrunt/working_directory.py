@@ -70,7 +70,7 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
 
 
 class Copy:
-    """Which hidden files to include and which files to exclude: patterns relative to the unit's directory."""
+    """Which hidden files to include, and which of the unit's files to exclude: patterns of file names."""
 
     def __init__(self, included: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> None:
         self.included, self.excluded = included, excluded
@@ -128,7 +128,7 @@ def _link(path: str, target: str) -> None:
         pass
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.isdir(path) and not os.path.islink(path):
-        return  # another program made the file
+        return  # another program made this directory
     beside = f"{path}.{os.getpid()}.tmp"
     os.symlink(target, beside)
     os.replace(beside, path)
