@@ -38,7 +38,7 @@ class ModuleFiles:
 
 def module_files(directory: str, queries: str = "") -> ModuleFiles:
     """The configuration files of a directory, without hidden files and backups of editors. A `.tofu` file replaces the
-    `.tf` file of the same name. `queries`: the suffixes of files with searches, if these are read, too. Raises
+    `.tf` file of the same name. `queries`: the suffix of files with searches, if these are read, too. Raises
     OSError."""
     names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _is_ignored(e.name))
     normal: list[str] = []

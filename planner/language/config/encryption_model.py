@@ -33,8 +33,8 @@ class TargetDecl:
 
 @frozen(eq=False)
 class RemoteTarget:
-    """The target of a data source that reads a state. The name has the form defined in
-    `planner.operations.load`."""
+    """The target of a data source that reads a state. `name` is the address of the data source without
+    `data.terraform_remote_state.` and without a leading `module.`."""
 
     name: str
     target: TargetDecl

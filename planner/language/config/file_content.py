@@ -156,7 +156,7 @@ _FILE = BodySchema(
 )
 
 
-QUERIES = ".tfquery.hcl"  # suffixes of files with searches (list blocks)
+QUERIES = ".tfquery.hcl"  # suffix of files with searches (list blocks)
 _QUERIES = BodySchema(
     {},
     (

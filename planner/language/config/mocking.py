@@ -42,7 +42,7 @@ class Mocking:
     late_types: Mapping[str, bool] = field(factory=dict)  # overrides `known_late` by type of managed object
 
     def with_shared(self, other: Mocking) -> Mocking:
-        """Add another set of mocks, for other types and resources; these mocks take precedence."""
+        """These mocks with another set of mocks added; these take precedence over the others."""
         mine = {str(override.target) for override in self.overrides}
         more = tuple(override for override in other.overrides if str(override.target) not in mine)
         late = {**other.late_types, **self.late_types}

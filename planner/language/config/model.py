@@ -100,7 +100,7 @@ class OutputDecl:
     depends_on: tuple[Reference, ...]
     preconditions: tuple[CheckRule, ...]
     span: Span
-    type: TypeConstraint | None = None  # the type to which the variable's value is converted
+    type: TypeConstraint | None = None  # the type to which the output's value is converted
     made_up: tuple[bool, Span] | None = None
     """(whether it is set, position) if a test overrides the module; without a value from the test, the output is
     null"""
@@ -214,7 +214,7 @@ class ResourceDecl:
 
     @property
     def provider_alias(self) -> str:
-        """ "" for the configuration without an alias."""
+        """The alias of the provider configuration; "" for the configuration without an alias."""
         return (self.provider.alias if self.provider else None) or ""
 
 

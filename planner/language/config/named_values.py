@@ -45,7 +45,7 @@ _OUTPUT_OVERRIDE = BodySchema(dict.fromkeys(_OUTPUT.attributes, False), _OUTPUT.
 
 MODULE_ARGUMENTS = ("source", "version", "count", "for_each", "depends_on", "providers")
 MODULE_BLOCKS = ("_", "lifecycle", "locals", "provider")
-"""names of meta-arguments of module blocks, which variables cannot have"""
+"""blocks that are reserved inside module blocks; like MODULE_ARGUMENTS, not allowed as names of variables"""
 
 ANY = TypeConstraint(DYNAMIC)
 
@@ -56,7 +56,7 @@ def label_span(block: Block, index: int) -> Span:
 
 
 def variable_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[VariableDecl]:
-    """The default is converted to the variable's type; in override files only after merging."""
+    """The default is converted to the variable's type; in an override file without a type, only after merging."""
     content = read(block.body, _VARIABLE, problems)
     attributes = content.attributes
     name = block.labels[0].value

@@ -1,7 +1,7 @@
 """Describes the values of names in a failed expression, for diagnostics: `var.x is 5`, `each.key is "a"`.
 
-As in OpenTofu (command/jsonentities/diagnostic.go), secret values are never shown. Secret and unknown values are
-mentioned only if they cause the problem."""
+As in OpenTofu (command/jsonentities/diagnostic.go), secret values are never shown. They are mentioned only if they
+cause the problem. Of an unknown value, only the type is mentioned, unless the problem is that the value is unknown."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class EvaluationMoment(Protocol):
 def operand_values(
     node: Any, scope: Scope, source: Source | None, *, unknown: bool = False, secret: bool = False
 ) -> Operands:
-    """Pairs (name, description of its value). `unknown` and `secret`: whether unknown values, and sensitive or
-    ephemeral values, cause the problem, so that they are mentioned, too."""
+    """Pairs (name, description of its value). `unknown`: whether unknown values cause the problem, so that they are
+    described as unknown. `secret`: whether sensitive or ephemeral values cause it, so that they are mentioned."""
     operands: dict[str, str] = {}
     for reference in _references(node):
         try:

@@ -71,8 +71,8 @@ class Moment:
 
 
 def parse_timestamp(written: str, argument: int | None = None, strict: bool = True) -> Moment:
-    """Parse an RFC 3339 timestamp. If not `strict`, also accepts an hour of one digit, a decimal comma, and any two
-    digits in the offset. Raises FunctionError."""
+    """Parse an RFC 3339 timestamp. If not `strict`, also accepts an hour of one digit, a decimal comma, and offsets up
+    to 24:60. Raises FunctionError."""
     match = (_STRICT if strict else _LENIENT).fullmatch(written)
     result = seconds_of(match, *((23, 59) if strict else (24, 60))) if match else None
     if match and result:

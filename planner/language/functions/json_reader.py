@@ -1,7 +1,7 @@
 """Parses JSON with the rules of Go's decoder and the implied types of go-cty.
 
-If properties of one object have equal names, they must have equal types, and the last one is used. Closing brackets
-after the document are ignored, and a lone surrogate becomes U+FFFD."""
+If properties of one object have equal names, they must have equal types, and the last one is used. Text after the
+document is ignored if it begins with a closing bracket or brace, and a lone surrogate becomes U+FFFD."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Value]:
     for raw_name, raw in pairs:
         name, value = _string(raw_name), _value(raw)
         if name in out and type_of(out[name]) != type_of(value):
-            raise ValueError(f'an object has the property "{name}" twice')
+            raise ValueError(f'an object has the property "{name}" twice, with values of different types')
         out[name] = value
     return out
 

@@ -57,7 +57,7 @@ def unmap(address: int, bits: int) -> tuple[int, int]:
 
 
 def address_text(address: int, bits: int) -> str:
-    """RFC 5952."""
+    """An address as text, in the form of RFC 5952."""
     address, bits = unmap(address, bits)
     return str(IPv4Address(address)) if bits == 32 else str(IPv6Address(address))
 
@@ -230,8 +230,9 @@ def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
     end = network.first  # the first address that is still free
     for index, bits in enumerate(new_bits, 1):
         extension = small_int(bits, index)
-        if not 1 <= extension <= (128 if follows_next() and network.bits == 128 else 32):
-            raise FunctionError("A prefix can be extended by 1 to 32 bits.", index)
+        most = 128 if follows_next() and network.bits == 128 else 32
+        if not 1 <= extension <= most:
+            raise FunctionError(f"A prefix can be extended by 1 to {most} bits.", index)
         length = network.prefix + extension
         if length > network.bits:
             raise FunctionError(f"A prefix of {length} bits is too long for the address.", index)

@@ -184,7 +184,7 @@ class Function:
         arguments = [Unknown(p.type) for p in (*self.params, *filter(None, [self.variadic]))]
         try:
             return self.result_type(arguments)[0]
-        except FunctionError:  # the implementation of a function whose calls always fail
+        except FunctionError:  # a function that no longer exists, whose calls always fail
             return DYNAMIC
 
     def result_type(self, values: Sequence[Value]) -> tuple[Type, bool]:
@@ -231,7 +231,8 @@ def unknown(type: Type, refinement: Refinement | None = None) -> Value:
 
 
 def call(function: Function, arguments: Sequence[Value], context: CallContext) -> Value:
-    """For a lazy function, the arguments are callables that evaluate them. Raises FunctionError."""
+    """The result of a call. Each argument of a lazy function is a callable that evaluates the argument. Raises
+    FunctionError."""
     count, required = len(arguments), len(function.params)
     if count < required:
         missing = function.params[count]

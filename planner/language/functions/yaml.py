@@ -148,7 +148,7 @@ class _YamlReader:
         entries: dict[str, Value] = {}
         while not isinstance(event := self.loader.get_event(), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                raise YamlError("the keys of a mapping must be strings")
+                raise YamlError("a key of a mapping must be a single value, not a mapping, a sequence or an alias")
             if (not event.tag and event.value == "<<") or event.tag == _PREFIX + "merge":
                 self.merge(entries, self.node(self.loader.get_event()))
                 continue

@@ -146,7 +146,7 @@ class Body(Protocol):
 
     @property
     def missing_span(self) -> Span:
-        """The span of diagnostics about a missing argument: in native syntax, the block's closing brace."""
+        """The span of diagnostics about a missing argument: in native syntax, the block's opening brace."""
 
 
 # Bodies in native syntax.

@@ -406,9 +406,9 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 
 
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
-    """The expression to which a further step applies: the term, or the expression that a splat evaluates for each
-    element. A full splat takes all steps; a splat with a dot takes only attributes (`.*.a[0]` indexes the result). Also
-    returns the innermost splat that takes the step, or None."""
+    """(splat, expression): the expression to which a further step applies, which is the term or the expression that a
+    splat evaluates for each element; and the innermost splat that takes the step, or None. A full splat takes all
+    steps; a splat with a dot takes only attributes (`.*.a[0]` indexes the result)."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):
         holder, term = term, term.each

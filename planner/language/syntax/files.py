@@ -20,8 +20,9 @@ def load_file(
     path: str | os.PathLike[str], display_name: str, given: bool = False, keep: bool = True
 ) -> tuple[Body | None, Source, list[Diagnostic]]:
     """`display_name`: the file name in diagnostics. The body is None if the file cannot be read, is not UTF-8, or is
-    not well-formed JSON; the body of a native file with mistakes has the readable parts. `given`: whether the user
-    named the file, which may then be a pipe. `keep`: whether the content may be stored in the cache."""
+    JSON without a readable object or array; otherwise, the body of a file with mistakes has the readable parts.
+    `given`: whether the user named the file, which may then be a pipe. `keep`: whether the content may be stored in the
+    cache."""
     try:
         data = (read_given if given else read_whole)(path)
     except (OSError, ValueError) as problem:

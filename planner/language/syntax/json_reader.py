@@ -184,7 +184,7 @@ Token = tuple[str, int, int]  # (kind, start, end); the kind of a sign is the si
 
 def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
     """The mistakes in invalid JSON in reading order, and the readable part: an object or array with `false` in place of
-    wrong parts, None if its end was not found."""
+    wrong parts, None if there is none or its end was not found."""
     reader = _Mistakes(source)
     first = reader.peek()
     value = reader.value(0)

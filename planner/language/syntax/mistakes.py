@@ -2,7 +2,7 @@
 
 In the example of each entry, « and » enclose the text to which the message refers; tests parse all examples. Entries
 for the token `*` apply to tokens without an entry of their own. `echo` marks mistakes that may be consequences of
-another one; they are not reported until the parser has recovered."""
+another one; they are not reported after an earlier mistake."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class ParseRecovery:
         self.tokens = tokens
         self.states = states
         self.values = values
-        self.silent = False  # whether further errors may not be real
+        self.silent = False  # whether further mistakes are not reported, because they may not be real
         self.count = 0
         self.reported = -1  # offset of the last reported token
         self.last = (-1, -1)
@@ -106,7 +106,7 @@ class ParseRecovery:
         or -1 to stop."""
         token = self.tokens[index]
         parts = simple_tokens(token)
-        if len(parts) > 1 or parts[0][0] != token[0]:  # look for the mistake inside the label
+        if len(parts) > 1 or parts[0][0] != token[0]:  # look for the mistake inside a fused token
             self.tokens[index : index + 1] = parts
             return index
         self._reduce()

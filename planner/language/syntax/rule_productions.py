@@ -284,7 +284,8 @@ _DEEPEST = 50  # later stages are recursive
 
 
 def _limit_depth(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
-    """The call; if it is nested too deeply, a constant (reported)."""
+    """The call. If it is nested too deeply (reported), a constant in place of an operation, or the call without its
+    arguments."""
     if made.depth <= _DEEPEST:
         return made
     detail = (

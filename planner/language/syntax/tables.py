@@ -163,7 +163,7 @@ def run(
     instead: Mapping[str, str] = NOTHING,
 ) -> Any:
     """Parse tokens, which are tuples that begin with the token's kind. Returns the result of the last production; None
-    if nothing was readable.
+    if `mistake` ended the parsing.
 
     `mistake` receives the index of a wrong token, the stack of states and the stack of values. It changes the stacks so
     that parsing can continue, and returns the index of the next token, or -1. `instead` maps a kind of token to another

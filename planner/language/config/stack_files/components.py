@@ -185,7 +185,7 @@ def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
 
 
 def stack_variable(block: Block, problems: Problems) -> VariableDecl | None:
-    """As in modules, but the type is required and validations are not allowed. None if it is invalid (reported)."""
+    """A variable as in modules, but with a required type and without validations. None if it is invalid (reported)."""
     mine = Problems()
     read(block.body, _VARIABLE, mine)
     if not mine.has_errors:
@@ -195,7 +195,7 @@ def stack_variable(block: Block, problems: Problems) -> VariableDecl | None:
 
 
 def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
-    """As in modules, but the type is required and conditions are not allowed. None if it is invalid (reported)."""
+    """An output as in modules, but with a required type and without conditions. None if it is invalid (reported)."""
     mine = Problems()
     attributes = read(block.body, _OUTPUT, mine).attributes
     problems.extend(mine)

@@ -307,14 +307,14 @@ OLD = (".tfstack.hcl", ".tfstack.json")  # suffixes of earlier versions of the l
 
 @frozen
 class StackFiles:
-    """Sorted names."""
+    """The sorted names of component files and of deployment files."""
 
     components: tuple[str, ...]
     deployments: tuple[str, ...]
 
 
 def stack_files(directory: str) -> StackFiles:
-    """Without hidden files and backups of editors. Raises OSError."""
+    """The stack files of a directory, without hidden files and backups of editors. Raises OSError."""
     entries = list_directory(directory)
     names = sorted(entry.name for entry in entries if is_stack_file(entry.name) and not is_folder(entry))
     return StackFiles(
