@@ -119,3 +119,19 @@ def test_lines_through_hidden_objects_have_their_number(tmp_path: Path) -> None:
     with opened(written(tmp_path, caused(1))) as tab:
         assert tab.evaluate("[...scene.lines].map(e => scene.hiddenBetween(e))") == [0]
         assert "hidden" not in tab.locator("#legend").inner_text()
+
+
+@needs_browser
+def test_a_chosen_object_has_its_ways_where_there_is_no_room_for_those_of_all(tmp_path: Path) -> None:
+    late, early = ([f"{word}{n:03}" for n in range(250)] for word in ("late", "early"))
+    items = (item("hub"), *(item(name, "", (n,)) for n, name in enumerate((*late, *early))))
+    arrows = [arrow(name, "hub") for name in late] + [arrow("hub", name) for name in early]
+    changes = tuple(PageChange(name, "create", "", ()) for name in (*late, *early))
+    page = Page("Hub", (), (PageView("apply", "All", items, tuple(arrows)),), LAYERS, ACTIONS, changes)
+    with opened(written(tmp_path, page)) as tab:
+        assert tab.evaluate("scene.isCut")
+        for name, is_out in (("late249", True), ("late003", True), ("early249", False)):
+            tab.evaluate("name => choose(scene.find(name))", name)
+            ways = "isOut => neighbours(scene.find(current), isOut).through.map(([, other]) => scene.name(other))"
+            assert sorted(tab.evaluate(ways, is_out)) == (early if is_out else late)
+            assert tab.evaluate("drawing.marked.nodes.size") == 251

@@ -41,6 +41,7 @@ function wanted(thing) {
 function choose(thing, { look = true } = {}) {
   if (start !== null && thing >= 0 && thing !== start) { showPath(start, thing); return; }
   if (still(thing, () => scene.reveal(thing))) syncControls();
+  if (thing >= 0) scene.findOwnWays(thing);
   drawing.chosen = drawnFor(thing);
   drawing.marked = thing < 0 ? null : scene.causing.has(thing) && !scene.action[thing] ? marksOfCauses(change => change[3].some(cause => scene.causes(thing).includes(cause)), thing) : around(thing);
   const near = thing >= 0 && drawing.marked.nodes.size <= OPENED ? scene.around(drawing.marked.nodes) : null;

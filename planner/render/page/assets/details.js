@@ -36,7 +36,7 @@ function showOverview() {
     changes || scene.view.name === "none" ? null : el("p", {}, "Nothing is going to be changed."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Edges that others imply are left out, as there are very many.") : null,
-    scene.ways.size >= WAYS ? el("p", { class: "why" }, "Some edges through nodes that do not change are left out, as there are very many.") : null);
+    scene.isCut ? el("p", { class: "why" }, "Some edges through nodes that do not change are left out, as there are very many.") : null);
   syncCauses();
 }
 /** Verdicts as items of a list, with the objects of each below it. `sign`: text before each. */

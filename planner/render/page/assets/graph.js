@@ -2,6 +2,7 @@
 "use strict";
 const CAUSES = 12; // values that are causes, up to which all of them are drawn among the changes
 const WAYS = 60000; // edges through hidden nodes at most
+const OWN_WAYS = 2000; // further ones of the chosen node
 const INSTANCE_KEYS = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]/g; // of instances
 const STEP = / \((?!deposed )[a-z]+(?:,? \w+)*\)$/; // at the end of a vertex's name: which of several it is for an object
 const VERTEX = /, whose vertex is .*$/; // in a reason: the vertex has the name of its object here
@@ -31,7 +32,7 @@ take(JSON.parse(document.getElementById("data").textContent));
 class Graph {
   constructor(view) {
     this.view = view;
-    const { nodes, edges, boxes } = view, room = new Array(WAYS).fill(0);
+    const { nodes, edges, boxes } = view, room = new Array(WAYS + OWN_WAYS).fill(0);
     this.count = nodes.name.length;
     this.edgeCount = edges.from.length; // behind them are ways through hidden nodes
     this.from = Int32Array.from([...edges.from, ...room]);
@@ -146,6 +147,7 @@ class Graph {
   findWays() {
     this.ways = new Map();
     this.needed = new Set(); // edges that others imply, but only through hidden nodes
+    this.wayCount = 0; this.isCut = false;
     if (!this.onlyChanged && !this.hidden.includes(1)) return;
     const reached = this.reached();
     const pairs = [], near = new Map(); // what a node waits for as it is drawn
@@ -166,10 +168,34 @@ class Graph {
       if (edge !== undefined) { this.needed.add(edge); continue; }
       const edges = [first];
       for (let at = this.to[first]; at !== c; at = this.to[edges.at(-1)]) edges.push(reached[at].get(c));
-      const e = this.edgeCount + this.ways.size, names = edges.filter(x => this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);
-      const name = names.includes("destroy") ? "destroy" : names.includes("order") ? "order" : "reference";
-      this.from[e] = a; this.to[e] = c; this.layers[e] = 1 << data.layers.findIndex(([layer]) => layer === name);
-      this.ways.set(e, edges);
+      this.addWay(a, c, edges);
+    }
+    this.wayCount = this.ways.size;
+    this.isCut = pairs.length >= WAYS;
+  }
+  addWay(from, to, edges) {
+    const e = this.edgeCount + this.ways.size, names = edges.filter(x => this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);
+    const name = names.includes("destroy") ? "destroy" : names.includes("order") ? "order" : "reference";
+    this.from[e] = from; this.to[e] = to; this.layers[e] = 1 << data.layers.findIndex(([layer]) => layer === name);
+    this.ways.set(e, edges);
+  }
+  /** Find the ways of one node where there was no room for those of all; those of another node before it are forgotten. */
+  findOwnWays(node) {
+    if (!this.isCut) return;
+    for (let e = this.edgeCount + this.wayCount; this.ways.delete(e); e++);
+    const known = new Set([...this.ways.keys()].filter(e => this.from[e] === node || this.to[e] === node).map(e => this.from[e] + this.to[e] - node));
+    for (const isOut of [true, false]) {
+      const by = new Map([[node, -1]]), far = isOut ? this.to : this.from, near = isOut ? this.from : this.to;
+      for (const at of by.keys()) {
+        if (at !== node && !this.hidden[at]) continue;
+        for (const e of isOut ? this.steps(at) : this.in[at].filter(x => !(this.layers[x] & IMPLIED))) if (!by.has(far[e])) by.set(far[e], e);
+      }
+      for (const [other, last] of by) {
+        if (other === node || this.hidden[other] || known.has(other) || near[last] === node || this.ways.size >= this.wayCount + OWN_WAYS) continue;
+        const edges = [];
+        for (let at = other; at !== node; at = near[by.get(at)]) edges.push(by.get(at));
+        if (isOut) this.addWay(node, other, edges.reverse()); else this.addWay(other, node, edges);
+      }
     }
   }
   /** The edges of a node that no others imply, those that read a value first: they say most. */

@@ -48,7 +48,7 @@ class Scene extends Graph {
   badges(node) { return this.isMixed(node) ? this.actions(node).map(badge) : []; }
   /** The width of a node with its label. */
   nodeWidth(node) {
-    const [type, name] = this.labelLines(node), numbers = this.causing.has(node) ? 2 + causeNumbers(this.causes(node)).length : 0, badges = this.badges(node).reduce((all, [, text]) => all + LETTER * text.length + 16, 0);
+    const [type, name] = this.labelLines(node), numbers = this.causing.has(node) ? Math.ceil(1.3 * (2 + causeNumbers(this.causes(node)).length)) : 0, badges = this.badges(node).reduce((all, [, text]) => all + LETTER * text.length + 16, 0);
     return Math.min(WIDEST, Math.max(NARROWEST, 20 + Math.max(LETTER * (type.length + numbers), LETTER * name.length + badges)));
   }
   /** A box and those around it in which it is drawn, without the outermost. */
@@ -446,13 +446,18 @@ class Scene extends Graph {
   }
   /** Edges by the modules or things that they join: those of two modules together, from one thing where they have it in common. */
   bundled(wanted) {
-    const bundles = new Map(), ways = new Map();
+    const bundles = new Map(), byEnds = new Map(), ways = new Map(), first = this.boxes.length, all = first + this.count;
     for (const e of wanted) {
-      const ends = [this.stands[this.from[e]], this.stands[this.to[e]]], pair = wanted.length <= BUNDLED ? this.apart(...ends, ways) : ends, key = pair.join();
-      const bundle = bundles.get(key);
-      if (!bundle) { bundles.set(key, { pair, ends, edges: [e] }); continue; }
+      const ends = [this.stands[this.from[e]], this.stands[this.to[e]]], key = (ends[0] + first) * all + ends[1] + first;
+      let bundle = byEnds.get(key);
+      if (!bundle) {
+        const pair = wanted.length <= BUNDLED ? this.apart(...ends, ways) : ends, name = pair.join();
+        bundle = bundles.get(name);
+        if (!bundle) bundles.set(name, bundle = { pair, ends, edges: [] });
+        else bundle.ends = ends.map((thing, n) => thing === bundle.ends[n] ? thing : pair[n]);
+        byEnds.set(key, bundle);
+      }
       bundle.edges.push(e);
-      bundle.ends = ends.map((thing, n) => thing === bundle.ends[n] ? thing : pair[n]);
     }
     return [...bundles.values()];
   }
