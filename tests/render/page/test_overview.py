@@ -68,3 +68,21 @@ def test_things_that_wait_for_each_other_have_one_line_with_two_heads(tmp_path: 
         both = tab.evaluate("scene.bundle([...scene.mutual][0]).map(e => scene.name(scene.from[e])).sort()")
         assert both == ["a.x", "b.y"]
         assert "wait for each other" in tab.locator("#legend").inner_text()
+
+
+@needs_browser
+def test_a_module_without_anything_to_show_is_a_small_box(tmp_path: Path) -> None:
+    end = item("module.calm (close)", "module.calm")._replace(kind="module_close")
+    items = (end, item("module.m.a", "module.m", (0,)), item("b"))
+    boxes = {name: ("", name) for name in ("module.calm", "module.m")}
+    view = PageView("apply", "All", items, (arrow("b", "module.m.a"),), boxes)
+    page = Page("Calm", (), (view,), LAYERS, ACTIONS, (PageChange("module.m.a", "create", "", ()),))
+    with opened(written(tmp_path, page)) as tab:
+        tab.get_by_label("only changes").uncheck()
+        tab.get_by_role("button", name="Unfold modules", exact=True).click()
+        drawn = "name => { const b = scene.boxes.findIndex(box => box.name === name); return [scene.rect[b].h, b]; }"
+        (calm, number), (other, _) = tab.evaluate(drawn, "module.calm"), tab.evaluate(drawn, "module.m")
+        assert calm == tab.evaluate("FOLDED") < other
+        tab.evaluate("b => toggle(b)", number)
+        assert tab.get_by_role("status").inner_text().endswith("nothing in it is shown")
+        assert tab.get_by_role("button", name="Unfold", exact=True).count() == 0

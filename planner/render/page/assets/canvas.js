@@ -195,19 +195,19 @@ class Drawing {
     const sees = (x, y, w, h) => x < right && x + w > left && y < bottom && y + h > top;
     for (let b = 1; b < scene.boxes.length; b++) {
       const { x, y, w, h, shown } = scene.rect[b];
-      if (!shown || scene.folded[b] || !h || !sees(x, y, w, h)) continue;
+      if (!shown || scene.isClosed(b) || !h || !sees(x, y, w, h)) continue;
       context.fillStyle = colours.box; context.strokeStyle = colours.line; context.lineWidth = 1 / k;
       context.fillRect(x, y, w, h); context.strokeRect(x, y, w, h);
     }
     yield* this.edges(context, k, sees);
     for (let b = 1; b < scene.boxes.length; b++) { // titles above edges
       const { x, y, w, h, shown } = scene.rect[b];
-      if (shown && !scene.folded[b] && h && sees(x, y, w, h)) this.title(context, b, "\u25be", x + 8, y + HEAD / 2, w - 12, k);
+      if (shown && !scene.isClosed(b) && h && sees(x, y, w, h)) this.title(context, b, "\u25be", x + 8, y + HEAD / 2, w - 12, k);
     }
     let drawn = 0;
     for (const [thing] of scene.where) {
       const [x, y, w, h] = scene.area(thing);
-      if (!h || !sees(x, y, w, h) || thing < 0 && !scene.folded[-1 - thing]) continue;
+      if (!h || !sees(x, y, w, h) || scene.isOpen(thing)) continue;
       if (++drawn % 200 === 0) yield;
       context.lineWidth = 1 / Math.max(k, 0.4);
       this.thing(context, thing, x, y, w, h, k);
@@ -330,7 +330,7 @@ class Drawing {
     if (isCause) { context.strokeStyle = colours.mark; context.lineWidth = 2 / Math.max(k, 0.4); context.setLineDash([6, 3]); }
     context.stroke();
     context.setLineDash([]);
-    if (box) this.title(context, -1 - thing, "\u25b8", x + 9, y + h / 2, w - 15, k);
+    if (box) this.title(context, -1 - thing, scene.isEmpty(-1 - thing) ? "" : "\u25b8", x + 9, y + h / 2, w - 15, k);
     else {
       if (isDestroyed && k > 0.3) this.hatch(context, x, y, w, h, k);
       if (scene.isOld(thing)) { context.fillStyle = colours.removed; context.fillRect(x, y + 1, 5, h - 2); }
@@ -381,13 +381,13 @@ class Drawing {
   title(context, b, sign, x, y, room, k) {
     const size = sizeOf(k), counts = this.marked?.touched?.get(b)?.map(badge) || this.scene.counts(b); // of a cause only what it sets off
     if (size * k < READABLE) return;
-    const wide = text => text.length * size * LETTER_OF + 12, named = `${sign} ${counts.length ? this.scene.boxName(b) : this.scene.boxTitle(b)}`;
-    if (!this.scene.folded[b]) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
-    if (!this.scene.folded[b]) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
-    if (!this.scene.folded[b] && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
+    const wide = text => text.length * size * LETTER_OF + 12, named = `${sign && `${sign} `}${counts.length ? this.scene.boxName(b) : this.scene.boxTitle(b)}`;
+    if (!this.scene.isClosed(b)) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
+    if (!this.scene.isClosed(b)) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
+    if (!this.scene.isClosed(b) && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
     const right = this.badges(context, counts, x + room, y, k);
     this.letters(context, named, x, y, right - x - 4, this.colours.ink, k, "600 ");
-    if (!this.scene.folded[b]) context.globalAlpha = 1;
+    if (!this.scene.isClosed(b)) context.globalAlpha = 1;
   }
   /** Numbers of changes, each on its colour, up to a place on the right; where they begin. */
   badges(context, counts, right, y, k, half = 0.75) {

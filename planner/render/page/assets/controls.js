@@ -12,7 +12,7 @@ function fillPanes() { fillSummary(); fillSide(); fillList(); showOverview(); sy
 function spoken(thing) {
   if (thing < 0) {
     const b = -1 - thing, box = scene.boxes[b];
-    return `${nameOfBox(box)}, ${boxNoun(box)}: ${boxCount(box)}, ${scene.folded[b] ? "folded" : "open"}`;
+    return `${nameOfBox(box)}, ${boxNoun(box)}: ${boxCount(box)}, ${scene.isEmpty(b) ? "nothing in it is shown" : scene.folded[b] ? "folded" : "open"}`;
   }
   const action = scene.isOld(thing) ? ", old object" : scene.action[thing] ? `, ${doneWith(thing)}` : "";
   const [before, after] = [true, false].map(isOut => neighbours(thing, isOut)).map(({ direct, through }) => direct.length + through.length);
@@ -99,6 +99,7 @@ function chooseEdge(edge) {
   say(`${scene.shown(scene.from[edge])} waits for ${scene.shown(scene.to[edge])}`);
 }
 function toggle(b) {
+  if (scene.isEmpty(b)) { choose(-1 - b); return; }
   still(-1 - b, () => { scene.folded[b] = !scene.folded[b]; scene.arrange(); });
   drawing.chosen = -1 - b;
   if (!drawing.marked?.isCounted) drawing.marked = null; // of a node chosen before
@@ -236,7 +237,7 @@ function step(dx, dy) {
   }
   const [x, y] = scene.area(chosen), far = thing => Math.hypot(scene.area(thing)[0] - x, scene.area(thing)[1] - y);
   const near = [...things].sort((a, b) => far(a) - far(b));
-  const row = scene.nextRow(chosen, along), group = scene.box(chosen), inside = chosen < 0 && !scene.folded[-1 - chosen] ? scene.contents(-1 - chosen) : [];
+  const row = scene.nextRow(chosen, along), group = scene.box(chosen), inside = scene.isOpen(chosen) ? scene.contents(-1 - chosen) : [];
   if (near.length) choose(near[0]);
   else if (along > 0 && inside.length) choose(inside[0]);
   else if (row.length) choose(row.reduce((a, b) => far(b) < far(a) ? b : a));

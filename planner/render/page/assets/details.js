@@ -167,7 +167,7 @@ function showBox(b) {
   };
   details(el("h2", {}, nameOfBox(box)), el("p", {}, `A ${boxNoun(box)}: ${boxCount(box)}.`),
     ...data.actions.filter(([action]) => box.tally.has(action)).sort(([a], [b]) => rank(a) - rank(b)).map(([action]) => el("p", {}, signOfAction(action), `${wordsOf.get(action)}: ${box.tally.get(action)}`)),
-    el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))),
+    scene.isEmpty(b) ? el("p", { class: "why" }, "This graph has nothing else of it to show.") : el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))),
     inner.length ? some(el("ul", { class: "plain" }), inner, item, 30) : null);
 }
 /** The number of objects in a box, and how many of them change; its outputs apart. */

@@ -189,7 +189,7 @@ class Scene extends Graph {
     const box = this.boxes[b], rect = this.rect[b];
     if (b && !this.isShown(-1 - b)) { rect.w = rect.h = 0; return; }
     const titled = b ? this.titleWidth(b) : 0;
-    if (b && this.folded[b]) { rect.w = Math.min(WIDEST, titled); rect.h = FOLDED; return; }
+    if (b && this.isClosed(b)) { rect.w = Math.min(WIDEST, titled); rect.h = FOLDED; return; }
     for (const thing of this.contents(b)) {
       if (thing < 0) this.measure(-1 - thing); else this.w[thing] = this.nodeWidth(thing);
     }
@@ -202,7 +202,10 @@ class Scene extends Graph {
   }
   /** The room above what is in a box: its title has it. */
   head(b) { return b ? HEAD + ABOVE : PAD; }
-  isOpen(thing) { return thing < 0 && !this.folded[-1 - thing]; }
+  isOpen(thing) { return thing < 0 && !this.isClosed(-1 - thing); }
+  /** Whether a box has nothing that is shown: it is small, and neither folded nor open. */
+  isEmpty(b) { return this.inside[b].length === 0; }
+  isClosed(b) { return this.folded[b] === 1 || this.isEmpty(b); }
   setWidth(thing, width) { if (thing >= 0) this.w[thing] = width; else this.rect[-1 - thing].w = width; }
   /** The arrangement of a box that is seen largest: {isDown, parts: rows or columns, strips}. Things without edges are a
    * grid below or beside the others. */
@@ -307,7 +310,7 @@ class Scene extends Graph {
   put(b, x, y) {
     const box = this.boxes[b], rect = this.rect[b];
     rect.x = x; rect.y = y; rect.shown = true;
-    if (b && this.folded[b]) { this.standIn(b, -1 - b); return; }
+    if (b && this.isClosed(b)) { this.standIn(b, -1 - b); return; }
     let left = x + PAD, top = y + this.head(b), strip = 0;
     const inner = box.strips.reduce((all, one) => all + one.w + BETWEEN, -BETWEEN);
     if (box.isDown) left = x + (rect.w - inner) / 2;
@@ -372,7 +375,7 @@ class Scene extends Graph {
   at(x, y) {
     const inside = ([left, top, w, h]) => x >= left && x <= left + w && y >= top && y <= top + h;
     for (const [thing] of this.where) {
-      if (thing >= 0 || this.folded[-1 - thing]) { if (inside(this.area(thing))) return thing; continue; }
+      if (!this.isOpen(thing)) { if (inside(this.area(thing))) return thing; continue; }
       const [left, top, w] = this.area(thing);
       if (inside([left, top, w, HEAD - 4])) return thing; // the title of an open box
     }
@@ -402,7 +405,7 @@ class Scene extends Graph {
   /** The outermost modules, or the things themselves, that have one thing each. */
   apart(one, other, ways) {
     const way = thing => { if (!ways.has(thing)) ways.set(thing, [thing, ...this.outward(this.box(thing)).map(b => -1 - b)].reverse()); return ways.get(thing); };
-    const [a, b] = [way(one), way(other)], module = thing => thing >= 0 || this.folded[-1 - thing] || !this.boxes[-1 - thing].isGroup;
+    const [a, b] = [way(one), way(other)], module = thing => !this.isOpen(thing) || !this.boxes[-1 - thing].isGroup;
     let n = 0;
     while (a[n] === b[n] && n < a.length - 1 && n < b.length - 1) n++;
     return [a.slice(n).find(module) ?? one, b.slice(n).find(module) ?? other];
