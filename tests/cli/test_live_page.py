@@ -299,8 +299,8 @@ def test_a_page_that_is_opened_before_the_first_plan(tmp_path: Path, kind: str) 
     served = Served(tmp_path if kind == "fleet" else main.parent, *words)
     try:
         with opened(served.address, allowed=served.address) as tab:
-            expect(tab.locator("#state")).to_have_text("The plan cannot be made.")
-            expect(tab.locator("#details")).not_to_contain_text("Nothing is going to be changed")
+            expect(tab.locator("#state")).to_have_text("Planning failed.")
+            expect(tab.locator("#details")).not_to_contain_text("No changes.")
             expect(tab.locator("#asking")).to_be_visible(visible=kind == "plan")
             main.write_text(MAIN)
             batch.write_text('unit "net" {\n  path = "net"\n}\n')

@@ -136,7 +136,10 @@ def test_folding_paths_causes_and_verdicts(tmp_path: Path) -> None:
         details.get_by_role("button", name="Path to another").click()
         tab.get_by_role("button", name="net", exact=True).first.click()
         assert status.inner_text() == "end waits for net, in 2 steps." and tab.locator("#banner").is_hidden()
-        assert "web reads net [graph/some.rule]" in details.inner_text()
+        assert "web reads net" in details.inner_text() and "some.rule" not in details.inner_text()
+        details.locator("summary", has_text="Rule").first.click()
+        details.locator(".rule code").first.wait_for()
+        assert details.locator(".rule code").first.inner_text() == "graph/some.rule"
         details.get_by_role("button", name="Overview").click()
         cause = tab.get_by_role("region", name="Causes").get_by_role("button", name="1 gone 1 object")
         cause.click()
@@ -258,7 +261,7 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
     with opened(written(tmp_path, page)) as tab:
         tab.locator("#graph").press("ArrowRight")
         tab.get_by_role("button", name="Whole graph").click()
-        tab.locator("summary", has_text="Edges").click()
+        tab.locator("summary", has_text="Arrows").click()
         assert "0 nodes, 0 edges" in tab.locator("#layers").inner_text()
 
 

@@ -93,7 +93,7 @@ function chooseEdge(edge) {
   drawing.chosen = standIn(scene.from[edge]);
   drawing.marked = marks([scene.from[edge], scene.to[edge]], new Set([edge]));
   drawing.redraw();
-  note({ node: scene.name(scene.from[edge]), to: scene.name(scene.to[edge]) }, "Edge");
+  note({ node: scene.name(scene.from[edge]), to: scene.name(scene.to[edge]) }, "Order");
   showCurrent(null);
   showEdge(edge);
   say(`${scene.shown(scene.from[edge])} waits for ${scene.shown(scene.to[edge])}`);

@@ -33,10 +33,10 @@ function showOverview() {
   fill(
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
     kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, "Causes"), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
-    changes || scene.view.name === "none" ? null : el("p", {}, "Nothing is going to be changed."),
+    changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
-    scene.view.is_reduced ? el("p", { class: "why" }, "Edges that others imply are left out, as there are very many.") : null,
-    scene.isCut ? el("p", { class: "why" }, "Some edges through nodes that do not change are left out, as there are very many.") : null);
+    scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
+    scene.isCut ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();
 }
 /** Verdicts as items of a list, with the objects of each below it. `sign`: text before each. */
@@ -163,7 +163,7 @@ function showBox(b) {
   const inner = scene.contents(b).filter(thing => thing < 0 || scene.action[thing] && !scene.isOld(thing)).sort((one, other) => scene.risk(one) - scene.risk(other) || NUMERIC.compare(scene.title(one), scene.title(other)));
   const item = thing => {
     if (thing >= 0) return el("li", {}, ...signsOf(thing), nodeButton(thing, scene.shown(thing).replace(MODULE, "")));
-    return el("li", {}, button(scene.boxLabel(-1 - thing), () => choose(thing), { class: "name" }), ` ${scene.counts(-1 - thing).map(([, text]) => text).join("  ") || boxCount(scene.boxes[-1 - thing])}`);
+    return el("li", {}, button(scene.boxLabel(-1 - thing), () => choose(thing), { class: "name" }), " ", ...(noun === "node" && scene.boxes[-1 - thing].tally.size ? [...scene.boxes[-1 - thing].tally].map(([action, number]) => signOfAction(action, number)) : [boxCount(scene.boxes[-1 - thing])]));
   };
   details(el("h2", {}, nameOfBox(box)), el("p", {}, `A ${boxNoun(box)}: ${boxCount(box)}.`),
     ...data.actions.filter(([action]) => box.tally.has(action)).sort(([a], [b]) => rank(a) - rank(b)).map(([action]) => el("p", {}, signOfAction(action), `${wordsOf.get(action)}: ${box.tally.get(action)}`)),
@@ -195,12 +195,12 @@ function placeLines(places) {
 }
 function reasonLines(edge) {
   return scene.reasons(edge).map(({ rule, reason, places }) =>
-    el("div", { class: "why" }, reason, " ", el("code", {}, `[${rule}]`), ...placeLines(places)));
+    el("div", { class: "why" }, reason, ...placeLines(places), el("details", { class: "alike rule" }, el("summary", {}, "Rule"), el("code", {}, rule))));
 }
 /** What a node waits for, or what waits for it: first what the drawing shows, then, to be unfolded, the rest. */
 function neighbourParts(title, order, node, isOut) {
   const { direct, through, others } = neighbours(node, isOut), number = direct.length + through.length;
-  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, " ",
+  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, " ",
     button("why", () => chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
   const list = pairs => some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other)), rest = el("ul", { class: "plain" });
   const fillRest = () => { if (!rest.firstChild) some(rest, others, item, 30, ([, other]) => scene.shown(other)); };
@@ -228,7 +228,7 @@ function proofCommand(from, to) {
   if (!data.asks) return null;
   const word = text => /^[\w.\/:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
   const kind = noun === "node" ? ` -type=${scene.view.name}` : "";
-  return el("p", { class: "why" }, "The complete proof: ", el("code", {}, `${data.asks}${kind} ${word(scene.name(from))} ${word(scene.name(to))}`));
+  return el("p", { class: "why" }, "The complete proof, in a terminal: ", el("code", {}, `${data.asks}${kind} ${word(scene.name(from))} ${word(scene.name(to))}`));
 }
 /** What is among nodes, each once: changes, unchanged objects by name with one of their nodes, and what is no object. */
 function thingsOf(nodes) {

@@ -163,7 +163,7 @@ function fillSide() {
   implied.checked = scene.implied;
   $("layers").replaceChildren(
     ...data.layers.map(([name, meant], n) => layerBox(name, meant, n)),
-    el("label", { title: "edges that follow from others" }, implied, " implied by others"),
+    el("label", {}, implied, " implied by others", el("span", { class: "why" }, ": an order that follows from other arrows")),
     el("p", { class: "why" }, `The graph: ${several(scene.count, noun)}, ${several(scene.edgeCount, "edge")}.`));
   $("views").hidden = data.views.length < 2;
   $("view").replaceChildren(...data.views.map((view, n) => el("option", { value: n }, view.title)));
@@ -188,13 +188,14 @@ const implied = el("input", { type: "checkbox", onchange: () => { scene.implied 
 function layerBox(name, meant, n) {
   const box = el("input", { type: "checkbox", "data-layer": name, onchange: () => {
     scene.visible ^= 1 << n; scene.connect(); drawing.redraw();
-    say(`${name} edges are ${box.checked ? "shown" : "hidden"}.`);
+    say(`Arrows of the kind \u201c${name}\u201d are ${box.checked ? "shown" : "hidden"}.`);
   } });
   box.checked = scene.visible >> n & 1;
-  return el("label", { title: meant }, box, " ", stroke(name), name);
+  return el("label", {}, box, " ", stroke(name), name, el("span", { class: "why" }, `: ${meant}`));
 }
 function syncControls() {
   $("changed").checked = scene.onlyChanged;
+  $("changed").disabled = !scene.boxes.length || !scene.boxes[0].changed;
   const hasBoxes = scene.boxes.length > 1;
   $("fold").hidden = $("unfold").hidden = !hasBoxes;
   fillLegend();

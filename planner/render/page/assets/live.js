@@ -12,9 +12,9 @@ async function request(route, body) {
 /** Show the state of planning: what is wrong, or what the last change of files has changed. */
 function showState(state) {
   const hasErrors = /^Error/m.test(state.problems), isBroken = hasErrors && !state.is_shown;
-  if (hasErrors && state.problems !== $("problems").textContent) say(`${isBroken ? "The plan cannot be made." : "The plan has errors."} ${state.problems.match(/^Error.*/m)[0]}`);
+  if (hasErrors && state.problems !== $("problems").textContent) say(`${isBroken ? "Planning failed." : "The plan has errors."} ${state.problems.match(/^Error.*/m)[0]}`);
   $("state").textContent = state.planning ? "Planning\u2026"
-    : isBroken ? `The plan cannot be made.${version ? " The page shows the last good plan." : ""}` : `Live: planned ${state.at}${hasErrors ? ", with errors" : ""}.`;
+    : isBroken ? `Planning failed.${version ? " The page shows the last good plan." : ""}` : `Live: planned ${state.at}${hasErrors ? ", with errors" : ""}.`;
   $("again").hidden = isReport || state.planning;
   $("problems").hidden = !state.problems;
   $("problems").textContent = state.problems;
@@ -38,7 +38,7 @@ events.onmessage = async event => {
   }
   fillVariables();
 };
-events.onerror = () => { $("state").textContent = "planner does not answer: it may have been ended."; };
+events.onerror = () => { $("state").textContent = "planner does not answer. It may have been stopped."; };
 
 /** The verdicts of policies that are new or gone. */
 function verdictParts(before, after) {
@@ -124,7 +124,7 @@ function showAnswer(title, { text, problems }, again, all) {
 }
 let askAgain = null; // asks the question again whose answer is shown
 async function answered(title, route, body) {
-  say("The answer is on its way.");
+  say("Waiting for the answer\u2026");
   try { return await request(route, body); } catch (problem) { showAnswer(title, { text: "", problems: String(problem.message) }); return null; }
 }
 const KINDS_OF = { why: "Why", "why-not": "Why not", fix: "How to avoid it", query: "Query" };

@@ -22,7 +22,7 @@ const breakable = text => /\S{14}/.test(text) ? text.split(/(?<=\s)/).flatMap(wo
 async function copy(text, shown) {
   try { await navigator.clipboard.writeText(text); say(`Copied: ${text}`); } catch { getSelection().selectAllChildren(shown); say("Select and copy it with the keyboard."); }
 }
-const say = text => { $("said").textContent = text; };
+const say = text => { $("said").textContent = text; $("said").title = text; };
 const several = (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`;
 
 function swatch(colour) {
