@@ -200,7 +200,8 @@ function reasonLines(edge) {
 /** What a node waits for, or what waits for it: first what the drawing shows, then, to be unfolded, the rest. */
 function neighbourParts(title, order, node, isOut) {
   const { direct, through, others } = neighbours(node, isOut), number = direct.length + through.length;
-  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, " ",
+  const halfOf = edge => { const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };
+  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
     button("why", () => chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
   const list = pairs => some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other)), rest = el("ul", { class: "plain" });
   const fillRest = () => { if (!rest.firstChild) some(rest, others, item, 30, ([, other]) => scene.shown(other)); };
