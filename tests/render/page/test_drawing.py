@@ -822,7 +822,10 @@ def caused() -> Page:
     )
     old, new = (json.dumps({"ports": [*range(30), port], "name": "a long name to be compared"}) for port in (80, 81))
     image = "var.image (main.tf:1)"
-    parts = (CausePart("var.image", old, new, "main.tf:1", "default = {"),)
+    parts = (
+        CausePart("var.image", old, new, "main.tf:1", "default = {"),
+        CausePart("var.image.ports[30]", "80", "81", "main.tf:1", "default = {"),
+    )
     changes = (
         PageChange("a.x", "create", "", ("local.more 1 -> 2", image)),
         PageChange("a.y", "create", "", ("local.more 1 -> 2",)),
@@ -846,6 +849,7 @@ def test_a_variable_that_is_a_cause_shows_its_values_and_effects(tmp_path: Path)
         lines = details.locator(".diff > div").all_inner_texts()
         assert "-     80" in lines and "+     81" in lines and len(lines) < 12  # the rest of the list is left out
         assert "main.tf:1" in details.inner_text() and "default = {" in details.inner_text()
+        assert details.locator(".input").count() == 1  # not also the port, which is inside
         effects = details.locator(".byaction")
         assert effects.all_inner_texts() == ["-destroy (1)\nb.z", "+create (1)\na.x"]
         effects.get_by_role("button", name="b.z").click()

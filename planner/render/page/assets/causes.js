@@ -85,7 +85,9 @@ function differenceLines(one, other) {
   return lines.flatMap((line, at) => isNear(at) ? [line] : isNear(at - 1) ? [[" ", "\u2026"]] : []);
 }
 /** Inputs with their values and places. `name`: of the thing that is shown, which is not repeated. */
-function inputParts(parts, name) {
+function inputParts(all, name) {
+  const whole = all.filter(([, before, after]) => before && after).map(([what]) => what), isInside = what => whole.some(other => what !== other && what.startsWith(other) && /^[.[]/.test(what.slice(other.length)));
+  const parts = all.filter(([what]) => !isInside(what)); // the values of the whole have those of its parts
   const isLast = (part, next) => !next || next[3] !== part[3]; // a place that several have is shown once
   const item = part => {
     const [what, before, after, where, line] = part, hasPlace = where && isLast(part, parts[parts.indexOf(part) + 1]);

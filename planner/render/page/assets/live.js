@@ -79,7 +79,8 @@ function renew(document_) {
     scene.boxes.forEach((box, b) => { if (folded.has(box.name)) scene.folded[b] = folded.get(box.name); });
     scene.arrange();
   }
-  group = null; start = null;
+  group = null; start = null; actionFilter = null;
+  hideBanner();
   drawing.show(scene);
   if (was.count && scene.where.size > 1 && Math.abs(scene.rect[0].w - was.rect[0].w) + Math.abs(scene.rect[0].h - was.rect[0].h) < 1) { drawing.eye = eye; drawing.redraw(true); }
   document.title = data.title;
