@@ -24,7 +24,7 @@ _MARKS = re.compile(r"@(?:policy|title|summary|about|noun|live|below|data)@|/\*(
 _DENIED = re.compile(r"\b[1-9]\d* denied\b")
 _UNREAD = re.compile(r"(?m)^ *(?://|/\*\*|\* ).*\n|^ +")
 SCRIPTS = (
-    *("layout.js", "graph.js", "scene.js", "routes.js", "overview.js", "canvas.js"),
+    *("layout.js", "graph.js", "lines.js", "scene.js", "routes.js", "overview.js", "painting.js", "canvas.js"),
     *("parts.js", "causes.js", "details.js", "lists.js", "exports.js", "panes.js", "controls.js"),
 )
 

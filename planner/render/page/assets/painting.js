@@ -1,0 +1,251 @@
+// How a drawing is painted: boxes, lines, things and their labels, a part at a time.
+"use strict";
+const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3], [4, 2]]; // by layer, as the legend has them
+const FAINT = 0.35; // how much is seen of what is not marked
+const LETTER_OF = 0.602; // the width of a letter at size 1
+const READABLE = 9; // pixels of letters below which texts are left out
+const CONDENSED = 1.25; // how many times as many letters as usual a label may have in its room
+const CROWDED = 40; // edges from which on those within a layer are faint
+const LINKS = 60; // lines from a cause to what it sets off at most
+const ROUTED = 2000; // edges up to which they are led around boxes
+
+/** The size of letters at a scale: larger than usual where the scale is small, so that they have 12 pixels. */
+const sizeOf = k => Math.min(NODE * 0.62, Math.max(13, 12 / k));
+
+class Painting {
+  *paint(image, eye) {
+    const context = image.getContext("2d"), { ratio } = this, k = eye.k;
+    const left = eye.x - this.marginX / k, top = eye.y - this.marginY / k;
+    context.setTransform(k * ratio, 0, 0, k * ratio, -left * k * ratio, -top * k * ratio);
+    yield* this.paintOn(context, k, left, top, (this.width + 2 * this.marginX) / k, (this.height + 2 * this.marginY) / k);
+  }
+  /** Paint a part of the drawing on a context whose units are the drawing's, to be seen at the scale k. */
+  *paintOn(context, k, left, top, width, height) {
+    const { scene, colours } = this, right = left + width, bottom = top + height;
+    context.fillStyle = colours.paper;
+    context.fillRect(left, top, width, height);
+    const sees = (x, y, w, h) => x < right && x + w > left && y < bottom && y + h > top;
+    for (let b = 1; b < scene.boxes.length; b++) {
+      const { x, y, w, h, shown } = scene.rect[b];
+      if (!shown || scene.isClosed(b) || !h || !sees(x, y, w, h)) continue;
+      context.fillStyle = colours.box; context.strokeStyle = colours.line; context.lineWidth = 1 / k;
+      context.fillRect(x, y, w, h); context.strokeRect(x, y, w, h);
+    }
+    yield* this.edges(context, k, sees);
+    for (let b = 1; b < scene.boxes.length; b++) { // titles above edges
+      const { x, y, w, h, shown } = scene.rect[b];
+      if (shown && !scene.isClosed(b) && h && sees(x, y, w, h)) this.title(context, b, "\u25be", x + 8, y + HEAD / 2, w - 12, k);
+    }
+    let drawn = 0;
+    for (const [thing] of scene.where) {
+      const [x, y, w, h] = scene.area(thing);
+      if (!h || !sees(x, y, w, h) || scene.isOpen(thing)) continue;
+      if (++drawn % 200 === 0) yield;
+      context.lineWidth = 1 / Math.max(k, 0.4);
+      this.thing(context, thing, x, y, w, h, k);
+    }
+    if (sizeOf(k) * k < READABLE) names(this, context, k);
+  }
+  *edges(context, k, sees) {
+    const { scene, colours, marked } = this;
+    const runs = data.layers.map(() => []), strong = [], linked = [], quiet = []; // in a layer, around which they all lead
+    const isWithin = (one, other) => scene.box(one) === scene.box(other) && scene.where.get(one).layer === scene.where.get(other).layer;
+    const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
+    const drawn = [...always].filter(e => scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]] && !scene.isLate(scene.from[e], scene.to[e]));
+    for (const { ends, edges: [e] } of scene.bundled(drawn)) strong.push(this.way(ends, `${e} ${ends}`));
+    for (const ends of this.links()) linked.push(this.way(ends, `link ${ends}`));
+    const spreads = marked?.isCounted ? e => scene.bundle(e).some(one => marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one])) : () => false; // from one marked object to another
+    let looked = 0;
+    for (const e of scene.lines) {
+      if (++looked % 2000 === 0) yield;
+      const route = this.route(e), end = route.length;
+      route.isMutual = scene.mutual.has(e);
+      const x = Math.min(route[0], route[end - 2]), y = Math.min(route[1], route[end - 1]);
+      if (end === 8 && !sees(x - 40, y, Math.abs(route[0] - route[end - 2]) + 80, Math.abs(route[1] - route[end - 1]) + 1)) continue;
+      if (spreads(e)) strong.push(route);
+      else if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(route); }
+      else if (scene.lines.length > CROWDED && (isWithin(...scene.ends(e)) || scene.back.has(e))) quiet.push(route);
+      else runs[31 - Math.clz32(scene.layers[e] & -scene.layers[e])].push(route);
+    }
+    const hasHeads = k > 0.35 && scene.lines.length <= 400;
+    const stroke = function* (routes, colour, width, alpha) {
+      context.strokeStyle = context.fillStyle = colour; context.lineWidth = width; context.globalAlpha = alpha;
+      for (let at = 0; at < routes.length; at += 150) {
+        context.beginPath();
+        for (const route of routes.slice(at, at + 150)) {
+          context.moveTo(route[0], route[1]);
+          for (let n = 2; n < route.length; n += 6) context.bezierCurveTo(route[n], route[n + 1], route[n + 2], route[n + 3], route[n + 4], route[n + 5]);
+        }
+        context.stroke();
+        yield;
+      }
+      if (hasHeads) { // at what waits
+        context.beginPath();
+        const head = (x, y, cx, cy) => {
+          const far = Math.hypot(cx - x, cy - y) || 1, [dx, dy] = [(cx - x) / far * 7, (cy - y) / far * 7];
+          context.moveTo(x, y); context.lineTo(x + dx - dy / 2, y + dy + dx / 2); context.lineTo(x + dx + dy / 2, y + dy - dx / 2); context.lineTo(x, y);
+        };
+        for (const route of routes) { head(...route.slice(0, 4)); if (route.isMutual) { const [cx, cy, x, y] = route.slice(-4); head(x, y, cx, cy); } }
+        context.fill();
+      }
+      context.globalAlpha = 1;
+    };
+    const many = scene.lines.length > 1500;
+    for (let n = 0; n < runs.length; n++) {
+      context.setLineDash(many ? [] : DASHES[n] || []);
+      yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), (sizeOf(k) * k < READABLE && scene.lines.length > CROWDED ? 0.5 : 1) * (marked ? 0.15 : many ? 0.35 : scene.lines.length > 300 ? 0.6 : 0.85)); // fainter from afar
+    }
+    context.setLineDash([]);
+    yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), scene.lines.length > 300 ? 0.07 : 0.15);
+    yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
+    if (hasHeads) this.between(context, k, sees);
+    context.setLineDash([6 / Math.min(1, k), 3 / Math.min(1, k)]);
+    yield* stroke(linked, colours.mark, Math.max(1.6, 1.2 / k), 1);
+    context.setLineDash([]);
+  }
+  /** At lines that lead through hidden objects the number of these. */
+  between(context, k, sees) {
+    const { scene, colours, marked } = this;
+    for (const e of scene.lines) {
+      const number = scene.hiddenBetween(e);
+      if (!number || scene.lines.length > CROWDED && !(marked && scene.bundle(e).some(one => marked.edges.has(one)))) continue;
+      const route = this.route(e), at = 6 * Math.floor((route.length - 2) / 12), [a, b, c, d] = [0, 2, 4, 6].map(n => [route[at + n], route[at + n + 1]]);
+      const [x, y] = [0, 1].map(n => (a[n] + 3 * b[n] + 3 * c[n] + d[n]) / 8), isStrong = marked && scene.bundle(e).some(one => marked.edges.has(one));
+      if (!sees(x - 20, y - 10, 40, 20)) continue;
+      context.globalAlpha = marked && !isStrong ? FAINT : 1;
+      this.pill(context, `+${number}`, x + sizeOf(k), y, k, isStrong ? colours.mark : colours.soft);
+    }
+    context.globalAlpha = 1;
+  }
+  /** From the causes that are marked to what they set off, where no line that is drawn leads there: [thing, cause]. */
+  links() {
+    const { scene, marked } = this, sources = [...marked?.sources || []].filter(node => !scene.hidden[node]).map(node => scene.stands[node]);
+    if (!sources.length) return [];
+    const things = [...new Set([...marked.nodes].filter(node => !scene.hidden[node] && !scene.isOld(node)).map(node => scene.stands[node]))];
+    const after = new Map([...things, ...sources].map(thing => [thing, []])), waiting = new Set();
+    for (const e of scene.lines) {
+      const [a, b] = scene.ends(e);
+      if (a === b || !after.has(a) || !after.has(b)) continue;
+      after.get(b).push(a);
+      if (scene.mutual.has(e)) after.get(a).push(b); else waiting.add(a);
+    }
+    const pairs = [], reached = new Set(sources), spread = () => { for (const one of reached) for (const other of after.get(one) || []) reached.add(other); };
+    spread();
+    things.sort((one, other) => scene.risk(one) - scene.risk(other)); // to what is destroyed directly
+    for (const thing of [...things.filter(one => !waiting.has(one)), ...things]) {
+      if (reached.has(thing)) continue;
+      if (pairs.length < LINKS) pairs.push([thing, sources[0]]);
+      reached.add(thing); spread();
+    }
+    return pairs;
+  }
+  /** The way of a line in curves, from what waits to what it waits for: its start, then two controls and an end each. */
+  route(e) { return this.way(this.scene.ends(e), e); }
+  way(ends, key) {
+    const { scene } = this;
+    let found = scene.routes.get(key);
+    if (!found) scene.routes.set(key, found = scene.lines.length <= ROUTED ? routed(scene, ends) : curved(scene, ends));
+    return found;
+  }
+  thing(context, thing, x, y, w, h, k) {
+    const { scene, colours, marked } = this;
+    const box = thing < 0 ? scene.boxes[-1 - thing] : null;
+    const isFaint = marked && !(box ? marked.boxes.has(-1 - thing) : marked.nodes.has(thing));
+    context.globalAlpha = isFaint ? FAINT : 1;
+    const isMixed = !box && scene.isMixed(thing);
+    const isCause = !box && scene.causing.has(thing);
+    context.fillStyle = box ? colours.raised : isMixed || isCause && !scene.action[thing] ? colours.paper : colours[colourOf.get(scene.action[thing]) || "none"];
+    const isDestroyed = !box && scene.isDestroyed(thing);
+    context.strokeStyle = isMixed ? colours.ink : isDestroyed ? colours.removed : colours.soft;
+    if (isDestroyed) context.lineWidth *= 1.6;
+    context.beginPath();
+    if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
+    context.fill();
+    if (isCause) { context.strokeStyle = colours.mark; context.lineWidth = 2 / Math.max(k, 0.4); context.setLineDash([6, 3]); }
+    context.stroke();
+    context.setLineDash([]);
+    if (box) this.title(context, -1 - thing, scene.isEmpty(-1 - thing) ? "" : "\u25b8", x + 9, y + h / 2, w - 15, k);
+    else {
+      if (isDestroyed && k > 0.3) this.hatch(context, x, y, w, h, k);
+      if (scene.isOld(thing)) { context.fillStyle = colours.removed; context.fillRect(x, y + 1, 5, h - 2); }
+      this.label(context, thing, x, y, w, h, k);
+    }
+    let left = x;
+    for (const [action, number] of box && !scene.counts(-1 - thing).length ? box.tally : []) { // how many of which changes are in it
+      const width = w * number / Math.max(box.distinct.size, scene.onlyChanged ? 1 : box.size);
+      context.fillStyle = colours[colourOf.get(action)] || colours.none;
+      context.fillRect(left, y + h - 5, width, 5);
+      left += width;
+    }
+    context.globalAlpha = 1;
+  }
+  /** A text on a round ground of the colour of marks, up to a place on the right. */
+  pill(context, text, right, y, k, colour = this.colours.mark) {
+    const size = sizeOf(k) * 0.88, width = Math.max(1.4, text.length * LETTER_OF + 0.7) * size;
+    if (size * k < READABLE * 0.88) return;
+    context.fillStyle = colour;
+    context.beginPath(); context.roundRect(right - width, y - size * 0.7, width, size * 1.4, size * 0.7); context.fill();
+    context.font = `600 ${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
+    context.textBaseline = "middle"; context.fillStyle = this.colours.paper;
+    context.fillText(text, right - (width + text.length * size * LETTER_OF) / 2, y, width);
+  }
+  /** Stripes over a rectangle: what is in it is destroyed. */
+  hatch(context, x, y, w, h, k) {
+    const step = 7 / Math.min(1, k * 1.2), before = context.strokeStyle;
+    context.beginPath();
+    for (let at = step; at < w + h - 2; at += step) {
+      context.moveTo(x + Math.max(1, at - h + 1), y + Math.min(at, h - 1));
+      context.lineTo(x + Math.min(at, w - 1), y + Math.max(1, at - w + 1));
+    }
+    context.strokeStyle = this.colours.hatch; context.lineWidth = 2 / Math.min(1, k * 1.2);
+    context.stroke();
+    context.strokeStyle = before;
+  }
+  /** The type of a node above its name, or only the name where both have no room. */
+  label(context, thing, x, y, w, h, k) {
+    const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
+    const numbers = this.scene.causing.has(thing) ? causeNumbers(this.scene.causes(thing)) : "";
+    const taken = numbers ? (numbers.length * LETTER_OF + 1.2) * sizeOf(k) : 0; // by the numbers
+    if (isDouble) this.letters(context, type, x + 9, y + h * 0.28, w - 15 - taken, this.colours.quiet, k);
+    if (isDouble && numbers) this.pill(context, numbers, x + w - 5, y + h * 0.27, k);
+    const middle = y + h * (isDouble ? 0.7 : 0.5), right = this.badges(context, this.scene.badges(thing), x + w - 6, middle, k, 0.6);
+    this.letters(context, name, x + 9, middle, right - x - 9, this.colours.ink, k, isDouble ? "600 " : "");
+  }
+  /** The title of a box: its name, then the numbers of its changes, each on its colour. */
+  title(context, b, sign, x, y, room, k) {
+    const size = sizeOf(k), counts = this.marked?.touched?.get(b)?.map(badge) || this.scene.counts(b); // of a cause only what it sets off
+    if (size * k < READABLE) return;
+    const wide = text => text.length * size * LETTER_OF + 12, named = `${sign && `${sign} `}${counts.length ? this.scene.boxName(b) : this.scene.boxTitle(b)}`;
+    if (!this.scene.isClosed(b)) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(named))); // beside the name
+    if (!this.scene.isClosed(b)) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
+    if (!this.scene.isClosed(b) && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
+    const right = this.badges(context, counts, x + room, y, k);
+    this.letters(context, named, x, y, right - x - 4, this.colours.ink, k, "600 ");
+    if (!this.scene.isClosed(b)) context.globalAlpha = 1;
+  }
+  /** Numbers of changes, each on its colour, up to a place on the right; where they begin. */
+  badges(context, counts, right, y, k, half = 0.75) {
+    const size = sizeOf(k);
+    if (size * k < READABLE) return right;
+    for (const [colour, text] of [...counts].reverse()) {
+      const width = text.length * size * LETTER_OF + 8;
+      right -= width;
+      context.fillStyle = this.colours[colour] || this.colours.none;
+      context.fillRect(right, y - size * half, width, size * 2 * half);
+      if (colour === "delete") this.hatch(context, right, y - size * half, width, size * 2 * half, k);
+      this.letters(context, text, right + 4, y, width, this.colours.ink, k, "600 ");
+      right -= 4;
+    }
+    return right;
+  }
+  /** Text around the middle of a line, larger than usual where the scale is small; condensed, or with its end, if it is too long. */
+  letters(context, text, x, y, room, colour, k, weight = "") {
+    const size = sizeOf(k);
+    if (size * k < READABLE) return;
+    context.font = `${weight}${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
+    context.textBaseline = "middle";
+    context.fillStyle = colour;
+    const fits = Math.floor(room / (size * LETTER_OF) * CONDENSED), first = Math.floor(fits * 0.4);
+    context.fillText(text.length > fits ? `${text.slice(0, first)}\u2026${text.slice(text.length - fits + first + 1)}` : text, x, y, room);
+  }
+}
