@@ -135,3 +135,16 @@ def test_a_chosen_object_has_its_ways_where_there_is_no_room_for_those_of_all(tm
             ways = "isOut => neighbours(scene.find(current), isOut).through.map(([, other]) => scene.name(other))"
             assert sorted(tab.evaluate(ways, is_out)) == (early if is_out else late)
             assert tab.evaluate("drawing.marked.nodes.size") == 251
+
+
+@needs_browser
+def test_the_legend_has_the_kinds_of_lines_that_are_drawn(tmp_path: Path) -> None:
+    items = tuple(item(name, "", (n,)) for n, name in enumerate("abc"))
+    changes = tuple(PageChange(name, "create", "", ()) for name in "abc")
+    for second, words in (("order", ["reads", "only order"]), ("reference", [])):
+        view = PageView("apply", "All", items, (arrow("b", "a"), arrow("c", "b", second)))
+        with opened(written(tmp_path, Page("Lines", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+            drawn = tab.locator("#legend li:has(.stroke)").all_inner_texts()
+            assert [text.strip() for text in drawn] == words
+    with opened(written(tmp_path, caused(2))) as tab:
+        assert "sets off" in tab.locator("#legend").inner_text()

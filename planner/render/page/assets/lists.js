@@ -169,7 +169,13 @@ function fillSide() {
   $("view").replaceChildren(...data.views.map((view, n) => el("option", { value: n }, view.title)));
   $("view").value = data.views.indexOf(scene.view);
 }
-/** The colours that are drawn, and nothing else. */
+const LINE_WORDS = { reference: "reads", order: "only order", destroy: "order of destruction" };
+/** The kinds of lines, where several are drawn. */
+function linesOfLegend() {
+  const bits = [...scene.lines].reduce((all, e) => all | scene.layers[e] & -scene.layers[e], 0), drawn = data.layers.filter((_, n) => bits >> n & 1);
+  return drawn.length > 1 ? drawn.map(([name, meant]) => el("li", { title: meant }, stroke(name), LINE_WORDS[name] || name)) : [];
+}
+/** The colours and lines that are drawn, and nothing else. */
 function fillLegend() {
   let hasOld = false, hasCalm = false, hasCause = false;
   for (let n = 0; n < scene.count; n++) if (!scene.hidden[n]) { hasOld ||= scene.isOld(n); hasCalm ||= !scene.action[n] && !scene.causing.has(n); hasCause ||= scene.causing.has(n); }
@@ -181,6 +187,8 @@ function fillLegend() {
     hasCause ? el("li", {}, el("span", { class: "number", "aria-hidden": "true" }, "1"), " cause") : "",
     el("li", {}, el("span", { class: "swatch chosen", "aria-hidden": "true" }), "selected"),
     scene.lines.length ? el("li", {}, "\u2192 first to last") : "",
+    ...linesOfLegend(),
+    hasCause ? el("li", {}, el("span", { class: "stroke link", "aria-hidden": "true" }), "sets off") : "",
     scene.mutual.size ? el("li", {}, "\u2194 wait for each other") : "",
     scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "");
 }
