@@ -132,7 +132,7 @@ def _facts(unit: dict[str, Any]) -> list[tuple[str, str]]:
     counts = ", ".join(f"{number} {name}" for name, number in unit["counts"].items() if number)
     rows = [
         ("Outcome", unit["outcome"]),
-        ("Folder", unit["folder"]),
+        ("Directory", unit["folder"]),
         ("Wave", str(unit["wave"])),
         ("Selected by", chosen),
     ]
