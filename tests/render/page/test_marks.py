@@ -109,6 +109,12 @@ def test_edges_of_causes_with_many_effects_are_drawn_for_the_chosen_one(tmp_path
             ["module.m", "var.image"]
         ]
         assert tab.evaluate("[...drawing.marked.touched.values()]") == [[["create", 30]]]  # without the destroyed one
+        tab.evaluate("choose(scene.find('module.m.box3'))")
+        assert tab.evaluate("drawing.links().map(pair => pair.map(thing => scene.title(thing)))") == [
+            ["module.m.box3", "var.image"]
+        ]
+        tab.evaluate("choose(scene.find('module.m.alone'))")
+        assert tab.evaluate("drawing.links()") == []
 
 
 @needs_browser

@@ -44,7 +44,7 @@ function choose(thing, { look = true } = {}) {
   if (thing >= 0) scene.findOwnWays(thing);
   drawing.chosen = drawnFor(thing);
   drawing.marked = thing < 0 ? null : scene.causing.has(thing) && !scene.action[thing] ? marksOfCauses(change => change[3].some(cause => scene.causes(thing).includes(cause)), thing) : around(thing);
-  const near = thing >= 0 && drawing.marked.nodes.size <= OPENED ? scene.around(drawing.marked.nodes) : null;
+  const near = thing >= 0 && drawing.marked.nodes.size <= OPENED ? scene.around([...drawing.marked.nodes].filter(node => !drawing.marked.origins?.includes(node))) : null;
   if (look && near) drawing.focus(scene.area(drawing.chosen), near); else if (look) drawing.focus(wanted(drawing.chosen)); else drawing.redraw();
   note({ node: scene.title(thing) }, thing >= 0 ? scene.shown(thing) : nameOfBox(scene.boxes[-1 - thing]));
   say(spoken(thing));
@@ -68,9 +68,10 @@ function neighbours(node, isOut) {
 }
 /** A node and its other half, with what the details list as drawn. */
 function around(node) {
+  const causes = new Set(scene.changes(node).flatMap(change => change[3])), origins = [...scene.apartCauses].filter(cause => scene.causes(cause).some(one => causes.has(one)));
   const halves = scene.halves(node), pairs = [true, false].flatMap(isOut => { const { direct, through } = neighbours(node, isOut); return [...direct, ...through]; });
-  const near = marks([node, ...halves, ...pairs.map(([, other]) => other)], new Set(pairs.map(([edge]) => edge)));
-  return { ...near, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
+  const near = marks([node, ...halves, ...origins, ...pairs.map(([, other]) => other)], new Set(pairs.map(([edge]) => edge)));
+  return { ...near, origins, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
 }
 /** Marked nodes and edges, with the number of objects that each box has of them. `names`: of the objects, to be shown at folded boxes. */
 function marks(nodes, edges, names = null) {

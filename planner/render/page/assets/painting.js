@@ -117,9 +117,10 @@ class Painting {
     }
     context.globalAlpha = 1;
   }
-  /** From the causes that are marked to what they set off, where no line that is drawn leads there: [thing, cause]. */
+  /** From the causes of the chosen object to it, or from those that are marked to what they set off, where no line that is drawn leads there: [thing, cause]. */
   links() {
     const { scene, marked } = this, sources = [...marked?.sources || []].filter(node => !scene.hidden[node]).map(node => scene.stands[node]);
+    if (marked?.origins?.length && scene.where.has(this.chosen)) return marked.origins.filter(cause => !scene.hidden[cause]).map(cause => [this.chosen, scene.stands[cause]]);
     if (!sources.length) return [];
     const things = [...new Set([...marked.nodes].filter(node => !scene.hidden[node] && !scene.isOld(node)).map(node => scene.stands[node]))];
     const after = new Map([...things, ...sources].map(thing => [thing, []])), waiting = new Set();
