@@ -136,8 +136,10 @@ def test_the_page_works_in_a_browser_without_a_network(fleet: Path) -> None:
         said = details.inner_text()
         assert "Outcome: incomplete" in said and "because of a" in said
         assert "# terraform_data.main will be created" in said
-        details.get_by_role("button", name="why the edge to a").press("Enter")
-        assert "[batch/edges.reads-state]" in details.inner_text() and "main.tf:" in details.inner_text()
+        details.get_by_role("button", name="why it waits for a").press("Enter")
+        assert "main.tf:" in details.inner_text()
+        details.locator("summary", has_text="Rule").press("Enter")
+        details.get_by_text("batch/edges.reads-state", exact=True).wait_for()
         tab.get_by_label("Search").fill("x&<y>")
         assert tab.get_by_role("status").inner_text() == "1 unit found."
         assert "Problems" in tab.locator(".below").inner_text()

@@ -343,8 +343,10 @@ def test_the_page_works_in_a_browser(stack: Stack) -> None:
         said = details.inner_text()
         assert "? deferred" in said and "because of component.net" in said
         assert "how many instances there are is not known yet" in said
-        details.get_by_role("button", name="why the edge to component.net").press("Enter")
-        assert "[stacks/deployment.made-from]" in details.inner_text() and "x.tfcomponent.hcl:" in details.inner_text()
+        details.get_by_role("button", name="why it waits for component.net").press("Enter")
+        assert "x.tfcomponent.hcl:" in details.inner_text()
+        details.locator("summary", has_text="Rule").press("Enter")
+        details.get_by_text("stacks/deployment.made-from", exact=True).wait_for()
         assert "Components" in tab.locator(".below").inner_text()
 
 
