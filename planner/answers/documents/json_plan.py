@@ -94,7 +94,7 @@ def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
 
 
 def path_json(path: Iterable[tuple[str, Any]]) -> list[Any]:
-    """Example: `["tags", 0, "name"]`."""
+    """The keys of a path, such as `["tags", 0, "name"]`."""
     return [plain(key) for _, key in path]
 
 
@@ -113,7 +113,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ changes
 
     def changes(self, changes: Iterable[ResourceChange]) -> list[dict[str, Any]]:
-        """Without data sources that are only removed from the state, because no real object changes."""
+        """The changes as JSON, without data sources that are only removed from the state, because no real object
+        changes."""
         shown = [c for c in changes if c.mode != "data" or not does(c.action, "ends")]
         shown.sort(key=lambda c: (*parse_resource_instance(c.address).sort_key, c.deposed))
         return [self.change(c) for c in shown]

@@ -69,7 +69,7 @@ def provider_configurations(config: Config) -> ProviderConfigurations:
 
 
 def module_text(path: ModulePath) -> str:
-    """Example: `module.a.module.b`."""
+    """The address of a module, such as `module.a.module.b`."""
     return ".".join(f"module.{name}" for name in path)
 
 

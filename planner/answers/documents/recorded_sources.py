@@ -87,7 +87,8 @@ def _sources(module: ModuleConfig) -> Iterator[Source]:
 
 
 class _ReadValues:
-    """The values that recorded expressions read: {module directory: `var.x`, `local.x`, `output.x`}."""
+    """The values that recorded expressions read. `read`: {module directory: names such as `var.x`, `local.x`,
+    `output.x`}."""
 
     def __init__(self, config: Config, schemas: Schemas, secrets: bool) -> None:
         self.schemas, self._secrets = schemas, secrets

@@ -50,8 +50,8 @@ class CauseStep:
     value: str = ""
     """current value to show"""
     note: str = ""
-    """where a variable's value comes from (default, environment, input, plan), if the place does not show this; the
-    origin of a taint; or the real name of a lost object"""
+    """where a variable's value comes from (default, environment, input, plan, or a file), if the place does not show
+    this; the origin of a taint; the real name of a lost object; or TRIGGER"""
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost and gained"""
     also: tuple[str, ...] = ()
@@ -625,7 +625,7 @@ def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, st
 
 
 class _Ways:
-    """{name that has a leaf: next step towards the nearest leaf}."""
+    """The ways from names to their leaves. `_next`: {name that has a leaf: next step towards the nearest leaf}."""
 
     def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
         self.leaves: dict[str, str] = {}
@@ -758,7 +758,8 @@ class _Ways:
 
 
 class FactLocations:
-    """Locations of subjects: the source of the first fact with the subject in its first column."""
+    """Locations of subjects: the source of a fact with the subject in its first or second column, preferably of a fact
+    in _TELLING or `desired`."""
 
     _ASKING: Mapping[str, tuple[str, ...]] = {
         "replace_by_request": ("replace_requested",),
@@ -803,5 +804,5 @@ class FactLocations:
         return self.of(what)
 
     def of(self, what: str) -> Any:
-        """None if it is unknown."""
+        """The location of a subject; None if it is unknown."""
         return self._sources.get(what)

@@ -129,7 +129,7 @@ _OWNER = re.compile(r"(?:module\.[^.\[]+(?:\[[^\]]*\])?\.)*(?:data\.)?[^.\[]+\.[
 
 
 def _owner(value: Any) -> str:
-    """Example: `terraform_data.web` for `terraform_data.web[0].input.size`."""
+    """The object that contains a value: `terraform_data.web` for `terraform_data.web[0].input.size`."""
     told = _OWNER.match(str(value))
     return told[0] if told else str(value)
 

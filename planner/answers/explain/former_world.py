@@ -165,7 +165,7 @@ class FormerWorld:
         return self.places.declaration(place) is not None
 
     def status(self, place: ValueLocation, value: Value) -> Status:
-        """Whether the value at a place is unchanged; None means that there is no value."""
+        """Whether the value at a place is unchanged. `value`: None if there is none now."""
         was, is_known = self.value(place)
         if not is_known:
             return "unknown"
@@ -341,7 +341,7 @@ class FormerWorld:
 
 
 def _content(path: str) -> bytes | None:
-    """None if the file cannot be read. Raises UnrecordedError."""
+    """The content of a file; None if it cannot be read. Raises UnrecordedError."""
     try:
         return read_whole(path)
     except UnrecordedError:

@@ -93,7 +93,8 @@ class Interventions:
         return self._known[place]
 
     def value_without(self, place: ValueLocation, unit: ChangedInput) -> Value:
-        """The value at a place if an input had its former value; None if that is undecidable."""
+        """The value at a place if an input had its former value; None if that is undecidable, or if there would be no
+        value."""
         try:
             units = frozenset(one for one in self._units_of(place) if one.kind != _UNKNOWN)
             outcome = self._outcome(place, frozenset(one for one in units if not covers(one, unit)), units)

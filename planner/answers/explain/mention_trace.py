@@ -106,7 +106,7 @@ class MentionTrace:
         return self._sources[place]
 
     def _found_source(self, place: ValueLocation) -> Any:
-        """Without the text of the line for a sensitive value."""
+        """The source location of a place; for a sensitive value, without the text of the line."""
         given = self.places.given(place)
         span = given.span if given is not None else self.places.declaration(place)
         return Unquoted.of(span) if span is not None and self.places.is_sensitive(place) else span
@@ -236,7 +236,7 @@ class MentionTrace:
         return known.matters(place) if known is not None else None
 
     def _trials(self) -> Interventions | None:
-        """None without a former world."""
+        """The interventions that check causes; None without a former world, or if causes are not checked."""
         if self.former is None or not self.checks_causes:
             return None
         if self._interventions is None:

@@ -89,7 +89,7 @@ class GivenExpression(NamedTuple):
         return self.to(node, rest, fresh)._replace(before=self.before)
 
     def evaluate(self, node: Expression) -> Value:
-        """Without marks at the top."""
+        """The value of an expression, without marks at the top."""
         return unmark(self._with_marks(node))[0]
 
     def _with_marks(self, node: Expression) -> Value:

@@ -32,7 +32,7 @@ class RepetitionLocation:
         return repetition(repeatable(self.place))[0]
 
     def counted(self) -> tuple[str, str]:
-        """Example: ("3 instances", "2"), now and before."""
+        """The numbers of instances now and before, such as ("3 instances", "2")."""
         count = len(self.now)
         return f"{count} instance{'s' if count != 1 else ''}", str(len(self.before))
 

@@ -164,7 +164,8 @@ class Explainer:
         return {**document, "chains": chains} if chains else document
 
     def _more_causes(self, name: str, because: Because | None, document: dict[str, Any]) -> list[CauseStep]:
-        """The root causes that are not in the proof of an action, which contains one of several reasons."""
+        """The root causes that are not in the proof of an action, because a proof contains only one of several
+        reasons."""
         if because is None or because.is_guess or len(because.roots) < 2:
             return []
         rows = [step["tuple"] for step in document["proofs"].values()]
@@ -446,7 +447,7 @@ _ASKS = ("tainted", "replace_requested", "triggered", "write_only_replace")
 
 
 def planned_sentence(name: str, action: str) -> str:
-    """Example: `terraform_data.a is updated in place.`"""
+    """A sentence such as `terraform_data.a is updated in place.`"""
     return f"{name} {words_for(action).is_planned}."
 
 
@@ -536,7 +537,8 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLoc
 
 
 def _forcing(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
-    """Example: `ports[0] 80 -> 81 forces replacement (main.tf:3)`; without values if several parts differ."""
+    """Why an object is replaced, such as `ports[0] 80 -> 81 forces replacement (main.tf:3)`; without values if several
+    parts differ."""
     whole = f"{name}.{path}"
     known = relations.get("planned_change", ())
     parts = [row for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]

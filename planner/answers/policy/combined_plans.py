@@ -129,7 +129,8 @@ class _Judge:
         rows, _ = waits(self.program, self.modal, self.database, self.prover, could, row, KEYS)
         missing = sorted((str(unit), str(address), str(path)) for unit, address, path in rows)
         shown = ", ".join(f"{a}.{p} of {u}" if p else f"{a} of {u}" for u, a, p in missing[:5])
-        message = f"is decided when {shown or 'more'}{', ...' if len(missing) > 5 else ''} is known"
+        verb = "are" if len(missing) > 1 else "is"
+        message = f"is decided when {shown or 'more'}{', ...' if len(missing) > 5 else ''} {verb} known"
         return self._finding("undecided", name, could, row, message, tuple(missing))
 
     def _finding(

@@ -18,7 +18,7 @@ from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import does
 
 Instances: TypeAlias = dict[str, dict[str, None]]
-"""{address without the last keys: addresses of instances}"""
+"""{address without the instance key: {address of an instance: None}}"""
 MOST_ROWS = 2_000_000
 _NOTHING: Meant = (set(), set())
 
@@ -272,6 +272,6 @@ def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:
 def _too_many() -> Diagnostic:
     detail = (
         f"There are more than {MOST_ROWS:,} pairs of a changed and a dependent object. Policies about plans of this "
-        "size read blast_size, which has one tuple for each changed object."
+        "size should read blast_size, which has one tuple for each changed object."
     )
     return error("policy.blast", "Too many dependents to list", detail)

@@ -113,8 +113,9 @@ class InstanceReferences:
                 module = module.parent
 
     def of(self, address: ModuleAddress, decl: ResourceDecl, key: InstanceKey) -> Meant:
-        """The certain and possible targets of a resource instance. References that determine the number of instances
-        (count, for_each, conditions) count only if nothing else in the block refers to that resource."""
+        """The certain and possible targets of a resource instance; none if its references cannot be traced. References
+        that determine the number of instances (count, for_each, conditions) count only if nothing else in the block
+        refers to that resource."""
         walk = _Walk(self)
         try:
             place = self._place(address)

@@ -45,17 +45,18 @@ def judge(
     clock: int | None = None,
     is_whole: bool = True,
 ) -> Verdict:
-    """`clock`: time for the validity of waivers, in seconds since 1970; None for now. `is_whole`: the plan is not
-    limited. Raises Failure if a rule computes without bounds or an override is forbidden."""
+    """The verdict of the policies on a plan. `clock`: time for the validity of waivers, in seconds since 1970; None for
+    now. `is_whole`: the plan is not limited. Raises Failure if a rule computes without bounds or an override is
+    forbidden."""
     judging = Judging(policies, facts)
     return verdict_of(policies, judging.said(), overrides, clock, is_whole, judging.costs)
 
 
 @frozen(eq=False)
 class PolicyFindings:
-    """The findings about a plan or a chunk, before levels, overrides and waivers. `judged`: number of objects that a
-    policy examined, if it declares them. For a chunk: `steps` of case analysis, if it was needed (`has_cases`);
-    `has_shapeless`: an object's attributes are unknown; `has_hidden`: something is sensitive."""
+    """The findings about a plan or a chunk, before levels, overrides and waivers. `judged`: {code: number of objects
+    that the policy examined}, for policies that declare these. For a chunk: `steps` of case analysis, if it was needed
+    (`has_cases`); `has_shapeless`: an object's attributes are unknown; `has_hidden`: something is sensitive."""
 
     findings: list[Finding]
     judged: dict[str, int]
@@ -284,7 +285,7 @@ class Judging:
             for message in self._in_all_cases(name, row, code, what):
                 yield self._finding(kind, could, row, (code, address, message), waits_for=waited_for, by_cases=True)
             return
-        message = f"is decided when {what or 'more'} is known"
+        message = f"is decided when {what or 'more'} {'are' if len(waited_for) > 1 else 'is'} known"
         if untold:
             names = {is_resource: sorted(n for n, r in untold if r is is_resource) for is_resource in (False, True)}
             rests = (

@@ -30,7 +30,7 @@ class LibraryPolicy:
 
 
 def library() -> list[LibraryPolicy]:
-    """Sorted by name."""
+    """All policies of the library, sorted by name."""
     policies = []
     for pack in packs():
         manifest = manifest_of(pack)

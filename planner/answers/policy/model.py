@@ -25,8 +25,8 @@ ALL_STEPS = 300_000
 
 @frozen(eq=False)
 class Finding:
-    """A policy's verdict. For plans checked together (combined_plans.py), `address` is the unit or component, with
-    which places in `waits_for` begin, too.
+    """A policy's verdict. For plans checked together (combined_plans.py), `address` is the unit or component, and each
+    tuple in `waits_for` begins with one.
 
     `kind`: deny; warn; broken (the policy computes something without a value); undecided (it depends on unknown values:
     `waits_for` has their (address, path), `would` the possible kind, deny or warn); overridden (a denial that

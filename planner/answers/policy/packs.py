@@ -184,7 +184,7 @@ def gather(files: Files) -> Packs:
                 if not other.source.startswith(("./", "../")):
                     detail += (
                         f" Name it in .planner/policy.toml with the source {other.source}: only packs listed there are "
-                        "installed, and locked by its hash."
+                        "installed and locked."
                     )
                 else:
                     beside = os.path.normpath(os.path.join(pack.folder, other.source))
@@ -225,7 +225,7 @@ def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
 
 
 def _folder(name: str) -> str:
-    """ "." for the top directory."""
+    """The directory of a file; "." for the top directory."""
     return os.path.normpath(os.path.dirname(name) or os.curdir)
 
 

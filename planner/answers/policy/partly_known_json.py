@@ -56,7 +56,7 @@ class KnownDocument:
 
 
 def document_of_text(text: str) -> KnownDocument | None:
-    """None if the string is not JSON."""
+    """The content of a known string as JSON; None if it is not JSON."""
     values, parts = RELATIONS["json"].function(text), RELATIONS["json_element"].function(text)
     if values is None or parts is None:
         return None

@@ -24,7 +24,7 @@ _MOST = 200
 
 class Looked:
     """The parts that policies read at a path. `here`: the value itself, its size, or the names of its parts. `all`:
-    everything at and below the path. Otherwise, the content of some parts."""
+    everything at and below the path. `parts`: {name or index: what policies read there}."""
 
     __slots__ = ("_each", "all", "here", "parts")
 

@@ -30,7 +30,7 @@ OTHERS = ("provider_argument", "data_value")
 VALUES = frozenset(
     f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part", *OTHERS)
 )
-"""relations that may contain unknown values"""
+"""relations about values that may be unknown"""
 AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "prior", *OTHERS))
 """relations whose last columns are a path and the value there"""
 MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "maybe_open"))
@@ -52,9 +52,9 @@ def relation_name(name: str, keys: int) -> str:
 
 class ValueRows:
     """Collects rows of values. `values`, `sizes`, `parts`: the relations planned (or prior), size_of and part.
-    `unknown`: unknown parts by path; `exact`, `open`: the forms that they may have (see rules/policy/unknowns.dl).
-    `hidden`: {(address, path) at or below a sensitive mark: path of the mark}, because keys there are secret, too.
-    `structure`: whether to collect sizes and parts."""
+    `unknown`: {(address, path): unknown part}; `exact`, `open`: the forms that they may have (see
+    rules/policy/unknowns.dl). `hidden`: {(address, path) at or below a sensitive mark: path of the mark}, because keys
+    there are secret, too. `structure`: whether to collect sizes and parts."""
 
     __slots__ = ("exact", "hidden", "open", "parts", "sizes", "structure", "unknown", "values")
 
@@ -145,7 +145,7 @@ def _is_secret(value: Value) -> bool:
 
 
 def _number(value: Value) -> Any:
-    """A number that is not a small integer, as decimal; an infinite number as string."""
+    """A number as integer or decimal; an infinite number as string."""
     if is_infinite(value):
         return number_to_text(value)
     exact = json_number(value)

@@ -148,8 +148,10 @@ def _one(
         _fetcher(say).fetch(use.source, use.version, known.version if known is not None else "", fresh)
         entry = _check_pack(use, fresh)
         if known is not None and entry.hash != known.hash:
-            detail = f"{use.name} {entry.version} has the hash {entry.hash}, and the lock file {known.hash} for "
-            detail += f"{known.version}: it was changed since. To accept this: {packs_command(config, 'update')}"
+            detail = f"{use.name} {entry.version} has the hash {entry.hash}, but the lock file has {known.hash} for "
+            detail += (
+                f"version {known.version}: it was changed since. To accept this: {packs_command(config, 'update')}"
+            )
             raise Failure(error("policy.lock", "Changed pack", detail, use.span))
         if verb != "lock":
             copy_directory(fresh, work / "pack")
@@ -298,9 +300,11 @@ def _entries(web: Web, address: str) -> list[_Listed]:
     entries = []
     for item in versions:
         if not isinstance(item, dict) or not all(isinstance(item.get(k), str) for k in ("version", "url", "hash")):
-            raise InstallError(f"{display_url(address)} has an entry without version, url and hash")
+            raise InstallError(f"{display_url(address)} has an entry without a version, url or hash")
         if not _HASH.fullmatch(item["hash"]):
-            raise InstallError(f"{display_url(address)} has an invalid hash: expected sha256: and 64 digits")
+            raise InstallError(
+                f"{display_url(address)} has an invalid hash: expected sha256: and 64 hexadecimal digits"
+            )
         try:
             entries.append(_Listed(Version(item["version"]), item["url"], item["hash"]))
         except ValueError:

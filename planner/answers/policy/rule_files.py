@@ -29,7 +29,7 @@ LOAD_SECONDS = 30.0
 MOST_DIAGNOSTICS = 100
 """maximum number of diagnostics to show"""
 MOST_BYTES = 4 << 20
-"""maximum size in bytes of all files, with generated rules"""
+"""maximum size in bytes of all files"""
 
 _REASONS = {
     errno.EFBIG: f"The rule files are too large: together they must not exceed {MOST_BYTES >> 20} MiB",

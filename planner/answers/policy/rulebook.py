@@ -46,7 +46,8 @@ PROGRAMS: tuple[str, ...] = (
     "postponed",
     "discover",
 )
-"""{program: files} of rules that are evaluated together; a shared file is listed with its first program"""
+"""names of programs, which are sets of rules that are evaluated together; a shared file is listed with the first of its
+programs"""
 _ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
 
 
@@ -112,7 +113,7 @@ class PredicateEntry:
 
 
 def entries() -> list[PredicateEntry]:
-    """Sorted by name."""
+    """The predicates of all programs, sorted by name."""
     described: dict[str, dict[str, Description]] = {}
     for name in PROGRAMS:
         for description in describe(program(name)).values():

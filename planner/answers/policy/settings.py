@@ -42,8 +42,8 @@ MOST_WAIVERS = 10_000
 
 @frozen(eq=False)
 class PackUse:
-    """A pack in a policy.toml. `policies`: the policies selected from a pack of planner. `settable`: parameters of an
-    organisation's pack that others may set."""
+    """A pack in a policy.toml. `policies`: the policies selected from a pack of planner; None for all. `settable`:
+    parameters of an organisation's pack that others may set."""
 
     name: str
     source: str
@@ -213,7 +213,7 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
             waivers.problem("longest_days", "longest_days must be a number of days from 1 to 36500.")
         wide = waivers.value("wide", bool, "true or false", True)
         if "wide" in waivers and not is_organisation:
-            detail = "Only the policy file of an organisation may set the required fields of waivers."
+            detail = "Only the policy file of an organisation may require waivers to name a type or module."
             waivers.problem("wide", detail, "Setting reserved for the organisation")
         waivers.done()
         root.done()

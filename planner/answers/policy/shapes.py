@@ -118,7 +118,8 @@ def _paths(path: str, type: Type, deepest: int) -> Iterator[str]:
 
 
 def misfits(program: RuleProgram, shapes: Shapes) -> Iterator[Diagnostic]:
-    """Errors for conditions of users' rules on attributes that objects never have."""
+    """Errors for conditions of users' rules that no object meets: on types or attributes that do not exist, or on
+    values of another type."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _Misfits(program, rule, shapes).find()

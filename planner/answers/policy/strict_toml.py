@@ -90,7 +90,7 @@ class TomlTable:
         return tuple(x for x in result if isinstance(x, str))
 
     def table(self, key: str) -> TomlTable:
-        """Empty if it does not exist."""
+        """The table of a key; empty if it does not exist, or reported because it is not a table."""
         result = self.value(key, dict, "a table", {})
         return TomlTable(result, (*self.path, key), self.file)
 
@@ -121,7 +121,8 @@ class TomlTable:
 
 
 class TomlFile:
-    """`what`: the file's name in messages; `code`: of these messages. Raises Failure for invalid TOML."""
+    """A parsed TOML file. `what`: its kind in messages, such as "a pack"; `code`: of these messages. Raises Failure for
+    invalid TOML."""
 
     def __init__(self, source: Source, what: str, code: str) -> None:
         self.source, self.what, self.code = source, what, code
@@ -169,7 +170,7 @@ class TomlFile:
 
 
 def kind_of(value: Any) -> str:
-    """Example: "the number 3", "a list"."""
+    """A description of a value for messages, such as "the number 3" or "a list"."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | Decimal):

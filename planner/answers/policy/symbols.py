@@ -77,8 +77,8 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 
 
 class SymbolCase:
-    """Decisions and their consequences. `unknown`: the plan's knowledge of unknown values. `documents`: of unknown JSON
-    strings."""
+    """Decisions and their consequences. `unknown`: {(address, path): what the plan knows of an unknown value}.
+    `documents`: {(address, path): known parts of an unknown JSON string}."""
 
     def __init__(
         self,
@@ -496,7 +496,7 @@ class SymbolCase:
         return known if not known or match.end() == len(pattern) else None
 
     def _denied_before(self, value: Symbol, prefix: str) -> bool | None:
-        """False if an earlier decision excludes this prefix; otherwise None."""
+        """Whether a string begins with a prefix: False if an earlier decision excludes it, otherwise None."""
         for proposition, holds in self.decisions.items():
             if not holds and proposition[:2] == ("test", "starts_with") and proposition[2][0] == value:
                 other = proposition[2][1]

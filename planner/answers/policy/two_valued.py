@@ -31,8 +31,9 @@ _SOUGHT = (*READ, "part", "json_part")
 
 @frozen
 class Culprit:
-    """A cause of a verdict: the value at a path, as policies read it, or the path of a missing value (`is_missing`).
-    `is_secret`: it must not be shown. `fact`: the fact in the proof."""
+    """A cause of a verdict: the value at a path, as policies read it, the path of a missing value (`is_missing`), or
+    the planned action of an object (`is_action`; `value`: the action). `is_secret`: it must not be shown. `fact`: the
+    fact in the proof."""
 
     address: str
     path: str
@@ -44,7 +45,7 @@ class Culprit:
 
     @property
     def what(self) -> str:
-        """Example: `terraform_data.a.input.size`."""
+        """The place of the value, such as `terraform_data.a.input.size`."""
         return join_path(self.address, self.path)
 
     @property
@@ -227,7 +228,7 @@ def _absent(predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
 
 
 def join_path(address: str, path: str) -> str:
-    """Example: `terraform_data.a.input[0]`, `output.x`."""
+    """The place of a value, such as `terraform_data.a.input[0]` or `output.x`."""
     if not path or (address.startswith(("var.", "output.")) and path == "value"):
         return address
     return f"{address}{path}" if path.startswith("[") else f"{address}.{path}"

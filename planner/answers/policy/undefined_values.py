@@ -58,18 +58,20 @@ from planner.logic.datalog.language.order import needed_names
 from planner.logic.datalog.language.types import RuleTypes
 
 MOST_VARIANTS = 64
-"""maximum number of variants of a flaw, which differ in whether later aggregates hold or are flawed, too"""
+"""maximum number of variants of a flaw, which differ in whether later literals hold or are flawed, too"""
 _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @frozen
 class Flaw:
-    """`parts`: literals that hold together if a computation has no value. `needed`: variables that need values before.
-    `nothing_in`: the flaw is that this aggregate is empty, and unknown values cannot add a row."""
+    """A way in which a computation has no value. `parts`: literals that hold together in this case. `needed`: variables
+    that need values before. `nothing_in`: the flaw is that this aggregate is empty, and unknown values cannot add a
+    row."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]
     told: tuple[tuple[str, Term], ...] = ()
+    """(name, term) of each value in the message"""
     nothing_in: Aggregate | None = None
 
 

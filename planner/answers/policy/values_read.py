@@ -63,8 +63,8 @@ def kind_of(change: ResourceChange) -> Kind:
 
 
 class Interest:
-    """`needed`: only rules for these predicates count. `given`: facts of the relations `of_packs`, which rules may
-    derive, too."""
+    """The values that policies read. `needed`: only rules for these predicates count. `given`: facts of the relations
+    `of_packs`, which rules may derive, too."""
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ class Contents(Generic[R]):
         self.before = kind(False)
         self.configured: set[Row] = set()
         self.elsewhere: dict[tuple[str, str], Unknown] = {}
-        """unknown parts of variables' values"""
+        """{(address, path): unknown part of a variable's value}"""
 
     def read(self) -> None:
         """Visit the values of changes, outputs and variables that policies read."""
@@ -123,7 +123,7 @@ def maybe_rows(rows: ValueRows) -> set[Row]:
 
 
 def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
-    """The prefixes of an unknown path and, if `is_open`, of paths below. Beginnings are compared with a path + END."""
+    """The prefixes of an unknown path and, if `is_open`, of paths below. A prefix is compared with a path + END."""
     if not is_open:
         return (f"{at}{END}",)
     return (f"{at}.", f"{at}[") if at else ("",)

@@ -46,7 +46,7 @@ CONTENTS: dict[str, tuple[int, ...]] = {
     "part": (2,),
 }
 CONTENTS |= {"json_value": (2, 3), "json_part": (2, 3, 4)}
-"""{predicate: (column of the path, columns of the content)}"""
+"""{predicate: columns with the value at the path, or with its size or keys}"""
 KEYED = frozenset(PATHS) | {
     "change",
     "action",

@@ -40,7 +40,7 @@ class Around:
     def __init__(self, plan: Plan, around: PlanSurroundings, rows: ValueRows) -> None:
         self.plan, self.surroundings, self.rows = plan, around, rows
         self.unknown: dict[tuple[str, str], Unknown] = {}
-        """unknown parts of these values"""
+        """{(address, path): unknown part} of provider configurations and data sources"""
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
         """(address, path) of unknown parts of provider configurations; complete once provider_argument is built"""
 

@@ -42,8 +42,8 @@ def plan_of(
 ) -> Plan:
     """The plan in a document. `before` and `after` of a change are as in JSON: (value, unknown parts, sensitive parts).
     Of an excerpt, only attributes that policies read are kept. `seen`: (address, deposed key) of objects in other
-    chunks; this chunk's objects are added. Objects that do not matter are left out if they need no checks. Raises
-    Misshapen, and JsonError for an excerpt that must be read as a whole."""
+    chunks; this chunk's objects are added. Objects of kinds that do not matter are left out if nothing in them is
+    unknown or sensitive. Raises Misshapen, and JsonError for an excerpt that must be read as a whole."""
     root = document.root
     if root.get("errored") is True:
         raise Misshapen("errored", "planning failed, so this is not the whole plan")
@@ -281,8 +281,8 @@ def _checks(entries: Iterable[dict[str, Any]]) -> Iterator[CheckResult]:
 
 
 def _mode(changes: list[ResourceChange]) -> str:
-    """ "normal", "destroy", or "" if unknown. Only a normal plan creates, updates or keeps objects, or has reasons to
-    delete one."""
+    """The mode of the plan: "normal", "destroy", or "" if it is unknown. Only a normal plan creates, updates or keeps
+    objects, or has reasons to delete one."""
     current = (c for c in changes if not c.deposed and c.mode == "managed")
     if any(c.action not in ("delete", "forget") or c.reason.startswith("delete_because") for c in current):
         return "normal"

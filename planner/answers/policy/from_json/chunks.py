@@ -30,12 +30,12 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Predicate, Rule, atoms, name_of
 
 LEAST_SHARE = 2 << 20
-"""bytes of changes from which on another process is worth its start"""
+"""number of bytes of changes for which it is worth starting another process"""
 SIZE = 1 << 18
 """bytes of changes in a chunk"""
 RULES_OF_A_PIECE = 600
-"""number of rules above which chunks are larger, because all rules and all facts outside the plan are read for each
-chunk"""
+"""for each further group of so many rules and facts outside the plan, chunks are larger by SIZE, because all of these
+are read for each chunk"""
 MOST_SUSPECTS = 1000
 """maximum number of objects that are set aside to be checked together"""
 _MANY = 4
@@ -57,11 +57,14 @@ def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes
 
 @frozen(eq=False)
 class _ChunkResult:
-    """The result of one process. `findings`: packed. `addresses`: as hashes."""
+    """The result of one process."""
 
     said: PolicyFindings
+    """findings and counts; without the findings, except for the first process"""
     findings: list[tuple[Any, ...]]
+    """the other findings, packed"""
     addresses: list[int]
+    """hashes of (address, deposed key), if there are several processes"""
 
 
 @frozen(eq=False)
@@ -188,8 +191,8 @@ def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
 # facts about this object, and on facts about none. Derived from the rules. A relation that reads facts about objects
 # has an address column, and each of its rules joins all such relations by one variable, which is in that column of the
 # head; so the rows of an address are derived where its facts are. Rows with the address in another column may be wrong,
-# because facts are missing there. A verdict must not depend only on facts about no object, but also on a row that
-# depends only on facts about the address
+# because facts are missing there. A verdict must depend on at least one row that depends only on facts about the
+# address; facts about no object are not enough
 
 
 OF_ONE = frozenset(

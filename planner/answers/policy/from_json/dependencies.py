@@ -134,7 +134,7 @@ class ObjectReferences:
         self.configuration, self.config = configuration, config
         self.edges: dict[Node, list[Node]] = {}
         self.hidden: dict[Node, set[Hidden]] = {}
-        """{node: objects that may refer to anything in a module and that it mentions}"""
+        """{node: the objects that it mentions and that may refer to anything in a module}"""
         self.inner: dict[str, list[Node]] = {"": []}
         """{module: its resources, inputs, outputs and whole calls}: everything to which its local values could refer"""
         self.resources: list[Node] = []
@@ -294,7 +294,7 @@ class ObjectReferences:
     # -------- reachable resources
 
     def reach(self, start: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
-        """(resources to which a node refers directly, nodes through which it may refer to any object)."""
+        """(resources to which a node refers directly, objects through which it may refer to anything in a module)."""
         if start in self._reach:
             return self._reach[start]
         stack: list[tuple[Node, bool]] = [(start, False)]

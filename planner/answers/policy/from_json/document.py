@@ -75,7 +75,7 @@ def _parsed(data: bytes, name: str) -> Document:
         return Document(name, "state file", root)
     if "@level" in root or "@message" in root:
         raise not_usable(name, "it is one of the lines that plan -json prints; show -json PLANFILE prints a plan")
-    raise not_usable(name, "it has no format_version. show -json PLANFILE prints plans, show -json states")
+    raise not_usable(name, "it has no format_version. show -json PLANFILE prints a plan, show -json prints the state")
 
 
 def _loaded(data: bytes) -> Any:

@@ -31,12 +31,13 @@ _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
 
 class Excerpt:
-    """`members`: all members except the changes of resources."""
+    """The part of a plan that is read. `members`: its members except the changes of resources."""
 
     __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")
 
     def __init__(self, data: bytes, members: dict[str, Any], begin: int, end: int, rest: tuple[int, int]) -> None:
-        """`begin`, `end`: bounds of the changes. `rest`: position of the configuration and everything after it."""
+        """`begin`, `end`: bounds of the changes. `rest`: bounds of the text from the configuration up to the
+        timestamp."""
         self._data, self.members, self._begin, self._end, self._rest = data, members, begin, end, rest
         self._is_exact: bool | None = None
 
@@ -45,8 +46,8 @@ class Excerpt:
         return self._end - self._begin
 
     def confirm(self, share: int = 0, shares: int = 1) -> bool:
-        """Whether the assumed members are real: each name occurs exactly once outside of the changes. The check is
-        divided into shares, which must all succeed."""
+        """Whether the assumed members are real: outside of the changes, their names occur only where they were found,
+        and no escaped letters could hide a name. The check is divided into shares, which must all succeed."""
         data, before, after = self._data, self._begin - len(_CHANGES), self._end + 1
         has_outputs = data.startswith(_OUTPUTS, after)
         parts = [(0, before), (after, len(data))]

@@ -60,7 +60,7 @@ UNTOLD = (
         *("backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
     }
 )
-"""relations that no document contains"""
+"""relations that a document does not contain itself"""
 OF_PLANS = frozenset(
     (
         *("configured", "resource", "variable", "module_call", "provider_instance", "provider_argument"),
@@ -85,8 +85,8 @@ def shown_facts(
     config: Config | None = None,
     locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
-    """The facts in a document. `config`: the working directory's configuration, for locations if the plan was made from
-    it. `locked` returns the rows of locked_provider from the lock file. Raises Failure."""
+    """The facts in a document. `config`: the working directory's configuration, for locations and OF_CONFIGURATION, if
+    the plan was made from it. `locked` returns the rows of locked_provider from the lock file. Raises Failure."""
     try:
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
@@ -192,8 +192,8 @@ def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, c
 
 
 def _is_of(shown: ShownConfiguration, config: Config) -> bool:
-    """Whether a configuration matches the document: same resources with the same arguments, same module calls, same
-    variables."""
+    """Whether a configuration matches the document: same resources, with at least the document's arguments, same module
+    calls, same variables."""
     here: dict[str, ResourceDecl] = {}
     calls: set[str] = set()
     for module in config.root.walk():
@@ -208,7 +208,7 @@ def _is_of(shown: ShownConfiguration, config: Config) -> bool:
 
 
 def _stands(config: Config, plan: Plan) -> bool:
-    """Whether all files are unchanged since the plan was made."""
+    """Whether all files of the configuration are unchanged since the plan was made."""
     time = _TIME.match(plan.timestamp)
     if time is None:
         return False
@@ -290,7 +290,7 @@ class ShownPlan:
         self.variable, self.resource = configuration.variable, configuration.resource
         self.module_call, self.provider_instance = configuration.module_call, configuration.provider_instance
         self.unknown: dict[tuple[str, str], Unknown] = {}
-        """unknown parts of these values"""
+        """{(address, path): unknown part} of provider configurations and data sources"""
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
         """(address, path) of unknown parts of provider configurations; complete once provider_argument is built"""
 

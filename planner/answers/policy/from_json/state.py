@@ -102,7 +102,8 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
                 raise Misshapen(f"{at}.index_key", "a string or a whole number expected")
             if instance.get("attributes") is None and instance.get("attributes_flat"):
                 raise Misshapen(
-                    f"{at}.attributes_flat", "an object with an old provider address, which must be refreshed first"
+                    f"{at}.attributes_flat",
+                    "an object in the form of Terraform before 0.12, which must be refreshed first",
                 )
             values = _dynamic(table(instance, "attributes", at), type_)
             secret = _secrets(instance.get("sensitive_attributes"), f"{at}.sensitive_attributes")
@@ -120,7 +121,7 @@ def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:
 
 
 def _secrets(paths: Any, path: str) -> Any:
-    """The sensitive paths in the structure of state JSON."""
+    """The sensitive paths in the form of `sensitive_values`: {attribute: True}. Raises Misshapen."""
     result: dict[str, Any] = {}
     for i, steps in enumerate(paths or () if paths.__class__ in (list, type(None)) else (None,)):
         first = steps[0] if steps.__class__ is list and steps else steps
