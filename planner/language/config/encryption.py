@@ -42,7 +42,7 @@ T = TypeVar("T", "NamedBlock", "RemoteTarget")
 
 
 def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDecl | None:
-    """None if the block has errors (reported)."""
+    """The content of an encryption block; None if it has errors (reported)."""
     mine = Problems()
     decl = _read(body, span, mine)
     problems.extend(mine)

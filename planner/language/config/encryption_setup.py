@@ -157,7 +157,8 @@ class _SetUp:
     # ------------------------------------------------------------ key providers
 
     def _provider(self, name: Name, where: Span) -> Keys | None:
-        """None if the key provider is already being set up: then key providers refer to each other in a cycle."""
+        """The keys of a key provider; None if it is already being set up: then key providers refer to each other in a
+        cycle."""
         if name in self.keys:
             return self.keys[name]
         block = next((b for b in self.decl.key_providers if (b.type, b.name) == name), None)

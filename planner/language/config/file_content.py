@@ -56,7 +56,7 @@ _LIFECYCLE = BodySchema({"enabled": False})
 
 
 def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[UnresolvedCall]:
-    """In override files, the source may be missing."""
+    """The module call in a block; in override files, the source may be missing."""
     content, body = read_some(block.body, _OVERRIDE if override else _MODULE, problems)
     attributes = content.attributes
     name = block.labels[0].value

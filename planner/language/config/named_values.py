@@ -191,7 +191,7 @@ def locals_block(block: Block, problems: Problems) -> list[LocalDecl]:
 
 
 def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[OutputDecl]:
-    """In override files, the value may be missing."""
+    """The output in a block; in override files, the value may be missing."""
     before = len(problems)
     content = read(block.body, _OUTPUT_OVERRIDE if override else _OUTPUT, problems)
     attributes = content.attributes
@@ -245,7 +245,7 @@ _RULE = BodySchema({"condition": True, "error_message": True})
 
 
 def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | None:
-    """None without a condition, or in an override file (reported)."""
+    """The rule in a block; None without a condition, or in an override file (reported)."""
     if override:
         detail = f"Override files may not hold {block.type} blocks."
         problems.error("condition_in_override", f"Can't override {block.type} blocks", detail, block.header_span)

@@ -44,7 +44,7 @@ _PROVIDER = BodySchema(
 
 
 def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
-    """None if the name is invalid (reported)."""
+    """The provider configuration in a block; None if its name is invalid (reported)."""
     content, body = read_some(block.body, _PROVIDER, problems)
     attributes = content.attributes
     name = block.labels[0].value

@@ -21,7 +21,7 @@ _REMOVED_TYPES = ("chef", "habitat", "puppet", "salt-masterless")
 
 
 def provisioner_block(block: Block, problems: Problems) -> Provisioner | None:
-    """None if the type is no longer supported (reported)."""
+    """The provisioner in a block; None if its type is no longer supported (reported)."""
     content, body = read_some(block.body, _PROVISIONER, problems)
     type_ = block.labels[0].value
     type_span = Span(block.source, block.labels[0].start, block.labels[0].end)

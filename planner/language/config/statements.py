@@ -65,7 +65,7 @@ def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
 
 
 def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
-    """None if it is invalid (reported)."""
+    """The content of a removed block; None if it is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     span = block.header_span
@@ -113,7 +113,7 @@ def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
 
 
 def import_block(block: Block, problems: Problems) -> ImportDecl | None:
-    """None if the address is invalid (reported)."""
+    """The content of an import block; None if the address is invalid (reported)."""
     content = read(block.body, _IMPORT, problems)
     attributes = content.attributes
     span = block.header_span

@@ -175,7 +175,7 @@ class _Spec:
 
     @classmethod
     def read(cls, block: Block, labelled: bool, into: BodyProblems) -> _Spec | None:
-        """None if a part is missing or invalid (reported)."""
+        """The parts of a dynamic block; None if one is missing or invalid (reported)."""
         content = block.body.content(_LABELLED if labelled else _PLAIN)
         into.diagnostics += content.diagnostics
         if any(d.is_error for d in content.diagnostics):

@@ -124,7 +124,7 @@ def _resolve_rest(env: Environment, program: Program) -> None:
 
 
 def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Sorted by position, without duplicates (a reference in a loop is resolved many times)."""
+    """The diagnostics sorted by position, without duplicates (a reference in a loop is resolved many times)."""
     seen: dict[Any, Diagnostic] = {}
     for d in diagnostics:
         place = (d.subject.filename, d.subject.start, d.subject.end) if d.subject else None

@@ -179,7 +179,7 @@ def jsonencode(value: Value) -> Value:
 
 
 def json_text(value: Value) -> str:
-    """Raises ValueError for infinite numbers."""
+    """A value as JSON text. Raises ValueError for infinite numbers."""
     return dumps(simple_json(value)).decode()
 
 
@@ -446,7 +446,7 @@ def _read_quoted(rest: str, lines: list[str], number: int) -> tuple[str, str | N
         out.append(before)
         if not mark:
             if number == len(lines):
-                raise CsvError(f"The quoted field that begins before line {number} ends is not closed.")
+                raise CsvError(f"The quoted field that begins on or before line {number} is not closed.")
             rest = lines[number]
             number += 1
         elif after.startswith('"'):

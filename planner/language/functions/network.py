@@ -72,7 +72,7 @@ def _number(digits: str, base: int, most: int) -> int | None:
 
 
 def parse_ipv4(written: str) -> int | None:
-    """None if it is invalid."""
+    """The number of an IPv4 address; None if it is invalid."""
     octets = [_number(part, 10, 255) for part in written.split(".")]
     if len(octets) != 4:
         return None
@@ -85,7 +85,7 @@ def parse_ipv4(written: str) -> int | None:
 
 
 def parse_ipv6(written: str) -> int | None:
-    """None if it is invalid. The last 32 bits may be written as an IPv4 address."""
+    """The number of an IPv6 address; None if it is invalid. The last 32 bits may be written as an IPv4 address."""
     head, gap, tail = written.partition("::")
     if gap and "::" in tail:
         return None

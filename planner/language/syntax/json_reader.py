@@ -306,7 +306,7 @@ class _Mistakes:
     # ------------------------------------------------------------ objects and arrays
 
     def object(self, depth: int) -> JsonObject | None:
-        """None if the object is incomplete."""
+        """Read an object; None if it is incomplete."""
         members: list[tuple[JsonText, JsonValue]] = []
         opened = self.read()
         while self.peek()[0] != "}":
@@ -347,7 +347,7 @@ class _Mistakes:
         return JsonObject(members, opened[1], self.read()[2])
 
     def array(self, depth: int) -> JsonArray | None:
-        """None if the array is incomplete."""
+        """Read an array; None if it is incomplete."""
         items: list[JsonValue] = []
         opened = self.read()
         while self.peek()[0] != "]":

@@ -240,7 +240,7 @@ class _BatchFileReader:
         folders = root_modules(self.root, self.memory, pattern, stacks=stacks)
         stacks = {folder: stack for folder, stack in stacks.items() if stack.deployments}
         if not (folders or stacks):
-            detail = f"None of the directories that match {pattern} is a root module."
+            detail = f"None of the directories that match {pattern} is a root module or a stack with deployments."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
         first: _Draft | None = None
         for folder in (*folders, *sorted(stacks)):

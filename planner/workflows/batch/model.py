@@ -376,7 +376,7 @@ MOST_CAUSES = 3
 
 
 def units_text(names: Sequence[str]) -> str:
-    """Example: `because of dns, network and 2 more`."""
+    """The names of causes in a line, such as `because of dns, network and 2 more`."""
     shown = names if len(names) <= MOST_CAUSES + 1 else names[:MOST_CAUSES]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
     return f"because of {', '.join(shown)}{more}"
@@ -404,6 +404,7 @@ class ShardSummary:
     fleet: str
     beside: dict[str, FinishedUnit] = field(factory=dict)
     before: dict[str, tuple[str, ...]] = field(factory=dict)
+    """{unit of this shard: units before it}"""
 
 
 def to_json(record: Any) -> dict[str, Any]:

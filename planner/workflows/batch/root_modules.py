@@ -132,7 +132,7 @@ class FolderMemory(Protocol):
     """Cached data about directories."""
 
     def folder(self, path: str) -> Found | None:
-        """None if the directory is not cached or may have changed."""
+        """The cached findings about a directory; None if it is not cached or may have changed."""
         ...
 
     def keep_folder(self, path: str, entries: Found, looked: Looked) -> None:

@@ -89,7 +89,8 @@ class Shard:
 
 @frozen(eq=False)
 class SavedManifest:
-    """`mode`: normal, destroy or refresh-only. `words`: the directories that were searched for units."""
+    """The manifest of a saved plan. `mode`: normal, destroy or refresh-only. `words`: the directories that were
+    searched for units."""
 
     mode: Mode
     words: tuple[str, ...]

@@ -255,7 +255,7 @@ def schema_of(model: Model, blocks: Iterable[BlockHeader]) -> BlockSchema | None
 
 
 def attribute_detail(schema: AttributeSchema) -> str:
-    """Example: `string, optional, computed`."""
+    """The type and properties of an attribute, such as `string, optional, computed`."""
     role = "required" if schema.required else "optional" if schema.optional else "read-only"
     more = [word for word in ("computed", "sensitive", "deprecated", "write_only") if getattr(schema, word)]
     return ", ".join(
@@ -334,7 +334,7 @@ def _first(model: Model) -> Iterator[Json]:
 
 
 def signature_text(function: Function) -> str:
-    """Example: `join(separator: string, lists: list(string)...): string`."""
+    """The signature of a function, such as `join(separator: string, lists: list(string)...): string`."""
     parameters = [f"{p.name}: {constraint_text(p.type)}" for p in function.params]
     if function.variadic is not None:
         parameters.append(f"{function.variadic.name}: {constraint_text(function.variadic.type)}...")

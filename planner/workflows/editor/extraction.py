@@ -158,7 +158,7 @@ class _Extraction:
                     waiting = list(self.pieces.values())
 
     def in_order(self) -> list[Piece]:
-        """Sorted by position in the files."""
+        """The pieces, sorted by position in the files."""
         return sorted(self.pieces.values(), key=lambda piece: (piece.path, piece.start))
 
     def moves(self) -> list[tuple[str, str]]:

@@ -69,7 +69,7 @@ class Model:
 
     @property
     def root(self) -> ModuleConfig:
-        """Without children unless `is_deep`: only a check needs these."""
+        """The root module, without children unless `is_deep`: only a check needs these."""
         return self._own.root
 
     @cached_property
@@ -172,7 +172,7 @@ class Model:
         raise Failure(first.diagnostics)  # a new exception, because each raise extends the traceback
 
     def schema(self, mode: str, type: str, provider: str = "") -> BlockSchema | None:
-        """None if it is unknown."""
+        """The schema of a resource type; None if it is unknown."""
         source = self.root.provider_source(provider or type.split("_", 1)[0])
         try:
             hit = self.schemas.resource(source, mode, type)
@@ -226,7 +226,7 @@ class Model:
         return name in self._begun.given
 
     def object_type(self, key: str) -> Type | None:
-        """None if it is unknown."""
+        """The type of the objects of a resource block; None if it is unknown."""
         decl = self.root.resources.get(key)
         if decl is None:
             return None

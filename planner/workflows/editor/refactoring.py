@@ -375,7 +375,8 @@ def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, Reso
 
 
 def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceChange | OutputChange | None) -> str:
-    """Example: `size: 1 -> 2, 3 more`; "" if only one plan has the object."""
+    """The differences between two plans of an object, such as `size: 1 -> 2, 3 more`; "" if only one plan has the
+    object."""
     if old is None or new is None or Null in {one.after.__class__ for one in (old, new)}:
         return ""
     parts = [one for one in value_differences(name, old, new) if one.without and one.within]

@@ -120,7 +120,7 @@ def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
 
 
 def _content(path: str) -> bytes | None:
-    """None if the file cannot be read."""
+    """The content of a file; None if it cannot be read."""
     try:
         return read_whole(path)
     except (OSError, ValueError):

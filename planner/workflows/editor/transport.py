@@ -52,7 +52,7 @@ class EditorServer(LanguageServer):
             "planner", RELEASE, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental, protocol_cls=_Protocol
         )
         self.shows_results = True
-        """False if the editor shows results of commands itself"""
+        """whether the server shows the results of commands, because the editor does not"""
 
     def show_result(self, kind: lsp.MessageType, text: str) -> None:
         """Show the result of a command, unless the editor does so itself."""

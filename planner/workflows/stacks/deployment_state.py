@@ -38,7 +38,8 @@ def schemas_of(session: OpenedStack) -> Schemas:
 
 
 def deployed(session: OpenedStack, names: Iterable[str], components: Collection[str] = ()) -> list[Deployed]:
-    """The deployments with these names, with all or only these components. Raises Failure."""
+    """The recorded deployments with these names. `components`: names of the components to include; empty for all.
+    Raises Failure."""
     result = []
     for deployment in session.chosen(names):
         states = States(session.backend, deployment.name)

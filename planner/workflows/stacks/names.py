@@ -21,12 +21,12 @@ Path: TypeAlias = tuple[tuple[str, Key], ...]
 
 
 def key_text(key: Key) -> str:
-    """Example: `["k"]`, `[*]`, or ""."""
+    """A key as in addresses: `["k"]`, `[*]` for all keys, or "" for none."""
     return "[*]" if isinstance(key, Wild) else format_key(key)
 
 
 def path_text(path: Path) -> str:
-    """Example: `stack.a["k"].stack.b.`; "" for the stack itself."""
+    """The prefix of addresses in a child stack, such as `stack.a["k"].stack.b.`; "" for the stack itself."""
     return "".join(f"stack.{name}{key_text(key)}." for name, key in path)
 
 

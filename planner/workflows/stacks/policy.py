@@ -68,7 +68,8 @@ def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
 
 
 def standing_policies(directory: str) -> DeploymentPolicies | None:
-    """None if there are none; then nothing is loaded. Raises Failure."""
+    """The policies that check each plan of a stack; None if there are none, and then nothing is loaded. Raises
+    Failure."""
     is_there = organisation("stack_policies", os.environ) or own(directory, STACK)
     return deployment_policies(directory) if is_there else None
 

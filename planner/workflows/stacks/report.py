@@ -106,8 +106,8 @@ def total(plan: DeploymentPlan) -> Counts:
 
 
 def summary(plan: DeploymentPlan) -> str:
-    """Example: `eu: Plan: 2 to add, 1 to change, 0 to destroy.`, with the numbers of components that are forgotten or
-    deferred."""
+    """A line such as `eu: Plan: 2 to add, 1 to change, 0 to destroy.`, with the numbers of components that are
+    forgotten or deferred."""
     deferred = sum(step.what == "defer" for step in plan.steps)
     whole = total(plan)
     text = f"Plan: {pending(whole)}"

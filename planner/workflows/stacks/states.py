@@ -126,7 +126,7 @@ class States:
         return problems
 
     def notes(self) -> Notes:
-        """Empty if the notes are missing or damaged."""
+        """The notes of the deployment; empty if they are missing or damaged."""
         data = self.store().beside(STACK)
         if not data:
             return Notes({})

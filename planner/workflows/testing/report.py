@@ -30,7 +30,7 @@ def word(status: str) -> str:
 
 
 def summary(status: str, files: Iterable[TestFileResult]) -> str:
-    """Example: `Success! 3 passed, 0 failed.`"""
+    """The last line of a report, such as `Success! 3 passed, 0 failed.`"""
     counts = _counts(files)
     skipped = f", {counts['skip']} skipped" if counts["skip"] else ""
     title = "Success!" if status == "pass" else "Failure!"

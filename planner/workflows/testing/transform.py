@@ -38,7 +38,8 @@ def transformed(config: Config, file: TestFile, run: TestRun, scope: Scope) -> t
 
 
 def depends_on_values(file: TestFile, run: TestRun) -> bool:
-    """Whether the configuration of a run depends on values."""
+    """Whether the configuration of a run depends on the values of variables or on outputs of other runs, to which the
+    file's provider configurations and the for_each of mocks may refer."""
     return bool(file.providers) or any(mock.for_each is not None for mock in file.mocks.values())
 
 

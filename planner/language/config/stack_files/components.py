@@ -216,7 +216,7 @@ def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
 
 
 def removed_component(block: Block, problems: Problems) -> RemovedComponent | None:
-    """None if `from` cannot be read (reported)."""
+    """The content of a removed block; None if `from` cannot be read (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     attributes = content.attributes

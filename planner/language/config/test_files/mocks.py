@@ -48,8 +48,8 @@ _MODULE = BodySchema({"target": True, "outputs": False})
 
 
 def mock_provider_block(block: Block, problems: Problems, sources: Sources | None = None) -> ProviderDecl | None:
-    """None if it is invalid (reported). `sources` reads files with mocks, which supply values that the block does not
-    set."""
+    """The mock provider in a block; None if it is invalid (reported). `sources` reads files with mocks, which supply
+    values that the block does not set."""
     mine = Problems()
     schema = _PROVIDER if sources is None else _OWN_PROVIDER
     content = read(block.body, schema, mine)

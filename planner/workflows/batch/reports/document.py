@@ -137,7 +137,7 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
 
 
 def because_text(unit: dict[str, Any]) -> str:
-    """Example: `because of dns, network and 2 more`; "" without a cause."""
+    """The causes of a unit's outcome, such as `because of dns, network and 2 more`; "" without a cause."""
     return units_text(unit.get("because_all") or [unit["because"]]) if unit["because"] else ""
 
 
@@ -155,7 +155,7 @@ def note(unit: dict[str, Any]) -> str:
 
 
 def age_text(seconds: float) -> str:
-    """Example: `2h 5m`."""
+    """A duration such as `2h 5m`."""
     if seconds < 60:
         return f"{int(seconds)}s"
     hours, minutes = divmod(int(seconds) // 60, 60)
@@ -163,7 +163,7 @@ def age_text(seconds: float) -> str:
 
 
 def summary_line(document: dict[str, Any]) -> str:
-    """Example: `Batch plan: 3 units change, 2 unchanged (1 from before).`"""
+    """A line such as `Batch plan: 3 units change, 2 unchanged (1 from before).`"""
     parts = [_outcome_text(document, outcome, number) for outcome, number in document["outcomes"].items()]
     reused = sum(unit["reused"] for unit in document["units"])
     ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
@@ -179,7 +179,7 @@ def summary_line(document: dict[str, Any]) -> str:
 
 
 def _outcome_text(document: Mapping[str, Any], outcome: str, number: int) -> str:
-    """Example: `3 units change`, `2 unchanged`."""
+    """The number of units with an outcome, such as `3 units change` or `2 unchanged`."""
     if outcome != "changes":
         return f"{number} {outcome}"
     return f"{number:,} {noun_of(document)}{' changes' if number == 1 else 's change'}"
@@ -191,7 +191,7 @@ def is_drift(document: Mapping[str, Any]) -> bool:
 
 
 def _drift_line(document: dict[str, Any]) -> str:
-    """Example: `Drift: 2 objects changed outside in 1 of 40 units, 1 failed`."""
+    """A line such as `Drift: 2 objects changed outside in 1 of 40 units, 1 failed`."""
     outcomes, noun = document["outcomes"], noun_of(document)
     units, number = len(document["units"]), sum(totals(document).values())
     others = [f"{count} {name}" for name, count in outcomes.items() if name not in ("changes", "unchanged")]
@@ -210,8 +210,8 @@ def noun_of(document: Mapping[str, Any]) -> str:
 
 
 def totals_text(document: dict[str, Any], mark: str = "") -> str:
-    """Example: `1 to add, 2 to destroy`. For a refresh-only plan, changes made outside planner. `mark` surrounds
-    numbers."""
+    """The totals of actions, such as `1 to add, 2 to destroy`; for a refresh-only plan, changes made outside planner.
+    `mark` surrounds numbers."""
     numbers = {name: number for name, number in totals(document).items() if number}
     if document.get("mode") == "refresh-only":
         words = {"change": "changed by others", "remove": "gone"}
@@ -239,7 +239,7 @@ def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
 
 
 def replaced_text(document: Mapping[str, Any]) -> str:
-    """Example: ` (3 replaced)`, because the totals count a replaced object twice."""
+    """The number of replaced objects, such as ` (3 replaced)`, because the totals count a replaced object twice."""
     changes = (one for unit in document["units"] if not _is_rejected(document, unit) for one in unit["changes"])
     number = sum(one["action"] != "defer" and does(one["action"], "replaces") for one in changes)
     return f" ({number:,} replaced)" if number and document["command"] == "plan" else ""

@@ -120,7 +120,7 @@ class Functions:
         self._made: dict[str, Function] = {}
 
     def find(self, name: str) -> Function | None:
-        """None if Terragrunt has no function of this name."""
+        """The function of this name; None if Terragrunt has none."""
         if name in NAMES and name not in self._made:
             self._made[name] = own = copy(NAMES[name])
             own.impl = MethodType(own.impl, self)
