@@ -12,13 +12,13 @@ from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 
 def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
-    """`schemas`: by provider address."""
+    """The document of `providers schema -json`. `schemas`: {provider address: schema}."""
     providers = {source: provider_json(schemas[source]) for source in sorted(schemas)}
     return {"format_version": "1.0", **_present("provider_schemas", providers)}
 
 
 def provider_json(schema: ProviderSchema) -> dict[str, Any]:
-    """Empty members are omitted."""
+    """The schema of a provider as JSON. Empty members are omitted."""
     provider: dict[str, Any] = {"version": schema.version}
     if schema.is_configurable:
         provider["block"] = block_json(schema.provider)

@@ -59,8 +59,8 @@ class FileReader:
 
 @frozen(eq=False)
 class RecordedSources:
-    """`texts`: {file: recorded content}. `readers`: recorded expressions that read more files. `variables`: root
-    variables whose values may be recorded."""
+    """The configuration as it may be recorded. `texts`: {file: recorded content}. `readers`: recorded expressions that
+    read more files. `variables`: root variables whose values may be recorded."""
 
     texts: dict[str, str]
     readers: list[FileReader]
@@ -233,7 +233,7 @@ class _ReadValues:
 
 
 def _blocks_in(body: Any) -> Sequence[Block]:
-    """Empty for JSON, where only a schema distinguishes blocks from arguments."""
+    """The blocks in a body; empty for JSON, where only a schema distinguishes blocks from arguments."""
     return getattr(body, "blocks", ())
 
 

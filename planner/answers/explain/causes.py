@@ -90,9 +90,9 @@ class Way:
 
 @frozen
 class Because:
-    """`steps`: from the root cause to the step before the change. `roots`: all root causes, the chain's own first.
-    `is_guess`: former values are not recorded, so the roots are only candidates. `is_checked`: interventions confirmed
-    that the roots are complete and that each matters."""
+    """The causes of a change. `steps`: from the root cause to the step before the change. `roots`: all root causes, the
+    chain's own first. `is_guess`: former values are not recorded, so the roots are only candidates. `is_checked`:
+    interventions confirmed that the roots are complete and that each matters."""
 
     steps: tuple[CauseStep, ...]
     roots: tuple[CauseStep, ...]

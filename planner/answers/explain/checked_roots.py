@@ -31,8 +31,9 @@ class Steps(Protocol):
 
 
 class CheckedRoots:
-    """`checks`: the inputs that matter to the values of changes. `unit` returns the input of a leaf, `owner` the
-    resource of an instance, `instances` the instances of a resource, `name_of` the name of an input as a leaf."""
+    """Finds the root causes that interventions confirm. `checks`: {value: the inputs that matter to it}. `unit`
+    returns the input of a leaf, `owner` the resource of an instance, `instances` the instances of a resource, `name_of`
+    the name of an input as a leaf."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ Keys = Collection[InstanceKey]
 
 
 class DeclaredInstances:
-    """`places`: of the plan."""
+    """Compares the instances that the configuration declares in both worlds. `places`: the places of the plan."""
 
     def __init__(self, places: LocationLookup, former: FormerWorld) -> None:
         self._places, self._former = places, former

@@ -15,7 +15,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
 class _Keys(dict[int, int]):
-    """{id of an expression: key}. `former` returns the former form of a reference."""
+    """A mapping {id of an expression: key}. `former` returns the former form of a reference."""
 
     former: Callable[[Traversal], Traversal] | None = None
 

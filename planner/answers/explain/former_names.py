@@ -28,7 +28,8 @@ def former_addresses(changes: Iterable[ResourceChange], recorded: Mapping[str, s
 
 @frozen(eq=False)
 class FormerNames:
-    """{current address: former address} of instances, resources (without a key) and module instances."""
+    """The former addresses of moved objects. `_names`: {current address: former address} of instances, resources
+    (without a key) and module instances."""
 
     _names: dict[str, str] = field(factory=dict)
     _paths: dict[ModulePath, ModulePath] = field(factory=dict)
@@ -36,7 +37,8 @@ class FormerNames:
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:
-        """`recorded`: {current address: former address} of objects moved earlier."""
+        """The former names of objects that a plan moves. `recorded`: {current address: former address} of objects moved
+        earlier."""
         names: dict[str, str] = {}
         paths: dict[ModulePath, ModulePath] = {}
         for address, former in former_addresses(changes, recorded).items():

@@ -45,9 +45,10 @@ Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "ca
 
 
 class ValueLocation(NamedTuple):
-    """`kind` of the object `name`: a resource instance (with `key`) or all instances, a local, variable or output, a
-    module call, the repetition of a resource or call (count, for_each or enabled), or a provider block. `fresh`: the
-    value exists only before or only after the plan."""
+    """The place of a value: the part at `path` of an object in a module. `kind` of the object `name`: a resource
+    instance (with `key`) or all instances, a local, variable or output, a module call, the repetition of a resource or
+    call (count, for_each or enabled), or a provider block. `fresh`: the value exists only before or only after the
+    plan."""
 
     module: ModuleInstance
     kind: Kind

@@ -34,7 +34,8 @@ class Override:
 
 @frozen(eq=False)
 class Mocking:
-    """`mock_provider`: replaces all objects of a provider. `defaults`: default values by mode and type."""
+    """A `mock_provider` block, which replaces all objects of a provider. `defaults`: default values by mode and
+    type."""
 
     defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
     overrides: tuple[Override, ...] = ()

@@ -65,7 +65,8 @@ class ModuleBuilder:
     def add_requirements(
         self, normal: Iterable[FileContent], overrides: Iterable[FileContent], problems: Problems
     ) -> None:
-        """required_providers: a module has one block, whose entries override files replace one by one."""
+        """Add the entries of required_providers. A module has one such block in normal files; blocks in override files
+        replace its entries one by one."""
         first: Span | None = None
         for file in normal:
             for entries, span in file.settings.required_providers:

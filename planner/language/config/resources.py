@@ -165,7 +165,7 @@ def resource_block(block: Block, override: bool, problems: Problems) -> Explicit
 
 
 def data_block(block: Block, override: bool, problems: Problems, check: str | None = None) -> ResourceDecl:
-    """`check` is the check block that contains the data source, if any."""
+    """The data source in a block. `check`: the name of the check block that contains it, if any."""
     return declared_data(block, override, problems, check).value
 
 

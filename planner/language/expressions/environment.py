@@ -24,10 +24,10 @@ parse_type: Callable[[Any, Any], tuple[Any, list[Diagnostic]]] | None = None
 
 
 class Environment:
-    """`node`: the expression of `program`; the program has no reference to it, because this would be a cycle. `errors`:
-    problems so far. `refused`: errors of invalid references, which must never be dropped. `slots`: current values of
-    `for` variables and splat elements, by slot number. `evaluate_template`: evaluates templates, for functions that
-    contain or read one."""
+    """The state of one evaluation. `node`: the expression of `program`; the program has no reference to it, because
+    this would be a cycle. `errors`: problems so far. `refused`: errors of invalid references, which must never be
+    dropped. `slots`: current values of `for` variables and splat elements, by slot number. `evaluate_template`:
+    evaluates templates, for functions that contain or read one."""
 
     __slots__ = ("errors", "evaluate_template", "node", "program", "refused", "scope", "slots", "source")
 

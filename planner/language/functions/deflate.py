@@ -43,7 +43,7 @@ def in_frame(data: bytes, compressed: bytes) -> bytes:
 
 
 def deflate(data: bytes) -> bytes:
-    """`gzip` without header and trailer."""
+    """The compressed data of `gzip`, without its header and trailer."""
     out = Bits()
     for block in _blocks(data):
         _write_block(out, block)

@@ -34,7 +34,7 @@ def gzip(data: bytes) -> bytes:
 
 
 def deflate(data: bytes) -> bytes:
-    """`gzip` without header and trailer."""
+    """The compressed data of `gzip`, without its header and trailer."""
     writer, matches = _BlockWriter(), _MatchFinder(data)
     begins = range(0, len(data), _BLOCK)
     for begin in begins:

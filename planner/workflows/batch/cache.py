@@ -38,7 +38,7 @@ FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses
 
 
 class Cache:
-    """`is_used`: whether earlier entries may be used."""
+    """The cache of a fleet in its directory. `is_used`: whether earlier entries may be used."""
 
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root = root

@@ -98,7 +98,7 @@ class FleetScope(Scope):
     # ------------------------------------------------------------ arguments
 
     def value(self, expr: Expr, problems: Problems) -> Value | None:
-        """None for an invalid or unknown value, which is reported."""
+        """The value of an expression; None if it is invalid or unknown, which is reported."""
         try:
             value, wrong = try_evaluate(expr.node, self, expr.source)
         except Failure as failure:

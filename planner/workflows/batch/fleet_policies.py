@@ -29,7 +29,8 @@ _OF_PACKS = (
 
 @frozen(eq=False)
 class FleetPolicies:
-    """`contents`: the relations about plans that the policies read."""
+    """The compiled policies about all plans of a fleet. `contents`: the relations about plans that the policies
+    read."""
 
     modal: Modal
     program: RuleProgram
@@ -37,7 +38,7 @@ class FleetPolicies:
     contents: tuple[str, ...]
 
     def verdict(self, analysis: Analysis, done: Mapping[str, FinishedUnit], arguments: UnitArguments) -> Verdict:
-        """`arguments`: the command line, which may accept denials."""
+        """The findings about the plans of a batch. `arguments`: the command line, which may accept denials."""
         database = evaluate(self.program, with_contents(analysis, done), self.modal.verdicts)
         verdict = verdict_of(self.modal, self.program, database, fleet_source)
         return Verdict(tuple(_with_override(finding, arguments) for finding in verdict.findings))

@@ -29,8 +29,8 @@ NAME = os.path.join(FOLDER, "manifest.json")
 
 @frozen
 class UnitStateEntry:
-    """`state`: the name of the state as in `planner.world.state.backend`; the other fields are needed to open it.
-    `after`: the units for which the unit waited."""
+    """A unit in the manifest. `state`: the name of its state as in `planner.world.state.backend`; the other fields are
+    needed to open it. `after`: the units for which the unit waited."""
 
     state: str
     workspace: str = ""

@@ -270,8 +270,8 @@ Edge = tuple[str, str]
 
 @frozen
 class UnitEdgeSource:
-    """`layers`: the kinds of an edge (reference, order). `makers`: the rules that derive it. `places`: the lines that
-    cause it."""
+    """The sources of an edge between units. `layers`: its kinds (reference, order). `makers`: the rules that derive it.
+    `places`: the lines that cause it."""
 
     layers: tuple[str, ...]
     makers: tuple[Maker, ...]

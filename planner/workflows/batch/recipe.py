@@ -63,9 +63,10 @@ class RecipeSource:
 
 @frozen
 class Recipe:
-    """`environment`: variables for all programs of the unit. `auth`: a program that prints more variables. `seconds`:
-    time limit of a command, 0 for none. `refusals`: why the unit cannot run (as in `validate -json`). `keeps`: the unit
-    must not be destroyed. `lock_file`: the unit's lock file, updated from the one in its working directory."""
+    """How a unit is run. `environment`: variables for all programs of the unit. `auth`: a program that prints more
+    variables. `seconds`: time limit of a command, 0 for none. `refusals`: why the unit cannot run (as in `validate
+    -json`). `keeps`: the unit must not be destroyed. `lock_file`: the unit's lock file, updated from the one in its
+    working directory."""
 
     hooks: tuple[Hook, ...] = ()
     retries: tuple[Retry, ...] = ()

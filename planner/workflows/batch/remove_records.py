@@ -18,7 +18,7 @@ MOST = 200
 
 @frozen
 class Cleaned:
-    """`size`: of the removed records, in bytes. `kept`: records that could still be resumed."""
+    """The records that were removed. `size`: their size in bytes. `kept`: records that could still be resumed."""
 
     removed: tuple[str, ...]
     size: int

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BatchReport:
-    """`done`: the finished units of this job, by wave and name; empty if the fleet has errors."""
+    """The result of a command on a fleet. `done`: the finished units of this job, by wave and name; empty if the fleet
+    has errors."""
 
     command: str
     analysis: Analysis | None

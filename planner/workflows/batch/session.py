@@ -40,8 +40,8 @@ MANY = 100
 
 @frozen
 class BatchOptions:
-    """`words`: directories, patterns and selectors. `executor`: see executors.py. `workers`: 0 means one for each
-    processor."""
+    """The options of a command on a fleet. `words`: directories, patterns and selectors. `executor`: see executors.py.
+    `workers`: 0 means one for each processor."""
 
     words: tuple[str, ...] = ()
     file: str = ""

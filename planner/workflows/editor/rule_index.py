@@ -45,7 +45,8 @@ class IndexedRelation:
 
 @frozen
 class Book:
-    """`program`: the product's program for which the files are written."""
+    """The rule files of a workspace and their relations. `program`: the product's program for which the files are
+    written."""
 
     program: str
     relations: dict[str, IndexedRelation]

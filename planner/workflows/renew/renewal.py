@@ -42,7 +42,8 @@ MOST = 1000
 
 @frozen(eq=False)
 class Renewed:
-    """`anew`: blocks that were planned again. `gone`: removed blocks. `made`: the plan of only these blocks."""
+    """The new part of a plan. `anew`: blocks that were planned again. `gone`: removed blocks. `made`: the plan of only
+    these blocks."""
 
     made: MadePlan[Start]
     anew: frozenset[str]
@@ -326,8 +327,8 @@ class EditedBlock:
 
 @frozen(eq=False)
 class Edit:
-    """`edited`: new and edited blocks. `gone`: removed blocks. `spans`: current positions of the file's resource
-    blocks."""
+    """The edits of a file. `edited`: new and edited blocks. `gone`: removed blocks. `spans`: current positions of the
+    file's resource blocks."""
 
     edited: frozenset[str]
     gone: frozenset[str]

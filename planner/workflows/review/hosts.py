@@ -21,7 +21,7 @@ _PAGES = 100
 
 @frozen
 class Comment:
-    """`is_ours`: the owner of the token wrote the comment, so that only this owner's jobs can edit it."""
+    """A comment of a review. `is_ours`: the owner of the token wrote it, so that only this owner's jobs can edit it."""
 
     id: str
     body: str

@@ -29,7 +29,7 @@ _OF_PACKS = (
 
 @frozen(eq=False)
 class DeploymentPolicies:
-    """`problems`: warnings about the policies themselves."""
+    """The compiled policies about plans of deployments. `problems`: warnings about the policies themselves."""
 
     modal: Modal
     program: RuleProgram

@@ -83,7 +83,8 @@ def _waiting(plan: DeploymentPlan) -> set[str]:
 
 @define(eq=False)
 class RoundsResult:
-    """`is_done`: everything approved is applied. `is_partial`: the rest needs another round."""
+    """The result of the rounds of an apply. `is_done`: everything approved is applied. `is_partial`: the rest needs
+    another round."""
 
     is_done: bool = False
     is_partial: bool = False

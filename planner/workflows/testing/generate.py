@@ -56,7 +56,7 @@ class GeneratedRun:
 
 @frozen(eq=False)
 class GeneratedTests:
-    """`mocks`: (name, alias) of mocked providers."""
+    """The runs for a test file. `mocks`: (name, alias) of mocked providers."""
 
     mocks: tuple[tuple[str, str], ...]
     runs: tuple[GeneratedRun, ...]

@@ -25,7 +25,7 @@ from planner.language.syntax.nodes import GetAttr, Variable
 
 @define(eq=False)
 class Outputs:
-    """{index of a finished run: (its name, its outputs)}."""
+    """The outputs of finished runs. `by_run`: {index of a run: (its name, its outputs)}."""
 
     by_run: dict[int, tuple[str, dict[str, Value]]] = field(factory=dict)
 
@@ -91,7 +91,7 @@ def run_values(
 
 
 def _general(declared: Mapping[str, VariableDecl], given: RawVariables, problems: Problems) -> dict[str, Value]:
-    """`var` in the test file: values from the command, and defaults of the module."""
+    """The object `var` in the test file: values from the command, and defaults of the module."""
     result: dict[str, Value] = {}
     for name in sorted(declared.keys() | given.keys()):
         decl, raw = declared.get(name), given.get(name)

@@ -93,7 +93,7 @@ class Owners(Protocol):
 
     @property
     def changes(self) -> dict[str, ResourceChange]:
-        """The changes by address; a deposed object's has the deposed key (change_name)."""
+        """The changes by address; the address of a deposed object has its deposed key (see change_name)."""
 
     def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
         """The block of an object: a resource, an instance, a root output or variable, or a provider configuration."""

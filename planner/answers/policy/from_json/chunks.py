@@ -260,7 +260,7 @@ def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[st
 
 
 class _About:
-    """{relation about objects: its address column}."""
+    """The rules and the relations about objects. `column`: {relation: its address column}."""
 
     def __init__(self, rules: list[Rule], column: dict[str, int]) -> None:
         self.rules, self.column = rules, column

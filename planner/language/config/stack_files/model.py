@@ -86,8 +86,8 @@ class StackProvider:
 
 @frozen(eq=False)
 class RemovedComponent(StackCall):
-    """`removed`: what happens to the objects of a component or child stack that is no longer declared. `key`: a single
-    instance, None for all instances. `destroy`: False if the objects are only forgotten."""
+    """A `removed` block: what happens to the objects of a component or child stack that is no longer declared. `key`: a
+    single instance, None for all instances. `destroy`: False if the objects are only forgotten."""
 
     key: Expr | None
     destroy: bool
@@ -139,7 +139,7 @@ class Deployment:
 
 @frozen(eq=False)
 class DeploymentGroup:
-    """`checks`: the names of its `deployment_auto_approve` blocks with their spans."""
+    """A group of deployments. `checks`: the names of its `deployment_auto_approve` blocks with their spans."""
 
     name: str
     checks: tuple[tuple[str, Span], ...]

@@ -46,7 +46,8 @@ def has_mark(path: str) -> bool:
 
 
 def generated(name: str, block: Mapping[str, Value], span: Span) -> GenerateBlock | None:
-    """None for a disabled block that keeps an existing file. Raises Failure."""
+    """The file that a `generate` block defines; None for a disabled block that keeps an existing file. Raises
+    Failure."""
     path, exists = _text(block, "path", name, span), _text(block, "if_exists", name, span)
     _one_of(exists, EXISTS, "if_exists", span)
     if not path or "\0" in path:
