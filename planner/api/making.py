@@ -123,9 +123,9 @@ class Making(Work):
         covers: bool = False,
         policies: tuple[str, ...] = (),
     ) -> list[Diagnostic]:
-        """Search for existing objects, as query files describe them; the hooks receive the results. `is_streamed`: and
-        the generated configuration. `covers`: and the numbers of managed objects. Objects that units of a `fleet`
-        manage count as managed. `policies`: files and directories of policies that check the coverage."""
+        """Search for existing objects, as query files describe them; the hooks receive the results. With `is_streamed`,
+        they also receive the generated configuration; with `covers`, the numbers of managed objects. Objects that units
+        of a `fleet` manage count as managed. `policies`: files and directories of policies that check the coverage."""
         from planner.operations.discover import discover
         from planner.workflows.batch.questions import managed_objects
 
@@ -161,7 +161,7 @@ def findings_of(verdict: Verdict | None) -> list[Diagnostic]:
 
 
 def save(made: MadePlan[Any], path: str, review: Mapping[str, Any] | None = None) -> list[Diagnostic]:
-    """`review`: stored in the plan file, for reports about its apply."""
+    """Write the plan file. `review` is stored in it, for reports about its apply."""
     from planner.operations.plan_files import save_plan
 
     return save_plan(made, path, review=review)

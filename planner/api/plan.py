@@ -349,7 +349,8 @@ class Plan:
 
     @cached_property
     def _values_before_and_after(self) -> tuple[list[tuple[ResourceChange, tuple[Any, Any]]], ...]:
-        """By address: of the objects that change, and of the objects that drifted."""
+        """The changes by address, each with the object before and after it as Python data: first the planned changes,
+        then drift."""
         plan, schemas = self._made.plan, self._made.loaded.schemas
         return tuple(
             [(change, forms_of(change, schemas)) for change in sorted(changes, key=order_of)]
@@ -401,7 +402,7 @@ class Judged(Plan):
 
     @classmethod
     def of(cls, made: MadePlan[Any]) -> Judged:
-        """For policy functions."""
+        """The plan that policy functions receive, without warnings."""
         return cls(made, made.loaded.options, ())
 
     @property

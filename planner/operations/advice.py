@@ -109,7 +109,8 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
 
 @frozen(eq=False)
 class TriedBlock:
-    """A moved block, and the former addresses of its objects by action in a plan with the block."""
+    """A moved block that was tried in a plan. `kept`, `updated` and `replaced`: the former addresses of its objects, by
+    what the plan does with them."""
 
     block: MovedBlock
     kept: tuple[str, ...]
@@ -119,7 +120,8 @@ class TriedBlock:
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
     """The moves for objects that look renamed, each tested by a plan. Moves that are invalid, or would replace objects,
-    are left out. Blocks that only update objects come last; the others were tested without them."""
+    are left out. Blocks that leave no object unchanged come last; the plan that tested the other blocks did not have
+    them."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)

@@ -188,7 +188,8 @@ def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
-    """The attributes with unrecorded values before later applies, and the instances that later applies created."""
+    """The attributes that applies after this run changed, whose values after the run are not recorded; and the
+    instances that these applies created."""
     later: dict[str, dict[InstanceKey, frozenset[str]]] = {}
     created = []
     for address, serials in record.altered.items():

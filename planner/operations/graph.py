@@ -55,7 +55,7 @@ def graph(
             if walk == "plan-destroy" and options.refresh and not state.is_empty:
                 refreshed = _refreshed(start)
                 if refreshed is None:
-                    walk = "plan"  # planning ends there if the objects cannot be read
+                    walk = "plan"  # a destroy plan begins with an ordinary plan, and ends there if that fails
                 else:
                     state = refreshed
         facts = graphs.graph_facts(walk, start, state, options.limits, (), queried_address, imports=as_planned)
@@ -77,7 +77,7 @@ def _of_plan(
         facts = graphs.apply_facts(made.plan, made.loaded, queried_address)
     elif as_planned and kind == "plan":
         facts = graphs.planning_facts(made.plan, made.loaded, queried_address)
-    else:  # the graph of another operation, or as drawn, has the whole configuration and the plan's state
+    else:  # all other graphs have the whole configuration and the plan's state
         walk = walk_of("plan", "destroy" if kind == "plan-destroy" else "normal")
         state = made.plan.prior_state
         facts = graphs.graph_facts(walk, made.loaded, state, options.limits, (), queried_address, imports=as_planned)

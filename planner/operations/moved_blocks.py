@@ -130,7 +130,7 @@ class _Places:
         )
 
     def _origin(self, from_: Address, to: Address) -> int:
-        """The depth of the module whose source code determines the keys that differ."""
+        """The depth of the outermost module whose expressions determine the keys that differ."""
         depths = [len(to.path)]
         for path, declaration in _repeated_anew(self.config, from_, to):
             expressions = (declaration.count, declaration.for_each, declaration.enabled)
@@ -162,7 +162,7 @@ def _repeated_anew(
 
 
 def _depth_of_origin(config: Config, path: tuple[str, ...], nodes: list[Mentioning]) -> int:
-    """The depth of the outermost module whose source code determines the expressions' inputs."""
+    """The depth of the outermost module from which values reach the expressions through arguments of module calls."""
     while path:
         module, parent = config.root.descendant(path), config.root.descendant(path[:-1])
         if module is None or parent is None:

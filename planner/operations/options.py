@@ -99,7 +99,7 @@ class OperationOptions(StateOptions):
     approval: Approval = field(default=(), eq=False)
     """the plan's approval, if it was already checked, together with other plans"""
     adopts_journal: bool = False
-    """objects in a journal are added to the state, unless a later state exists"""
+    """when the state is read, the objects in journals are added to it, even if it was changed later"""
     suppress_forget_errors: bool = False
     """an apply may leave forgotten objects behind without an error"""
     keeps_values: bool = field(default=False, eq=False)

@@ -1,8 +1,8 @@
 """The relations that policies read and derive, for `query` and `why`, together with the relations of graphs.
 
 A query names a policy relation as in policies, `planned(A, P, V)`, or with the prefix `policy.`, `policy.deny(C, A,
-M)`; a relation of the same name in users' rules for graphs cannot hide the prefixed name. Rows hold whatever unknown
-values become; sensitive values are hidden."""
+M)`; a relation of the same name in users' rules for graphs cannot hide the prefixed name. Only rows that are certain,
+whatever the unknown values turn out to be, are shown; sensitive values are hidden."""
 
 from __future__ import annotations
 

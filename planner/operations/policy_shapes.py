@@ -32,7 +32,8 @@ MISFITS = (
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
-    """Errors in users' rules only: library rules support several versions of a provider."""
+    """Conditions on attributes that no object has, as errors. Library rules are not checked, because they support
+    several versions of a provider."""
     from planner.answers.policy.shapes import misfits
 
     own = frozenset(own_files(policies.files))

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 @frozen
 class Needed:
-    """Providers by rules/graph/needed_providers.dl: `all`, to install and lock; `started`; `recorded`, with objects in
-    the state; `of_modules`, {module address: providers named in it}."""
+    """The providers that rules/graph/needed_providers.dl derives. `all` must be installed and locked; plans start those
+    in `started`; `recorded`: providers of objects in the state; `of_modules`: {module address: providers named in the
+    module}."""
 
     all: frozenset[str]
     started: frozenset[str]

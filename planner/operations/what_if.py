@@ -78,7 +78,7 @@ def compared(
 
 
 def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> OperationOptions:
-    """Without -var, -replace, -target and -exclude, but with the variables of -base-var."""
+    """The options without -var, -replace, -target and -exclude, but with the variables of -base-var."""
     given = tuple((kind, text) for kind, text in options.var_args if kind == "var-file")
     given += tuple(("var", text) for text in base_variables)
     return evolve(options, var_args=given, limits=UNLIMITED)

@@ -183,7 +183,7 @@ def is_each_value(step: CauseStep) -> bool:
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
-    """Without repeated lines: a text and its object have the same description."""
+    """The words without successive duplicates; for example, a text and its object have the same description."""
     return [said for said, _ in groupby(words)]
 
 

@@ -262,7 +262,8 @@ class PlanText:
         return Paths(paths, deep=True)
 
     def _drift(self, others: bool) -> bool:
-        """Print changes made outside planner, those alone only if refresh-only; returns whether any were printed."""
+        """Print changes made outside planner. If there are no `others` to print, do this only for a refresh-only plan.
+        Returns whether any were printed."""
         plan, out = self.plan, self.terminal.out
         refresh_only = plan.mode == "refresh-only"
         drifted = [c for c in plan.drift if self._drift_is_shown(c)]

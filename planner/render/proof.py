@@ -85,8 +85,8 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
 
 
 def _settle(part: _ProofLine, is_root: bool) -> None:
-    """Remove parts without a place, and steps that only repeat the part below. A recursion over the second column
-    enumerates a list: its entries become siblings."""
+    """Remove parts without a place, and steps that only repeat the part below. If a step and the one below are about
+    the same predicate and first column, they enumerate a list, so both are put on the same level."""
     kept: list[_ProofLine] = []
     for below in part.below:
         if below.about == part.about and len(below.about) > 1 and not is_root:

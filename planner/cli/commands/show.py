@@ -106,7 +106,8 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
 def _write_review(
     review: Review, shown: MadePlan[Any], problems: list[Diagnostic], path: str | None, is_part: bool
 ) -> list[Diagnostic]:
-    """`is_part`: only some changes are shown, so the review in the plan file is not used."""
+    """Write the requested review files; returns problems. `is_part`: only some changes are shown, so the review in the
+    plan file is not used."""
     chains = review.chains(shown, "" if is_part else path or "")
     return review.write(shown, problems, chains=chains, plan_file=path or "", is_part=is_part)
 

@@ -332,7 +332,7 @@ def _results(
 
 
 def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view: View) -> None:
-    """`owner`: {number of a diagnostic: deployment}."""
+    """Show the diagnostics of all deployments. `owner`: {number of a diagnostic: deployment}."""
     if isinstance(view, BothViews):
         for one in view.views:
             _show_problems(diagnostics, owner, one)

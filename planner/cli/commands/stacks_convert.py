@@ -51,7 +51,7 @@ def stacks_from_modules(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["write"]:
         terminal.out(
             "\nThe files of the root module are still here, and its state has no objects any more: planner plan would\n"
-            "make all of them again. Remove the files when you are sure that you will not go back."
+            "create all objects again. Remove the files when you are sure that you will not go back."
         )
     return 0
 

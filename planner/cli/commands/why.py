@@ -157,8 +157,8 @@ Otherwise explains, rule by rule, why something holds:
   planner why forced NODE       why it is created before it is destroyed
                                 although that is not configured for it
                                 (forced_create_before_destroy)
-  planner why moved             all of them; also drift, unknown, targeted,
-                                excluded, deferred and forced
+  planner why moved             all objects that moved; also drift, unknown,
+                                targeted, excluded, deferred and forced
   planner why deny CODE ADDR    why a policy denies it (-policy=DIR); also
                                 warn, undecided, broken; CODE or ADDR alone
                                 is enough

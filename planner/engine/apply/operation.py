@@ -61,7 +61,7 @@ class OperationProgress:
 
 
 def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
-    """None if there is none. Raises Failure if it cannot be read."""
+    """The object in the state; None if there is none. Raises Failure if it cannot be read."""
     record = walk.record.state.object(it.resource_address, it.key, it.deposed)
     if record is None:
         return None, []
@@ -109,7 +109,7 @@ def run_operation(
 
 
 def _changes_only_marks(operation: Operation, before: Value, after: Value) -> bool:
-    """The provider does not see marks."""
+    """Whether an operation changes only marks, which the provider does not see."""
     return same_value(before, after) and sensitive_paths(operation.before) != sensitive_paths(operation.after)
 
 

@@ -162,7 +162,7 @@ class ResourceObjects:
 
     def _nothing_known(self) -> Value:
         if self.context.operation in ("plan", "apply"):
-            # Removed instances are already hidden, so there are no instances.
+            # the walk has already hidden the instances that are removed, so the resource has none
             if self.argument == "count":
                 return ()
             if self.argument == "for_each":

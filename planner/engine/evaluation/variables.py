@@ -156,8 +156,8 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
 
 
 def _may_name_local(expr: Expr, name: str) -> bool:
-    """Whether a text may refer to the local value: in native syntax, if a `local` does not name another one directly.
-    Searching a text is much faster than walking a large expression."""
+    """Whether an expression may refer to the local value: in native syntax, unless each `local` in its text is followed
+    by another name. Searching a text is much faster than walking a large expression."""
     source = expr.source
     if source.filename.endswith(".json"):
         return True

@@ -32,7 +32,7 @@ _OPTIONS = {
 
 @cache
 def _source_kinds() -> dict[str, str]:
-    """By predicate, as the rules declare them (fact_source)."""
+    """The kind of source of a fact, by its predicate, as the rules declare it (fact_source)."""
     rows = evaluate(product_program("decisions"), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 
@@ -105,7 +105,8 @@ def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | 
 
 
 def _removed_block(config: Config, change: ResourceChange) -> Any:
-    """As rules/graph/removals.dl derives it."""
+    """The `removed` block because of which an object is forgotten or destroyed, as rules/graph/removals.dl derives
+    it."""
     facts = FactBuilder()
     entry = StateEntry(change.address)
     add_instance(facts, change.module, change.mode, change.type, change.name, change.key, entry)

@@ -341,8 +341,8 @@ class ResourceVertices:
         """Warnings for addresses of -replace without a key, if all instances have one."""
         problems = []
         named = sorted(set(self.walk.options.limits.replace), key=str)
-        # decided in Python: whether -replace lacks an instance key -- resources of all modules count
-        # as everywhere, a name in the address of another module also counts for this module
+        # decided in Python: whether -replace lacks an instance key -- a comparison of mode, type and name
+        # The module is not compared, so an address in another module counts for this one, too.
         without_key = [
             a for a in named if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)
         ]

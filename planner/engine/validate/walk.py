@@ -478,7 +478,8 @@ class SharedValues:
         self._first: dict[int, tuple[OutputDecl | LocalDecl, ModuleConfig, Value]] = {}
         self._foundations: dict[int, _Foundations | None] = {}
         self._mentions: dict[int, tuple[Expr, dict[tuple[str, str], None]]] = {}
-        """by expression: it, and {(kind, name)} of what it mentions; whatever else it mentions is of kind ""."""
+        """by the id of an expression: the expression, and the (kind, name) of each object to which it refers; ("", "")
+        represents function calls and for references that cannot be parsed"""
 
     def keep(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, value: Value) -> None:
         if module.parent is not None:

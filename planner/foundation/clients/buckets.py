@@ -113,9 +113,10 @@ def _error_code(answer: HttpResponse) -> tuple[str, str]:
 def put_checked(
     bucket: BucketClient, key: str, before: str | None, headers: Mapping[str, str], body: bytes
 ) -> HttpResponse | None:
-    """Store an object if the existing object still has the entity tag `before` ("": if there is no such object; None:
-    always). Returns None if it has not. The entity tag is compared just before the request, so a concurrent write can
-    go unnoticed. For a new object, `headers` make the service check that the object does not exist."""
+    """Store an object if the stored object still has the entity tag `before` ("": if there is no such object; None:
+    always). Returns None without storing it if the entity tag is different. The entity tag is compared just before the
+    request, so a concurrent write can go unnoticed. For a new object, `headers` make the service check that the object
+    does not exist."""
     if before:
         now = bucket.head(key)
         if now is None or now.headers.get("etag", "") != before:

@@ -1,10 +1,11 @@
-"""The settings of the command line tool that define where providers and modules come from.
+"""The settings of the command line tool: sources of providers and modules, credentials, policies and signatures.
 
 The file is `$TF_CLI_CONFIG_FILE`, otherwise `~/.tofurc` or `~/.terraformrc`, otherwise `opentofu/tofurc` below
 `$XDG_CONFIG_HOME`; `*.tfrc` files in the settings directory are read, too. The settings define how providers are
-installed, the services and credentials of hosts, and retries and timeouts of requests to registries. In the block
-`policies`, which OpenTofu ignores, the lists `plans`, `fleets` and `stacks` name policies for all plans, fleets and
-stacks. Everything else in these files is ignored."""
+installed, the services and credentials of hosts, and retries and timeouts of requests to registries. OpenTofu ignores
+two blocks: in `policies`, the lists `plans`, `fleets` and `stacks` name policies for all plans, fleets and stacks;
+`signatures` names the keys whose signatures a plan needs before it can be applied. Everything else in these files is
+ignored."""
 
 from __future__ import annotations
 

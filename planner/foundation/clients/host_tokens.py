@@ -21,7 +21,8 @@ Kept = Literal["", "file", "helper", "elsewhere"]
 
 
 class HostTokens:
-    """The credentials helper is run at most once for each host."""
+    """Looks up, stores and removes tokens of hosts. Requests the token of a host from the credentials helper at most
+    once."""
 
     def __init__(self, config: CliConfig, environ: Mapping[str, str]) -> None:
         self.config, self.environ = config, environ

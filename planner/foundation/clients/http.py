@@ -32,7 +32,7 @@ from planner.foundation.vocabulary.records import define, field, frozen
 # A time limit for the whole response; the timeouts of Python's sockets limit only each read.
 
 
-SLOWEST = 4096  # the minimum speed of a response in bytes per second; a faster one may exceed the timeout
+SLOWEST = 4096  # bytes per second; a response that is at least this fast may take longer than the timeout
 
 
 class BoundedResponse(http.client.HTTPResponse):
@@ -86,7 +86,7 @@ _CERTIFICATES = (
 
 @frozen
 class HttpResponse:
-    """Names of headers are in lower case."""
+    """A response of any status. Names of headers are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -121,8 +121,8 @@ class Tls:
 class Retries:
     """`most`: the number of retries of a request. The pauses between them, in seconds, start with `first` and double up
     to `longest`. `statuses`: which HTTP statuses cause a retry. `refused`: whether refused connections and unknown host
-    names do, too. With `adaptive`, requests to a service that throttles are sent more slowly until it accepts them
-    again."""
+    names cause a retry. With `adaptive`, requests to a service that throttles are sent more slowly until it accepts
+    them again."""
 
     most: int = 3
     first: float = 0.5

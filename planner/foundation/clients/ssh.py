@@ -175,7 +175,7 @@ class _Dialer:
         self.proxy = proxy
 
     async def create_connection(self, factory: Callable[[], Any], host: str, port: int) -> tuple[Any, Any]:
-        """The method of asyncssh's tunnels; the proxy is used if one is configured."""
+        """Connect to a host, through the proxy if there is one. asyncssh calls this method of its tunnels."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(DIAL):
             if self.proxy is None:

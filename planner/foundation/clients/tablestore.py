@@ -25,7 +25,7 @@ _STRING = 3
 
 @frozen(repr=False)
 class TablestoreTable:
-    """`key`: the name of the primary key."""
+    """A table and the keys for its requests. `key`: the name of the primary key."""
 
     endpoint: str
     name: str

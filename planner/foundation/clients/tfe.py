@@ -109,7 +109,7 @@ def _follow_redirects(http: Http, url: str, headers: Mapping[str, str], known: s
 
 
 class Tfe:
-    """May be used by several threads."""
+    """A client for one API of a host. May be used by several threads."""
 
     def __init__(self, url: str, token: str, http: Http | None = None) -> None:
         self.url, self._token = url, token

@@ -20,7 +20,7 @@ _SMALL = 1 << 18  # from this number of bytes, OpenSSL is faster in spite of its
 
 
 def sha256_of(data: bytes) -> str:
-    """In hexadecimal."""
+    """The SHA-256 digest of the data, in hexadecimal."""
     digest: str = (_own_sha256() if len(data) < _SMALL else _sha256())(data).hexdigest()
     return digest
 

@@ -337,8 +337,9 @@ def sync_directory(path: str) -> None:
 
 
 def remove_leftovers(path: str) -> None:
-    """Remove temporary files of killed processes next to `path`: unfinished replacements of this file, or of files
-    whose names begin with its name, such as backups, also after a dot (`.terraform.tfstate.applied.json`)."""
+    """Remove temporary files that killed processes left next to `path`: unfinished replacements of this file, and of
+    files whose names begin with its name (`terraform.tfstate.backup`) or with a dot and its name
+    (`.terraform.tfstate.applied.json`)."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
         for entry in os.listdir(folder):
@@ -392,7 +393,7 @@ class Reads:
         self.lock_waits = 0
 
 
-_READS: ContextVar[Reads] = ContextVar("reads", default=Reads())  # noqa: B039 -- of the process, which has one command
+_READS: ContextVar[Reads] = ContextVar("reads", default=Reads())  # noqa: B039 -- all threads share the default
 
 
 @contextmanager

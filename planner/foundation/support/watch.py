@@ -19,8 +19,8 @@ def changes(
 ) -> Iterator[None]:
     """Yields immediately, and then whenever a named file, or a file anywhere below a named directory, was changed,
     created or removed. Hidden directories are skipped unless they are named. `hidden`: exceptions, {hidden directory:
-    its subdirectories that are watched}. Raises KeyboardInterrupt after a stop request, even if the signal did not
-    raise it."""
+    its subdirectories that are watched}. Raises KeyboardInterrupt after a stop request, also if no signal handler has
+    raised one."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
         result = _file_stamps(words, hidden)

@@ -162,7 +162,7 @@ def defect(problem: Exception, address: str = "") -> Diagnostic:
     if isinstance(problem, RecursionError) and not debugging:
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."
         return error("cli.too_deep", "Nested too deeply", detail, address=address)
-    if isinstance(problem, FileNotFoundError) and problem.filename is None and not debugging:  # of os.getcwd
+    if isinstance(problem, FileNotFoundError) and problem.filename is None and not debugging:  # from os.getcwd
         detail = (
             "The working directory was removed. If it was created again, change into it again and start planner there."
         )

@@ -189,7 +189,7 @@ def _changes(
 
 
 def _chains(causes: Causes, name: str) -> list[str]:
-    """The lines of a change's causes: a chain for each, of which each begins with `because:`."""
+    """The lines about a change's causes: a chain for each cause, which begins with `because:`."""
     because, lines = causes.chains.get(name), causes.lines(name)
     if because is None:
         return lines
@@ -357,7 +357,7 @@ class _SourcePlaces:
         self.secret_arguments = secret_arguments
         self.blocks: dict[str, str] = {}
         self.lines: dict[tuple[int, int, bool], tuple[Place, ...]] = {}
-        self.known: dict[int, tuple[tuple[Place, ...], Any]] = {}  # with the source, so that its identity stays its own
+        self.known: dict[int, tuple[tuple[Place, ...], Any]] = {}  # by id of the source, which is kept alive
 
     def of(self, source: Any) -> tuple[Place, ...]:
         """The place; empty if the source has no place that pages can show."""

@@ -336,7 +336,8 @@ def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, 
 
 
 def _fold(group: Sequence[Mapping[str, Any]], above: Container[str] = ()) -> str:
-    """`above`: names of causes (perhaps attributes), their lines, and errors, as far as already shown."""
+    """A folded section about similar changes. `above`: strings that are already shown above it, such as errors and
+    names of causes with their lines, and are not repeated."""
     first = group[0]
     names = alike(one["address"] for one in group)
     shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:MOST_NAMED])

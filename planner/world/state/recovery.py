@@ -149,7 +149,7 @@ def _has_object(object: ObjectState, mark: str, here: Mapping[str, ObjectState])
 def _same_ids(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
     """{(resource, key, deposed key): (other address, whether it is the same object)} of the objects of a journal whose
     id the state has at another address. It is the same if it is in the same instance (deposed or no longer deposed), or
-    if all common attributes are equal. Ids of several objects are ignored."""
+    if all common attributes are equal. Ids that several objects have are ignored."""
     recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
     known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
     twins = {}

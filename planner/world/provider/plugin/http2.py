@@ -281,7 +281,8 @@ class Connection:
             self._refill(len(payload))
 
     def _refill(self, size: int) -> None:
-        """Enlarge the peer's window. Because it is larger than any response, this happens only once per gigabyte."""
+        """Enlarge the window, the number of bytes that the peer may send. It is larger than any response, so this
+        happens only once per gigabyte."""
         self._received += size
         if self._received >= _REFILL:
             self._socket.sendall(_frame(_WINDOW, 0, 0, pack(">I", self._received)))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 
 SECONDS = 3600  # maximum age of a cached response, if the call may access anything besides the request
-_COMMANDS = 16  # a cached response is removed if this many commands that cached new responses did not use it
+_COMMANDS = 16  # a cached response is removed when this many later commands cached others and did not use it
 _NONCE = 12
 _MAX_FILES = 2000  # maximum number of files in directories that a request names; with more, the cache is not used
 
@@ -67,10 +67,11 @@ class CallLog:
         """the calls that the process answered: the number of the process, the call, the request, and the digest of the
         response"""
         self.since = time()
-        """the time of the oldest cached response that the plugin may answer differently now"""
+        """the time of the oldest response that came from the cache although it depends on more than its request;
+        without such a response, the time when the log began"""
         self.named: dict[str, bytes] = {}
-        """the files that requests name, with their stamps. Directories where a named file is missing are listed, so
-        that a recorder of files knows them."""
+        """the files that requests name, with their stamps. For a missing file, `names` lists its closest existing
+        directory, so that recorders of reads notice that directory."""
         self._folders: set[str] = set()
         self._processes: list[object] = []
         self._configured: set[int] = set()

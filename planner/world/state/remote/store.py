@@ -196,7 +196,7 @@ class RemoteStore:
         return os.path.join(absolute_path(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
 
     def _is_locked_elsewhere(self) -> bool:
-        """If so, the process that writes the copied journal is still running."""
+        """Whether another process holds the lock: then the process that writes the copied journal is still running."""
         if self._info is not None or not self.client.locks:
             return False
         return self._holder() is not None

@@ -388,7 +388,7 @@ def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _serial_lineage_outputs(data: bytes) -> tuple[int, str, bytes]:
-    """An encrypted state has no outputs here."""
+    """The serial, the lineage and the outputs (JSON) in a state file; of an encrypted state, no outputs."""
     try:
         state = json.loads(data)
         serial, lineage = int(state.get("serial") or 0), str(state.get("lineage") or "")
