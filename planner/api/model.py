@@ -49,7 +49,8 @@ class Cause:
 class Explanation:
     """The explanation of a change. `roots` are the inputs that changed. `chain` leads from the first root to the
     change. `certain`: whether the roots are exactly the causes of the change; if not, former values are missing and the
-    roots are only candidates. `checked`: whether evaluating the change with each root reverted confirmed this."""
+    roots are only candidates. `checked`: whether this was confirmed by evaluating the change again with each root
+    reverted."""
 
     roots: tuple[Cause, ...] = ()
     chain: tuple[Cause, ...] = ()
@@ -80,7 +81,8 @@ def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanat
 @frozen
 class Fix:
     """Edits that together remove a change, an edge or a denial. `places` contains (text, file, line) for each edit.
-    `checked`: whether planning with the edits confirmed this; `note`: how they were tried, or why not."""
+    `checked`: whether this was confirmed by a plan with the edits; `note`: how the edits were tried, or why they were
+    not."""
 
     places: tuple[tuple[str, str, int], ...]
     checked: bool

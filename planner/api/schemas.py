@@ -74,7 +74,7 @@ BECAUSE: dict[str, Schema] = {
     "because": _list(STEP, "The steps from the root cause to the change."),
     "root_causes": _list(STEP, "All inputs that caused the change."),
     "because_is_certain": _with_text(FLAG, "Whether these are exactly the causes; otherwise they are candidates."),
-    "checked": _with_text(FLAG, "Whether evaluating with each of the causes reverted confirmed this."),
+    "checked": _with_text(FLAG, "Whether planner confirmed this by evaluating again with each of the causes reverted."),
     "other_causes": _list(_list(STEP), "The steps from each additional root cause, as in `because`."),
 }
 GOAL = _list(CELL, "The relation and its columns.")

@@ -145,8 +145,8 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
-    """Versions of one object, in which every string is sensitive that equals one of `secrets` or a sensitive string in
-    any version."""
+    """These versions of one object, with further sensitive strings: those that equal one of `secrets`, or a sensitive
+    string in any of the versions."""
     secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
 

@@ -145,7 +145,8 @@ def batch_options(arguments: Arguments) -> BatchOptions:
 
 
 def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
-    """Request's (kind, name, value) that replace services of the stacks platform. Raises UsageError."""
+    """(kind, name, value) of each flag that replaces a service of the stacks platform, as a request contains them.
+    Raises UsageError."""
     items = []
     for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
         for name, value in named_values(arguments, flag).items():

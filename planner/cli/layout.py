@@ -34,7 +34,7 @@ _MOST_KNOWN = 200_000
 _AT_ONCE = 32 << 20
 """maximum total size of files in memory, in bytes"""
 _WORTH = 200_000
-"""bytes of texts with unknown layout that are worth another process"""
+"""one more process is started for each such number of bytes whose layout must be checked"""
 _MOST = 8
 """maximum number of processes"""
 

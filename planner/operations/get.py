@@ -147,7 +147,7 @@ def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
 
 
 def has_modules(tests: TestFiles | None) -> bool:
-    """Whether a run tests another module than the root module."""
+    """Whether a run tests a module other than the root module."""
     return tests is not None and any(run.module is not None for file in tests.files for run in file.runs)
 
 

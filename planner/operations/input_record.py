@@ -279,8 +279,8 @@ def _files_read(
 
 
 def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool = False) -> set[str]:
-    """Absolute paths of the files that expressions read directly, in all instances; `is_shown`: only files whose
-    contents are in results."""
+    """Absolute paths of the files that expressions read directly, in all instances; `is_shown`: whether to return only
+    files whose contents are in results."""
     if not readers:
         return set()
     loaded = made.loaded

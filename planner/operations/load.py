@@ -112,8 +112,8 @@ class RunInputs(Generic[O]):
 
 @define(eq=False)
 class Derived:
-    """Derived facts, cached for the next graph of the same command. `declared`: facts of the configuration, by whether
-    its import blocks are included."""
+    """Derived facts, cached for the next graph of the same command. `declared`: facts of the configuration with (True)
+    and without (False) its import blocks."""
 
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)

@@ -216,8 +216,8 @@ def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
 
 
 def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, dict[Span, MovedBlock]]:
-    """The configuration with the blocks, parsed from their text; and {span: block}. Raises Failure if a text is
-    invalid."""
+    """The configuration with the blocks, which are parsed from their text; and the block of each parsed statement, by
+    the span of the statement. Raises Failure if a text is invalid."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)

@@ -115,7 +115,8 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """Without recorded dependencies on moved addresses; the next apply records them anew."""
+    """The moved entries. Objects that depend on a moved address lose their recorded dependencies, which the next apply
+    records again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
         if instance.current is not None and _names(instance.current.dependencies, source)
@@ -177,7 +178,7 @@ class StateMove:
     """time in the names of the backups"""
 
     def record(self, directory: str) -> dict[str, Any]:
-        """As JSON, with paths relative to a directory."""
+        """The move as a JSON object, with paths relative to a directory."""
         source, target = (os.path.relpath(one, directory) for one in (self.source, self.target))
         own = {"objects": [*self.objects], "outputs": [*self.outputs], "is_new": self.is_new}
         producer = os.path.relpath(self.producer, directory) if self.producer else ""

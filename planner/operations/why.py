@@ -116,9 +116,9 @@ def _why_wait(
 def _why_forced(
     options: OperationOptions, target_graph: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
-    """The proof that an object is created before it is destroyed, with the chain of objects that require this. The
-    chain comes from the plan graph, because apply graphs are derived from plans. Raises Failure if the object's own
-    configuration requires it."""
+    """The proof that an object is created before it is destroyed, with the chain of objects that require this. For an
+    apply graph, which takes this order from the plan, the chain comes from the plan graph. Raises Failure if the
+    object's own configuration requires it."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
     node = find_node(target_graph, what, pruned=True)

@@ -161,7 +161,8 @@ def _module_path(name: str) -> str:
 
 
 def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseStep]:
-    """The steps without variables and local values between two steps (or root and step) of the same module."""
+    """The steps, without variables and local values that are between two steps of the same module, or between the root
+    and a step of the same module."""
     paths = [_module_path(name_of(step)) for step in steps]
     around = zip([_module_path(root), *paths], steps, paths, [*paths[1:], ""], strict=False)
     for before, step, path, after in around:
@@ -309,7 +310,7 @@ def difference_of(step: CauseStep) -> str:
 
 
 def with_former_value(step: CauseStep, words: str) -> str:
-    """A step's words; with the former value of a removed object or list, which only overviews show."""
+    """The words of a step, with the former value of a removed object or list, which only overviews show."""
     name = f"{name_of(step)} removed"
     is_hidden = step.value == "nothing" and _is_long(step.before)
     return words.replace(name, f"{name}, was {_as_written(step.before)}", 1) if is_hidden else words

@@ -113,7 +113,7 @@ class Causes:
         self.are_numbered = any(lines for lines, _ in self._hops)
         """whether changes refer to causes by number: only if a cause has hops, or all causes are printed first"""
         self._introduced: set[int] = set()
-        """numbers printed with their causes so far"""
+        """the numbers of the causes that were already printed in words; later, they are only named"""
 
         self.unclear = {
             name: planned[name]

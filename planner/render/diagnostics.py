@@ -39,7 +39,7 @@ def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool
 
 
 def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]:
-    """Without deprecations that -deprecation excludes; others appear once."""
+    """The diagnostics without deprecations that -deprecation excludes; each other deprecation appears once."""
     first: dict[Deprecation, Diagnostic] = {}
     shown = []
     for d in diagnostics:

@@ -48,7 +48,8 @@ from planner.render.diff_model import (
 
 
 def merge(current: str, next: str) -> str:
-    """A container's action. `current`: of the parts so far. `next`: of the next part."""
+    """The action of a container. `current`: the action that follows from its parts so far; `next`: the action of the
+    next part."""
     if next == "no-op":
         return current
     return current if current == next else "update"
@@ -76,7 +77,7 @@ def own_action(before: Value, after: Value) -> str:
 
 
 def bare(value: Value) -> Value:
-    """Without marks at the top."""
+    """The value without its own marks; its parts keep theirs."""
     return value.value if value.__class__ is Marked else value
 
 

@@ -145,7 +145,7 @@ def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff 
 
 
 def _sole(value: Value, action: str) -> Diff | None:
-    """The difference without a declared type; None for collections and values with marks."""
+    """The difference of a created or deleted value without a declared type; None if it has collections or marks."""
     cls = value.__class__
     if cls in _PRIMITIVE:
         if action == "create":

@@ -52,7 +52,7 @@ class JsonLines:
         self._about: dict[str, str] = {}
 
     def about(self, **more: str) -> JsonLines:
-        """With these additional keys in all messages."""
+        """A copy that writes these additional keys into all messages."""
         lines = JsonLines(self._stream)
         lines._lock, lines._about = self._lock, {**self._about, **more}
         return lines

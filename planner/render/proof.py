@@ -156,8 +156,8 @@ def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
 
 
 def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
-    """The reasons of an explained action; only followed predicates if there are any, because the sentence has the
-    decision."""
+    """The steps to follow below a step. Below an explained action, these are only proofs of followed predicates, if
+    there are any, because the sentence about the action already contains the decision."""
     if step["tuple"][0] != "explained":
         return steps
     return [name for name in steps if proofs[name]["tuple"][0] in _FOLLOWED] or steps

@@ -176,7 +176,7 @@ _EXPANDED = re.compile(r" \(expand(?:, (?:input|reference))?\)")
 
 
 def _spoken(name: str) -> str:
-    """A text with vertices' names for people."""
+    """A text in which readable names replace the names of vertices."""
     return _EXPANDED.sub("", name)
 
 

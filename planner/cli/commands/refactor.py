@@ -81,9 +81,9 @@ def refactor_count_to_for_each(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] [ADDRESS...]",
-    """Writes configuration for objects of the state and targets of import blocks that have none. Several instances
-become one block with count or for_each. Values of other objects become references, and repeated values become
-variables. An argument is left out if the provider sets the same value itself.
+    """Writes configuration for objects of the state, and for targets of import blocks, that the configuration does not
+declare. Several instances become one block with count or for_each. Values of other objects become references, and
+repeated values become variables. An argument is left out if the provider sets the same value itself.
 
 The file is written only if a plan with it does not change the objects. `planner refactor undo` removes it.
 

@@ -190,9 +190,9 @@ def _laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
 @command(
     "[options] [FILE|DIRECTORY...]",
     """Runs case files (.case): facts, and the tuples that rules should derive from them. The rules are those of
-the product and the rule files (.dl) next to the cases: for NAME.case the file NAME.dl with the files that declare its
-inputs, or all files if there is no NAME.dl. Without arguments, it runs the cases in .planner/rules, or else in the
-working directory and below.
+the product and those in rule files (.dl) next to the cases: NAME.case tests NAME.dl together with the files that
+declare its inputs, or all files if there is no NAME.dl. Without arguments, it runs the cases in .planner/rules, or
+else in the working directory and below.
 
 A rule for deny or warn needs two cases in one file: one that expects its verdict, and one with .want none.""",
     (JSON, PROGRAM),

@@ -57,7 +57,8 @@ class ApplyOptions(WalkOptions):
 
 
 class ApplyWork(ConfigurationWalk):
-    """The services of an apply walk for work on one instance, which returns its problems and changes only `record`."""
+    """The services of an apply walk for the work on one instance. That work returns its problems, and changes nothing
+    but `record`."""
 
     def __init__(
         self,

@@ -230,7 +230,7 @@ def marked_by_schema(value: Value, block: BlockSchema) -> Value:
 
 
 def combined_marks(*several: list[PathMarks]) -> list[PathMarks]:
-    """One entry for each path."""
+    """The marks of several lists, with one entry for each path."""
     table: dict[Any, frozenset[Any]] = {}
     paths: dict[Any, Path] = {}
     for marks in several:
@@ -242,7 +242,7 @@ def combined_marks(*several: list[PathMarks]) -> list[PathMarks]:
 
 
 def sensitive_paths(value: Value) -> frozenset[str]:
-    """For comparing two values."""
+    """The paths of sensitive parts as strings, for comparing two values."""
     return frozenset(repr(path) for path, marks in marked_paths(value) if SENSITIVE in marks)
 
 

@@ -58,8 +58,8 @@ def decide(facts: Facts) -> Decision:
 
 
 def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
-    """The rows of a predicate for an object with these facts, without the column for the object. The facts may have
-    only strings that rules use."""
+    """The rows of a predicate for an object with these facts, without the column for the object. Other strings than
+    those in rules must not matter for the rows, because they may be replaced by a placeholder."""
     return _derive(_shape(facts), predicate)
 
 

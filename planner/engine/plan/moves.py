@@ -273,7 +273,7 @@ class _EndIndex(Generic[T]):
         self._names: dict[Any, list[T]] = {}
 
     def add(self, steps: Steps, resource: Any, item: T) -> None:
-        """Lookups find the item by this end of a move."""
+        """Add an item, which lookups find by this end of a move."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             self._patterns.setdefault((names, resource), []).append(item)

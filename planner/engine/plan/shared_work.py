@@ -23,7 +23,8 @@ from planner.logic.model.graph import Graph
 
 
 class PlanWork(ConfigurationWalk):
-    """The services of a plan walk for work on one instance, which returns its problems and changes only `record`."""
+    """The services of a plan walk for the work on one instance. That work returns its problems, and changes nothing but
+    `record`."""
 
     def __init__(
         self,

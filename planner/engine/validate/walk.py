@@ -486,7 +486,7 @@ class SharedValues:
             self._first.setdefault(id(decl), (decl, module.config, value))
 
     def value(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, expr: Expr) -> Value:
-        """None if it must be evaluated."""
+        """The value that an earlier call of the module has, if this call has the same one; otherwise None."""
         first = self._first.get(id(decl))
         if first is None:
             return None

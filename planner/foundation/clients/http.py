@@ -265,7 +265,7 @@ class Http:
     def _connection(
         self, key: tuple[str, str, int], proxy: str, timeout: float
     ) -> tuple[http.client.HTTPConnection, bool]:
-        """The second result is whether the connection is new."""
+        """An idle connection, or a new one; and whether it is new."""
         with self._lock:
             kept = self._idle.get(key)
             if kept:

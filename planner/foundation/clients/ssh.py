@@ -486,8 +486,9 @@ def _as_ssh_errors(path: str) -> Iterator[None]:
 
 
 async def upload(files: Files, source: str | IO[bytes], destination: str) -> None:
-    """Upload a stream or a file to a path. A directory is uploaded into an existing destination directory, otherwise as
-    the destination; if its path ends with a slash, only its content is uploaded, into an existing directory."""
+    """Upload a stream or a file to a path. A directory is uploaded into the destination if that is an existing
+    directory, otherwise as the destination. If the path of the source ends with a slash, only the content of the source
+    is uploaded, and the destination must exist."""
     if destination == "~" or destination.startswith("~/"):
         destination = await files.home() + destination[1:]
     name = destination

@@ -86,8 +86,8 @@ def _ordered_reasons(
     mentions: Mapping[Edge, list[Row]],
     objects: Mapping[str, tuple[str, ...]],
 ) -> Iterator[DerivedRows]:
-    """The reasons of edges. Edges that only users' rules require have these rules as reasons, because the derived
-    references are not in any file."""
+    """The reasons of edges. If only users' rules require an edge, these rules are its reasons, because the references
+    that they derive are in no file."""
     asked = {
         edge: {(row[2], object) for row in those for object in objects[edge[0]]}
         for edge, those in mentions.items()

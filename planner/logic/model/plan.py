@@ -15,7 +15,8 @@ Action: TypeAlias = str  # `no-op`, or an action in rules/shared/action_classes.
 
 @frozen(eq=False)
 class Importing:
-    """The object that an import block requests: an id (None with `unknown` if it is unknown) or an identity."""
+    """The object that an import block requests: an id, or an identity. `unknown`: whether the id is unknown; it is then
+    None."""
 
     id: str | None
     unknown: bool = False

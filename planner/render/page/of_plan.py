@@ -145,7 +145,8 @@ _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 
 def _containing(causes: Sequence[PageCause]) -> Mapping[str, tuple[int, ...]]:
-    """The numbers of the causes that a value or an object contains, by its name with and without instance keys."""
+    """For each value and object, by its name with and without instance keys: the numbers of the causes that are parts
+    of it."""
     holders: dict[str, dict[int, None]] = defaultdict(dict)
     for number, cause in enumerate(causes):
         for part in cause.parts:

@@ -70,7 +70,7 @@ def _asset(name: str) -> str:
 
 
 def _join(names: tuple[str, ...]) -> str:
-    """Assets without indentation and lines of comments, which are a seventh of them."""
+    """The assets as one text, without indentation and comment lines, which make up a seventh of it."""
     return "\n" + _UNREAD.sub("", "".join(map(_asset, names)))
 
 

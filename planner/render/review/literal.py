@@ -24,17 +24,17 @@ def code(text: str, in_table: bool = False, most: int = LONGEST_CODE) -> str:
 
 
 def prose(text: str, most: int = LONGEST_TEXT) -> str:
-    """Escaped for a position within a line of Markdown."""
+    """The text, escaped for a position within a line of Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>()#|~!&$])", r"\\\1", _LINKS.sub(_GAP, plain(text, most)))
 
 
 def line(text: str) -> str:
-    """Escaped for the beginning of a line, where text could begin a list or underline a title."""
+    """The text, escaped for the beginning of a line, where it could begin a list or underline a title."""
     return _GAP + prose(text)
 
 
 def tag_text(text: str, most: int = LONGEST_CODE) -> str:
-    """Text between tags, where Markdown is not interpreted."""
+    """The text, escaped for a position between tags, where Markdown is not interpreted."""
     shown = plain(text, most).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     return re.sub(r"[@*`\[\]|~\\]", lambda match: f"&#{ord(match[0])};", shown)
 
@@ -45,6 +45,6 @@ def address(text: str) -> str:
 
 
 def plain(text: str, most: int) -> str:
-    """On one line, with symbols for line breaks and without control characters."""
+    """The text on one line, shortened, with symbols for line breaks and without control characters."""
     short = text if len(text) <= most else f"{text[:most]}..."
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(short.replace("\n", " \u23ce ").split()))

@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.records import frozen
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
-"""variables of git hooks, with paths relative to another working directory"""
+"""environment variables that git sets for hooks; their paths may be relative to another working directory"""
 
 
 class GitError(Exception):
@@ -82,7 +82,7 @@ class Head(NamedTuple):
 
 
 def head_of(directory: str) -> Head | None:
-    """None without a repository, a commit or git."""
+    """The checked-out branch and commit; None without a repository, a commit or git."""
     try:
         path = run(directory, ["rev-parse", "--show-prefix"])[0].strip().rstrip("/")
         lines = run(directory, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])[0].splitlines()

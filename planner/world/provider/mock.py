@@ -33,8 +33,8 @@ from planner.world.provider.conformity import without_removed
 
 class MockedProvider(interface.StandIn):
     """Replaces another provider, and uses its schema and its checks of configurations. `values`: the attributes that a
-    test sets. `known_late`: whether generated values of a new object are known only after it is applied. If it `owns`
-    the other provider, it closes it, too."""
+    test sets. `known_late`: whether generated values of a new object are known only after it is applied. `owns`:
+    whether it also closes the other provider."""
 
     def __init__(
         self, of: interface.Provider, values: Mapping[str, Value] = {}, known_late: bool = False, owns: bool = False

@@ -17,8 +17,8 @@ NO_STATE = "Given payload is not a state file"
 _HEAD = re.compile(
     rb'\{\s*"version":\s*4,\s*"terraform_version":\s*"[0-9.]*",\s*"serial":\s*(\d{1,18}),\s*"lineage":\s*"([\w-]*)",'
 )
-"""the beginning of state files of planner and OpenTofu, with the serial and lineage, so that large files need not be
-parsed"""
+"""matches the beginning of a state file of planner or OpenTofu; the groups are the serial and the lineage, for which a
+large file need not be parsed"""
 R = TypeVar("R")
 
 

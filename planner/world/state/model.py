@@ -59,7 +59,7 @@ class ResourceState:
 
     @property
     def address(self) -> str:
-        """Without an instance key."""
+        """The address of the resource, without an instance key."""
         prefix = f"{self.module}." if self.module else ""
         mode = "" if self.mode == "managed" else f"{self.mode}."
         return f"{prefix}{mode}{self.type}.{self.name}"

@@ -173,8 +173,8 @@ class Unopened(Exception):
 
 
 class SettingsReading:
-    """Settings; environment variables, then defaults replace those that are not set. Collects errors and warnings
-    (`remarks`). `only_check`: only the settings themselves are checked."""
+    """Reads settings. A setting that is not set is taken from environment variables, otherwise its default is used.
+    Collects errors and warnings (`remarks`). `only_check`: only the settings themselves are checked."""
 
     def __init__(self, settings: Mapping[str, Any], only_check: bool = False) -> None:
         self.settings, self.only_check = settings, only_check

@@ -79,14 +79,14 @@ def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, f
         )
         return error(f"rules.{what}", f"Rules need too much {what}", detail)
 
-    program.functions  # noqa: B018  made here once, not in the other process
+    program.functions  # noqa: B018  loaded here, not in the other process, so that it is loaded once
     bounded(lambda: evaluate(program, facts, wanted) and None, SECONDS, problem)
 
 
 def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[CaseResult]:
     """Run cases one after the other, each within `seconds`. `derive` returns the derivations of a case, by default
     those that follow from its facts."""
-    program.functions, program.rules  # noqa: B018  made here once, not in each process
+    program.functions, program.rules  # noqa: B018  loaded here once, not in each process
     return [_outcome(program, case, seconds, derive or derive_case) for case in cases]
 
 

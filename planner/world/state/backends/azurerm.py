@@ -336,7 +336,7 @@ class AzureBackend(RemoteBackend):
         self.container, self.key, self.snapshot = container, key, snapshot
 
     def client(self, workspace: str) -> AzureClient:
-        # not below the state's name, because accounts with directories do not allow that; not a valid workspace name
+        # not below the name of the state, which accounts with directories do not allow; no workspace has such a name
         folder = f"{self.key}.planner/{workspace}/"
         return AzureClient(self.container, _blob(self.key, workspace), folder, self.snapshot)
 
