@@ -32,7 +32,7 @@ class Work:
 
     @classmethod
     def of_command(cls, **options: Any) -> Self:
-        """For a command, with the fields of OperationOptions."""
+        """The calls of a command, with these fields of OperationOptions."""
         return cls(OperationOptions(**options), owns_process=True)
 
     def having(self, **options: Any) -> Self:

@@ -169,7 +169,7 @@ def output_change_of(output: OutputChangeModel, explain: Explain) -> OutputChang
 
 
 def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
-    """By name; sensitive values are hidden."""
+    """The values of outputs as Python data, by name; sensitive values are hidden."""
     return {name: hide(to_python(o.value), o.sensitive) for name, o in sorted(outputs.items())}
 
 
@@ -189,7 +189,7 @@ def _source(configuration: str) -> str:
 
 
 def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
-    """Including imported objects without changes."""
+    """The objects that change, including imported objects without changes."""
     return tuple(change for change in objects if change.action != NO_OP or change.import_id)
 
 

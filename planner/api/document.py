@@ -49,7 +49,7 @@ class PlanDocument:
 
     @property
     def counts(self) -> Counts:
-        """As for Plan."""
+        """The numbers of changed objects, as in Plan.counts."""
         managed = [c for c in self.objects if c.mode == "managed"]
         kinds = ("creates", "destroys", "forgets")
         add, remove, forget = (sum(does(c.action, kind) for c in managed) for kind in kinds)

@@ -236,7 +236,7 @@ def cause_lines(
 
 
 def actions_of(made: MadePlan[Any]) -> dict[str, str]:
-    """By the name of the change."""
+    """The actions of a plan, by the name of the change."""
     from planner.operations.explanations import changed_actions
 
     return changed_actions(made)

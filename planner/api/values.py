@@ -102,7 +102,7 @@ def from_python(value: Any) -> Value:
 
 
 def path_text(path: Path) -> str:
-    """As written after an address: `.tags["a"][0]`."""
+    """The path as written after an address: `.tags["a"][0]`."""
     first, *rest = path or ("",)
     keys = (f"[{step}]" if isinstance(step, int) else f'["{step}"]' for step in rest)
     return "".join([f".{first}" if first else "", *keys])

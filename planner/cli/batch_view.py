@@ -247,7 +247,7 @@ def _kept_text(document: dict[str, Any], report: Any) -> str:
 
 
 def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -> dict[str, Any] | None:
-    """None if not requested."""
+    """The review of the fleet; None if it was not requested."""
     analysis = getattr(report, "analysis", None)
     subject = Review(arguments, "batch", directory=analysis.fleet.root if analysis is not None else ".").subject
     if subject is None:
@@ -388,7 +388,7 @@ class Live(BatchLines):
 
 
 def is_live(no_color: bool) -> bool:
-    """False if a table cannot be drawn: output is recorded, or plain text is requested."""
+    """Whether a table can be drawn: not if output is recorded, or plain text is requested."""
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return not no_color and not in_ci and os.environ.get("TERM", "dumb") not in ("", "dumb")
 

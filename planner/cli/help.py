@@ -82,7 +82,7 @@ def flags_by_purpose(command: Command) -> dict[str, list[Flag]]:
 
 
 def reflow(text: str) -> str:
-    """Each paragraph on one line; indented lines are unchanged."""
+    """The text with each paragraph on one line; indented lines are unchanged."""
     lines: list[str] = []
     for line in text.strip().split("\n"):
         joins = lines and lines[-1] and line and not line.startswith(" ") and not lines[-1].startswith(" ")

@@ -234,7 +234,7 @@ def _rows(comparison: PlanComparison) -> Body:
 
 
 def _words(text: str) -> list[str]:
-    """Split at spaces outside of keys and not before parentheses, so that a fact is one word."""
+    """The words of a text, split at spaces outside of keys and not before parentheses, so that a fact is one word."""
     return [text] if re.match(r"[a-z_][\w.]*\(", text) else _WORD.findall(text)
 
 

@@ -113,7 +113,7 @@ SHOW_SENSITIVE = Flag("show-sensitive", "bool", "Show sensitive values.")
 
 
 def may_ask(arguments: Arguments) -> bool:
-    """False with -input=false, TF_INPUT=false or JSON output."""
+    """Whether prompts are possible: not with -input=false, TF_INPUT=false or JSON output."""
     if arguments.get("json"):
         return False
     environment = os.environ.get("TF_INPUT", "")
@@ -293,7 +293,7 @@ def _standing(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _state_path(arguments: Arguments) -> str | None:
-    """None in `show`, where -state is a bool flag."""
+    """The path of -state; None in `show`, where -state is a bool flag."""
     path = arguments.get("state")
     return path if isinstance(path, str) and path else None
 

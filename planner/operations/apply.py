@@ -79,7 +79,7 @@ def refuse(made: MadePlan[Start]) -> None:
 
 
 def _guard(made: MadePlan[Start], diagnostics: Diagnostics) -> PolicyGuard | None:
-    """None without policies. Raises Failure if the policies deny the plan or are wrong."""
+    """The guard for the apply; None without policies. Raises Failure if the policies deny the plan or are wrong."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
     from planner.operations.policies import apply_guard

@@ -75,7 +75,7 @@ _MOST_NAMES = 5000
 
 
 def record_of(store: Store, state: State) -> InputRecord | None:
-    """None if there is no readable record for the state's lineage."""
+    """The record next to a state; None if there is no readable one for the state's lineage."""
     data = store.beside(APPLIED)
     record = read_record(data) if data is not None else None
     if data is not None and record is None and os.environ.get(KEY):

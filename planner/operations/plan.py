@@ -73,7 +73,7 @@ class Planned(Generic[L]):
 
     @property
     def complete(self) -> MadePlan[L] | None:
-        """None if there are errors."""
+        """The plan, if it is complete; None if there are errors."""
         return None if has_errors(self.diagnostics) else self.made
 
 
@@ -380,7 +380,7 @@ def plan_options(start: Start) -> PlanOptions:
 
 
 def plan_words(made: MadePlan[Any]) -> str:
-    """Each option followed by a space, without values of sensitive variables."""
+    """The options of a plan as one string, each followed by a space, without values of sensitive variables."""
     from shlex import quote
 
     return "".join(f"{quote(word)} " for word in _words(made))

@@ -120,7 +120,7 @@ def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
 
 
 def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
-    """None if policies deny the plan or are wrong."""
+    """The guard for the apply of a plan; None if policies deny the plan or are wrong."""
     from planner.answers.policy.apply_guard import PolicyGuard
 
     options, record = made.loaded.options, made.plan.policy
@@ -164,7 +164,7 @@ def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> t
 
 
 def _time_of(made: MadePlan[L]) -> int | None:
-    """In seconds since 1970."""
+    """The time of a plan, as recorded with its policies or otherwise its timestamp, in seconds since 1970."""
     recorded = made.plan.policy.facts if made.plan.policy is not None else ()
     text = next((row[1] for row in recorded if row[0] == "plan_time" and len(row) == 2), made.plan.timestamp)
     try:

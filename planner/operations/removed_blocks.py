@@ -80,7 +80,7 @@ def _base(directory: str) -> GitTree | None:
 
 
 def _body(tree: GitTree, directory: str, name: str) -> FileBody | None:
-    """None if the commit does not contain the file, and for JSON."""
+    """The parsed file at a commit; None if the commit does not contain the file, and for JSON."""
     path = os.path.relpath(os.path.realpath(os.path.join(directory, name)), os.path.realpath(tree.root))
     if name.endswith(".json"):
         return None

@@ -114,7 +114,7 @@ def plain(value: Value) -> Any:
 
 
 def items_of(value: Value) -> Sequence[Value]:
-    """() unless the value is a sequence."""
+    """The items of a sequence; () for other values."""
     value = bare(value)
     cls = value.__class__
     if cls is tuple:
@@ -123,7 +123,7 @@ def items_of(value: Value) -> Sequence[Value]:
 
 
 def entries_of(value: Value) -> dict[str, Value]:
-    """{} unless the value is an object or map."""
+    """The entries of an object or map; {} for other values."""
     value = bare(value)
     cls = value.__class__
     if cls is dict:

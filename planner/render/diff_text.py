@@ -364,7 +364,7 @@ _RENDERERS: dict[type[Diff], Callable[[DiffText, Any, int, Style], str]] = {
 
 
 def _sensitive_as_a_group(block: Diff, group: BlockGroup) -> Diff:
-    """If a block type is sensitive as a whole, each of its blocks is hidden."""
+    """The difference of a block, which is hidden if its block type is sensitive as a whole."""
     hides = {"create": group.is_now, "delete": group.was}.get(block.action, group.was or group.is_now)
     if not hides or isinstance(block, SensitiveDiff):
         return block

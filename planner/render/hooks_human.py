@@ -285,7 +285,7 @@ def identity_text(identity: ObjectId | None) -> str:
 
 
 def _short(text: str) -> str:
-    """Without the middle, if it is long."""
+    """The text; if it is long, without its middle."""
     if len(text) <= LONGEST_ID:
         return text
     half = (LONGEST_ID - 3) // 2

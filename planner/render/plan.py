@@ -118,8 +118,8 @@ class PlanText:
     # ---- parts
 
     def _begin(self, changes: list[ResourceChange]) -> None:
-        """On a terminal, print causes with their changes first, if objects are destroyed or the plan is longer than a
-        screen."""
+        """Print the causes with their changes before the plan, if this is a terminal and objects are destroyed or the
+        plan is longer than a screen."""
         terminal, causes = self.terminal, self.causes
         is_risky = any(does(c.action, "removes") or does(c.action, "replaces") for c in changes)
         if causes is None or not terminal.height or self.plan.errored:
@@ -371,8 +371,8 @@ NOTHING = {
 
 
 def is_shown(change: ResourceChange) -> bool:
-    """False for no-ops without move and import, for ephemeral resources, and for data sources that are only removed
-    from the state."""
+    """Whether a plan shows a change: not for no-ops without move and import, for ephemeral resources, and for data
+    sources that are only removed from the state."""
     # decided in Python: which changes are printed -- it affects the output, not the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False

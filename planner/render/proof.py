@@ -121,7 +121,7 @@ def _count(part: _ProofLine) -> int:
 
 
 def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
-    """Each step at its first use, parents first; at further uses only its name."""
+    """The steps of a proof, parents first: each at its first use, and only its name at further uses."""
     proofs: dict[str, Any] = document["proofs"]
     parts: list[_ProofLine] = []
     seen: set[str] = set()

@@ -316,7 +316,7 @@ def rendered(diagnostic: Diagnostic, paint: Paint) -> str:
 
 
 def _clipped(text: str) -> str:
-    """Shortened, because it may quote a very long name."""
+    """The text, shortened because it may quote a very long name."""
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT // 2]} ... {text[-_MOST_TEXT // 2 :]}"
 
 

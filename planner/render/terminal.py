@@ -38,7 +38,7 @@ class Paint:
         self.enabled = enabled
 
     def __call__(self, text: str, *styles: str) -> str:
-        """In these styles: bold, underline, red, green, yellow, cyan, grey."""
+        """The text in these styles: bold, underline, red, green, yellow, cyan, grey."""
         if not self.enabled or not text:
             return text
         return f"\x1b[{';'.join(_CODES[s] for s in styles)}m{text}\x1b[0m"
@@ -81,7 +81,7 @@ class Terminal:
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:
-        """False: no colours. True: colours on terminals, unless the environment disables them."""
+        """Set whether to use colours. True: on terminals, unless the environment disables them."""
         wanted = wanted and os.environ.get("TERM") != "dumb"
         allowed = wanted and not os.environ.get("NO_COLOR")
         self.boxed = wanted and is_terminal(self.stderr)
@@ -123,7 +123,7 @@ class Terminal:
 
     @property
     def height(self) -> int:
-        """In lines; 0 if standard output is not a terminal."""
+        """The height of the terminal in lines; 0 if standard output is not a terminal."""
         if is_terminal(self.stdout):
             try:
                 return os.get_terminal_size(self.stdout.fileno()).lines or DEFAULT_HEIGHT
@@ -149,7 +149,7 @@ _STEERING = re.compile(rf"\x1b\[(?:0|{'|'.join(_CODES.values())})(?:;(?:{'|'.joi
 
 
 def _harmless(text: str) -> str:
-    """Without control characters, except styles of `Paint`."""
+    """The text without control characters, except the styles of `Paint`."""
     if "\x1b" not in text:
         return visible(text)
     parts, at = [], 0
@@ -356,5 +356,5 @@ def visible(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """For a table's cell, without line breaks."""
+    """The text for a table's cell, without line breaks."""
     return text if text.isprintable() else text.translate(_IN_A_CELL)

@@ -286,7 +286,7 @@ def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
 
 
 def markdown(verdict: Verdict, title: str = "Policies", most: int = MOST) -> str:
-    """At most this number of characters; omitted parts are counted."""
+    """The verdict as Markdown of at most this number of characters; omitted parts are counted."""
     lines = [f"### {_text(title)}", "", f"**{_text(count_verdicts(verdict))}**", ""]
     if verdict.findings:
         lines += ["| verdict | policy | severity | address | message |", "| --- | --- | --- | --- | --- |"]

@@ -144,7 +144,7 @@ _NAME = re.compile(r'(?:[^" ]|"(?:[^"\\]|\\.)*")+')
 
 
 def _with_headline(lines: list[str]) -> list[str]:
-    """With headline and first hop combined, if they have the same content."""
+    """The lines, with headline and first hop combined if they have the same content."""
     head, hop = lines[0], lines[1].strip().removeprefix("<- ") if len(lines) > 1 else ""
     place = f" ({hop.rpartition(' (')[2]}"
     instances = _INSTANCES.search(head)
@@ -373,7 +373,7 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
 
 
 def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
-    """Of several hops about a replaced object, only the first is kept, at the last one's position."""
+    """The hops. Of several about a replaced object, only the first is kept, at the position of the last."""
     last: CauseStep | None = None
     for hop in hops:
         is_same = last is not None and hop.what == last.what and not difference_of(hop) and hop.kind in ("", "renewed")

@@ -155,7 +155,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _split(text: str) -> list[str]:
-    """Split as in a shell. Raises UsageError."""
+    """The words of a text, split as in a shell. Raises UsageError."""
     try:
         return shlex.split(text)
     except ValueError as problem:

@@ -168,7 +168,7 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.
 
 
 def _counts(path: str) -> bool:
-    """False for temporary files of editors and files of planner."""
+    """Whether a changed file counts: not if it is a temporary file of an editor or a file of planner."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 

@@ -303,7 +303,7 @@ def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Dia
 
 
 def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
-    """From the resource's block, or from the `removed` block for the resource."""
+    """The destroy provisioners in the resource's block, or in the `removed` block for the resource."""
     if it.decl is not None:
         return [p for p in it.decl.provisioners if p.when == "destroy"]
     removal = walk.removal(it.config_address)

@@ -414,7 +414,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
 
 
 def _planned_output(walk: ApplyWork, name: str) -> Value:
-    """None if the plan did not know the value."""
+    """The value of an output in the plan; None if the plan did not know it."""
     planned = walk.planned_outputs.get(name)
     if planned is None or not is_wholly_known(planned.after):
         return None

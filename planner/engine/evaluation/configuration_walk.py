@@ -396,7 +396,7 @@ def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
 
 
 def provider_configurations(graph: Graph) -> dict[str, str]:
-    """By vertex."""
+    """The address of the provider configuration that each vertex uses."""
     return dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]
 
 

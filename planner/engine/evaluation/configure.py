@@ -101,7 +101,7 @@ class ConfiguredProviders:
         return problems
 
     def any_instance(self, address: str) -> Provider | None:
-        """None if the configuration has no instances."""
+        """The provider of any instance of a configuration; None if there are no instances."""
         return next(iter(self._instances.get(address, {}).values()), None)
 
     def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:

@@ -52,7 +52,7 @@ class ObjectSource(Protocol):
 
 
 class NoObjects:
-    """For walks that set all objects themselves."""
+    """An ObjectSource without objects, for walks that set all objects themselves."""
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         return None
@@ -96,7 +96,7 @@ class ResourceObjects:
         self._whole = None
 
     def instance(self, key: InstanceKey) -> Value:
-        """None if there is none."""
+        """The object of an instance; None if there is none."""
         result = self._objects.get(key)
         if result is None and key not in self._removed:
             known = self.context.objects.keys(self.module, self.decl)
@@ -227,7 +227,7 @@ class ModuleInstance:
         self.scope: ModuleScope = ModuleScope(self)
 
     def resource(self, key: str) -> ResourceObjects:
-        """By ResourceDecl.key. Raises KeyError."""
+        """The objects of a resource, by ResourceDecl.key. Raises KeyError."""
         result = self.resources.get(key)
         if result is None:
             result = self.resources[key] = ResourceObjects(self.context, self, self.config.resources[key])
@@ -355,7 +355,7 @@ class EvaluationContext:
         self._instances_at.clear()
 
     def module(self, address: ModuleAddress) -> ModuleInstance | None:
-        """None if it is not declared."""
+        """The module instance at an address; None if it is not declared."""
         here: ModuleInstance | None = self.root
         for name, key in address.steps:
             here = here.calls.get(name, {}).get(key) if here else None

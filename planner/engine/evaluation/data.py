@@ -46,7 +46,7 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
 
 
 def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """If the data source of a check cannot be read, the check fails, but not the plan."""
+    """Report that the data source of a check cannot be read: the check fails, but not the plan."""
     assert it.module is not None
     config_address = join(str(it.module.address.config), f"check.{check}")
     address = join(it.module_text, f"check.{check}")

@@ -341,7 +341,7 @@ class _FlatReader:
         return {name: self.value(prefix + name, type_) for name, type_ in wanted.attributes.items()}
 
     def set(self, prefix: str, wanted: SetType, count: str) -> Value:
-        """Elements have hashes as names. Empty elements appear only in the count."""
+        """The elements of a set, whose names are hashes. Empty elements appear only in the count."""
         keys = {name.partition(".")[0] for name in self.names(prefix)}
         items = [self.value(prefix + key, wanted.element) for key in sorted(keys)]
         if not items and count == "1":

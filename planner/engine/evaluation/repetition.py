@@ -64,7 +64,7 @@ NO_REPETITION = Repetition()
 
 
 def repetition_of(key: InstanceKey) -> Repetition:
-    """For an instance of which only the key is known."""
+    """The values of count and each in an instance of which only the key is known."""
     return Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
 
 

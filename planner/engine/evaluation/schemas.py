@@ -123,7 +123,7 @@ class Schemas:
         self._schemas.update(schemas)
 
     def resource(self, source: str, mode: str, type: str) -> ResourceSchema | None:
-        """None if the provider has no such type. Raises Failure."""
+        """The schema of a type; None if the provider has no such type. Raises Failure."""
         return self._list_resource(source, type) if mode == "list" else self.schema(source).resource(mode, type)
 
     def _list_resource(self, source: str, type: str) -> ResourceSchema | None:
@@ -280,7 +280,7 @@ def _deprecated_parts(block: BlockSchema, value: Value, path: Path, by: Deprecat
 def _deprecated_attributes(
     attributes: dict[str, AttributeSchema], value: Value, path: Path, by: Deprecation, is_nested: bool = False
 ) -> Iterator[PathMarks]:
-    """If a nested attribute is deprecated itself, its parts are not searched."""
+    """The paths of deprecated attributes. If a nested attribute is deprecated itself, its parts are not searched."""
     for name, attribute in attributes.items():
         here = (*path, ("attr", name))
         if attribute.deprecated:

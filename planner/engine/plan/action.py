@@ -86,7 +86,7 @@ def _as_seen(value: str, words: frozenset[object] | None) -> str:
 
 @cache
 def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
-    """For predicates with several columns: the values that rules examine in each column except the first; None for all
+    """By predicate with several columns: the values that rules examine in each column except the first, None for all
     values."""
     return {
         name: tuple(None if column.compared or column.shown else column.constants for column in columns[1:])

@@ -158,7 +158,7 @@ class _SearchReport:
 
 
 def _id_of(value: Value) -> str:
-    """ "" if there is none."""
+    """The id of an object; "" if it has none."""
     id = value.get("id") if value.__class__ is dict else None
     return id if isinstance(id, str) else ""
 
@@ -184,7 +184,7 @@ def configurable(block: BlockSchema, value: Value) -> Value:
 
 
 def _import_text(type: str, name: str, identity: Value) -> str:
-    """Without a line break at the end."""
+    """An import block for an object, without a line break at the end."""
     parts = [f"    {key} = {expression_text(part)}\n" for key, part in identity.items() if part.__class__ is not Null]
     return format_text(f"import {{\n  to = {type}.{name}\n  identity = {{\n{''.join(parts)}  }}\n}}")
 

@@ -70,7 +70,8 @@ class PlanRecord:
             self._invocations.append(invocation)
 
     def invocations(self) -> tuple[Invocation, ...]:
-        """Sorted by the invoking object; invocations of one object in the order in which they were added."""
+        """The planned invocations, sorted by the invoking object; those of one object in the order in which they were
+        added."""
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def defer(self, deferred: DeferredChange) -> None:
@@ -78,7 +79,7 @@ class PlanRecord:
             self._deferred[deferred.change.address] = deferred
 
     def deferrals(self) -> tuple[DeferredChange, ...]:
-        """By address."""
+        """The changes that providers deferred, by address."""
         return tuple(self._deferred[address] for address in sorted(self._deferred, key=sort_key))
 
     def add_decision(self, facts: tuple[tuple[str, ...], ...]) -> None:
@@ -91,7 +92,7 @@ class PlanRecord:
         return tuple(row for facts in sorted(self._decided) for row in facts)
 
     def changes(self) -> tuple[ResourceChange, ...]:
-        """Sorted by address; deposed objects after the current one."""
+        """The planned changes, sorted by address; deposed objects after the current one."""
         order = sorted(self._changes, key=lambda key: (sort_key(key[0]), key[1]))
         return tuple(self._changes[key] for key in order)
 
@@ -190,7 +191,7 @@ def relevant_attributes(
     changes: Iterable[ResourceChange],
     outputs: Iterable[tuple[str, str]],
 ) -> tuple[tuple[str, Path], ...]:
-    """Sorted: (resource instance address, path of steps ("attr", name) and ("index", key)).
+    """The relevant attributes, sorted: (resource instance address, path of steps ("attr", name) and ("index", key)).
 
     `changes`: unchanged objects are ignored. `outputs`: (module instance address, name) of output values that change,
     including those of child modules."""

@@ -157,7 +157,7 @@ def _block(name: str, nested: NestedBlock, value: Value, indent: int) -> Iterato
 
 
 def _part(value: Value, name: str) -> Value | None:
-    """None if the object is null or has no such attribute."""
+    """An attribute of an object; None if the object is null or has no such attribute."""
     plain: Any = unmark(value)[0]
     return plain.get(name) if plain.__class__ is dict else None
 

@@ -367,8 +367,8 @@ def _add_simple_facts(walk: PlanWork, it: Instance, current: RemoteObject | None
 
 
 def _add_untainted_plan(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
-    """For explanations: facts about the plan of a tainted object if it were not tainted. Adds none if planning
-    fails."""
+    """Add facts, for explanations, about the plan that a tainted object would have without the taint. Adds none if
+    planning fails."""
     sound = evolve(current, record=evolve(current.record, tainted=False))
     differing: Facts = {}
     try:

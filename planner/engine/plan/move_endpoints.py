@@ -89,7 +89,7 @@ def _endpoint(base: ModulePath, address: Address, keyed: bool) -> Endpoint:
 
 
 def implied_endpoints(from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
-    """Both ends are exact instances, with addresses from the root module."""
+    """Both ends of an implied move: exact instances, with addresses from the root module."""
     return _endpoint((), from_, True), _endpoint((), to, True)
 
 

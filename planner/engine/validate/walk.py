@@ -71,7 +71,7 @@ from planner.world.provider.interface import AttributeDiagnostic, ResourceSchema
 
 class Provisioners(Protocol):
     def provisioner_schema(self, type: str) -> BlockSchema | None:
-        """None for an unknown type."""
+        """The schema of a provisioner's block; None for an unknown type."""
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
         """The problems of a configuration. None: the problems that every configuration of this type has."""

@@ -428,5 +428,5 @@ def event_of(node: str, result: WorkResult) -> Event:
 
 
 def in_order(diagnosed: Diagnosed) -> tuple[Diagnostic, ...]:
-    """By node name."""
+    """The diagnostics of all nodes, in the order of node names."""
     return tuple(diagnostic for node in sorted(diagnosed) for diagnostic in diagnosed[node])

@@ -251,7 +251,7 @@ def _host(name: str) -> Host:
 
 
 def _login_service(host: Host, base: str, document: object) -> tuple[LoginService | None, list[Diagnostic]]:
-    """None if the host has no login service, or (with a warning) an unusable one."""
+    """The login service of a host; None if it has none, or (with a warning) an unusable one."""
     if document is None:
         return None, []
     summary = "Host does not support planner login"

@@ -38,7 +38,7 @@ class Envelope:
 
 
 def write_envelope(metadata: Mapping[str, bytes], data: bytes, head: Mapping[str, Any]) -> bytes:
-    """Compact, without a line break."""
+    """An envelope as compact JSON, without a line break."""
     meta = {name: encode(metadata[name]) for name in sorted(metadata, key=lambda n: n.encode("utf-8", "replace"))}
     before = dumps({**head, "meta": meta})[:-1]
     return b'%s,"encrypted_data":"%s","encryption_version":"%s"}' % (before, encode(data).encode(), VERSION.encode())

@@ -59,7 +59,7 @@ class Key:
 
     @staticmethod
     def of(data: bytes) -> Key | None:
-        """None for empty data."""
+        """A key with these bytes; None for empty data."""
         return Key(len(data), lambda: data) if data else None
 
     def bytes(self) -> bytes:
@@ -87,12 +87,12 @@ class KeyProvider(Protocol):
 
 
 def provider_module(type: str) -> Any:
-    """None if there is no such type of key provider."""
+    """The module of a type of key providers; None if there is no such type."""
     return _module("key_providers", type)
 
 
 def method_module(type: str) -> Any:
-    """None if there is no such type of method."""
+    """The module of a type of methods; None if there is no such type."""
     return _module("methods", type)
 
 

@@ -28,7 +28,7 @@ class Entry(Protocol):
         """The name of the entry in its directory."""
 
     def is_dir(self) -> bool:
-        """Also true for a link to a directory. Raises OSError."""
+        """Whether this is a directory, or a link to one. Raises OSError."""
 
 
 class TreeEntry:
@@ -444,7 +444,7 @@ def note_file_read(path: str) -> None:
 
 
 def files_read() -> tuple[str, ...]:
-    """Sorted names as passed to the operating system."""
+    """The names of files that functions read, sorted, as they were passed to the operating system."""
     return tuple(sorted(_READS.get().files))
 
 

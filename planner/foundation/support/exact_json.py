@@ -89,7 +89,7 @@ class JsonError(ValueError):
 
 
 def loads(data: bytes) -> Any:
-    """Of duplicate keys, the last one is used. Raises JsonError."""
+    """The value of a JSON text. Of duplicate keys, the last one is used. Raises JsonError."""
     if not has_wide_numbers(data):
         try:
             return orjson.loads(data)

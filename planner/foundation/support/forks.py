@@ -67,7 +67,8 @@ class Fork(NamedTuple):
     alive: int
 
     def result(self, deadline: float | None = None) -> bytes | None:
-        """Empty if the fork ended without a result; None if the result is not complete at the deadline (monotonic)."""
+        """The result of the fork; empty if the fork ended without a result; None if the result is not complete at the
+        deadline (monotonic)."""
         data = bytearray()
         while deadline is None or deadline > time.monotonic():
             left = None if deadline is None else max(0.0, deadline - time.monotonic())

@@ -306,7 +306,7 @@ def _environment() -> tuple[str | None, ...]:
 
 @lru_cache(8)
 def _home(*environment: str | None) -> str | None:
-    """Cached, because it is needed for each file that is read."""
+    """planner's cache directory. The result is cached, because it is needed for each file that is read."""
     return cache_folder()
 
 

@@ -36,7 +36,7 @@ def attributes_text(values: Mapping[str, Value]) -> str:
 
 
 def _lines(value: Value) -> list[str]:
-    """Without indentation."""
+    """The expression as lines without indentation."""
     cls = value.__class__
     if cls is dict or cls is Map:
         items: Mapping[str, Value] = value if cls is dict else value.items
@@ -136,7 +136,7 @@ HIDDEN = "(sensitive value)"
 
 
 def short_text(value: Value, hidden: bool = False) -> str:
-    """Shortened JSON. Sensitive or `hidden` values are not shown."""
+    """The value as shortened JSON. Sensitive or `hidden` values are not shown."""
     return _cut(whole_text(value, hidden))
 
 
@@ -178,7 +178,7 @@ def _with_title(title: str, before: str, after: str) -> tuple[str, str]:
 
 
 def _parse_json(text: str) -> Any:
-    """None for strings that are not JSON."""
+    """The value of a JSON string; None for other strings."""
     try:
         return loads(text.encode())
     except (ValueError, RecursionError):

@@ -283,7 +283,7 @@ def _decimal(mantissa: int, exponent: int) -> tuple[str, int]:
 
 
 def whole_text(x: int) -> str:
-    """Without Python's limit for the length of numbers."""
+    """The decimal digits of an int, without Python's limit for the length of numbers."""
     return str(x) if x.bit_length() < 4096 else str(_load().mpz(x).digits(10))
 
 

@@ -226,7 +226,7 @@ class ResourceAddress:
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
-        """By module, then ephemeral before data before managed, then by type, name and key."""
+        """Sort key: by module, then ephemeral before data before managed, then by type, name and key."""
         return (*self.module.sort_key, _MODE_ORDER[self.mode], self.type, self.name, key_order(self.key))
 
 
@@ -328,7 +328,7 @@ def parse_address(text: str) -> Address:
 
 @lru_cache(maxsize=1 << 16)
 def parse_module(text: str) -> ModuleAddress:
-    """ "" is the root. Raises AddressError."""
+    """The module address in a text; "" is the root. Raises AddressError."""
     if not text:
         return ROOT
     address = parse_address(text)

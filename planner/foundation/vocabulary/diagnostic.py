@@ -103,7 +103,8 @@ class Failure(Exception):
         super().__init__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickling: by default, an exception is created again from `args`, which do not contain the diagnostics."""
+        """Makes pickles contain the diagnostics: by default, an exception is created again from `args`, which lack
+        them."""
         return type(self), (self.diagnostics,)
 
     def __repr__(self) -> str:
@@ -156,8 +157,8 @@ _REFUSED = frozenset(
 
 
 def defect(problem: Exception, address: str = "") -> Diagnostic:
-    """With PLANNER_DEBUG, the diagnostic includes the position in the program. `address`: the object that was
-    processed."""
+    """The diagnostic for an unexpected exception. With PLANNER_DEBUG, it includes the position in the program.
+    `address`: the object that was processed."""
     debugging = os.environ.get("PLANNER_DEBUG")
     if isinstance(problem, RecursionError) and not debugging:
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."

@@ -18,7 +18,8 @@ _VERSION = (
 
 @total_ordering
 class Version:
-    """At least three numbers, and the strings of prerelease and metadata. Raises ValueError for an invalid version."""
+    """A version: at least three numbers, and the strings of prerelease and metadata. Raises ValueError for an invalid
+    version."""
 
     __slots__ = ("given", "metadata", "numbers", "prerelease", "text")
 
@@ -144,7 +145,7 @@ def normal_constraints(text: str) -> str:
 
 
 def allowed(constraint: str, version: str) -> bool:
-    """An invalid version or constraint allows nothing."""
+    """Whether a version satisfies a constraint; False if one of them is invalid."""
     try:
         return parse_constraints(constraint).allows(Version(version))
     except ValueError:

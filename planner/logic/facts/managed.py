@@ -12,7 +12,7 @@ from planner.logic.model.graph import CommandLine, StateEntry
 
 
 def identity_text(identity: Mapping[str, Any]) -> str:
-    """Equal identities (plain data) have equal strings."""
+    """A string that is equal for equal identities (plain data)."""
     return ", ".join(f"{name}={dumps(part).decode()}" for name, part in sorted(identity.items()) if part is not None)
 
 

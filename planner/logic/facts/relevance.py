@@ -141,7 +141,7 @@ class RelevanceFacts:
     # ---------------------------------------------------------------- the configuration
 
     def _in(self, site: Site) -> list[_Mention]:
-        """Cached, because the references are the same in all instances of a module."""
+        """The references in a site; cached, because they are the same in all instances of a module."""
         key = (site.module.path, site.kind, site.name)
         known = self._mentions.get(key)
         if known is None:

@@ -221,7 +221,7 @@ def read_graph(program: RuleProgram, database: Database, is_walked: bool = True)
 
 
 def read_nodes(database: Database) -> dict[str, Node]:
-    """Sorted by name."""
+    """The vertices, sorted by name."""
     places = {row[0]: row[3] for row in database["instance"]}
     instance_of: dict[str, str] = {row[0]: row[1] for row in database["instance_node"]}
     deposed: dict[str, str] = {row[0]: row[1] for row in database["deposed_node"]}

@@ -69,7 +69,7 @@ IsEdited: TypeAlias = Callable[[dict[str, Any]], bool]  # whether the line of a 
 
 
 def knots(graph: Graph, is_edited: IsEdited | None = None) -> list[Knot]:
-    """Sorted by the first name in their shortest cycles."""
+    """The knots of a graph, sorted by the first name in their shortest cycles."""
     members: dict[str, set[str]] = {}
     for node, representative in graph.database["in_cycle"]:
         members.setdefault(representative, set()).add(node)

@@ -32,7 +32,7 @@ def does(action: str, kind: str) -> bool:
 
 
 def steps(action: str) -> tuple[str, ...]:
-    """In order; none for no-op. Raises KeyError for an unknown action."""
+    """The steps of an action in order; none for no-op. Raises KeyError for an unknown action."""
     return _table().steps[action]
 
 
@@ -155,7 +155,7 @@ class Counts(NamedTuple):
 
     @property
     def by_name(self) -> dict[str, int]:
-        """With their names in documents. `invoke` and `failed` are omitted if they are 0."""
+        """The counts by their names in documents. `invoke` and `failed` are omitted if they are 0."""
         add, change, remove, imports, forget, invoke, failed = self
         objects = {"add": add, "change": change, "remove": remove, "import": imports, "forget": forget}
         return {**objects, **({"invoke": invoke} if invoke else {}), **({"failed": failed} if failed else {})}

@@ -45,8 +45,9 @@ _AROUND = 60
 def changed_attributes(
     diff: Diff, hide: Callable[[str], str], path: str = "", replaces: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Each place that changes: `path`, `action`, `before` and `after` in the language's syntax ("" if absent), and
-    `forces_replacement`. `hide` replaces sensitive strings. `replaces`: an outer part forces replacement."""
+    """A dictionary for each place that changes: `path`, `action`, `before` and `after` in the language's syntax ("" if
+    absent), and `forces_replacement`. `hide` replaces sensitive strings. `replaces`: an outer part forces
+    replacement."""
     replaces = replaces or diff.replace
     if diff.action == "no-op":
         return

@@ -88,8 +88,8 @@ def no_platform(address: str, version: Version, platform: str) -> InstallError:
 
 
 def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
-    """False only for the default registry, which has no keys for some providers, unless the user requires
-    signatures."""
+    """Whether a package without a signature is rejected. False only for the default registry, which has no keys for
+    some providers, unless the user requires signatures."""
     if not address.startswith(f"{DEFAULT_HOST}/"):
         return True
     return environ.get("OPENTOFU_ENFORCE_GPG_VALIDATION") == "true"

@@ -54,7 +54,7 @@ class MirrorDirectory:
         return sorted(by_text.values()), []
 
     def _all_versions(self, address: str) -> list[Version]:
-        """For all platforms, so that errors can mention versions that exist only for others."""
+        """The versions for all platforms, so that errors can mention versions that exist only for others."""
         folder = self.path.joinpath(*address.split("/"))
         prefix = f"terraform-provider-{address.rpartition('/')[2]}_"
         texts = []

@@ -403,12 +403,12 @@ class Hosts:
 
 
 def object_in(body: Any, name: str, where: str) -> Mapping[str, Any]:
-    """{} if it is missing. Raises InstallError for other values."""
+    """The object in a member; {} if the member is missing. Raises InstallError for other values."""
     return _part(body, name, where, dict, "object")  # type: ignore[no-any-return]
 
 
 def list_in(body: Any, name: str, where: str) -> list[Any]:
-    """[] if it is missing. Raises InstallError for other values."""
+    """The list in a member; [] if the member is missing. Raises InstallError for other values."""
     return _part(body, name, where, list, "list")  # type: ignore[no-any-return]
 
 

@@ -49,7 +49,7 @@ class ProviderSchema:
     generates_config: bool = False  # whether it can generate configuration for existing objects
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
-        """None if there is none. Only managed objects have versions."""
+        """The schema of a type; None if there is none. Only managed objects have versions."""
         if mode == "managed":
             return self.resources.get(type)
         table = {

@@ -226,7 +226,7 @@ def unpacked_directory(archive: Path, address: str) -> Path:
 
 
 def own_platform() -> str:
-    """For example linux_amd64."""
+    """The platform of this machine, for example linux_amd64."""
     machine = platform.machine().lower()
     return f"{sys.platform.rstrip('0123456789')}_{_MACHINES.get(machine, machine)}"
 

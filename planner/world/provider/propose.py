@@ -102,7 +102,7 @@ def _collection(nesting: str, schema: Schema, prior: Value, config: Value) -> Va
 
 
 def _list(schema: Schema, prior: Value, config: Value) -> Value:
-    """Elements correspond by index."""
+    """The proposed list; elements correspond by index."""
     wanted = elements(config)
     if not wanted:
         return config
@@ -118,7 +118,7 @@ def _list(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _map(schema: Schema, prior: Value, config: Value) -> Value:
-    """Elements correspond by key."""
+    """The proposed map; elements correspond by key."""
     wanted = entries(config)
     if not wanted:
         return config
@@ -128,7 +128,7 @@ def _map(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _set(schema: Schema, prior: Value, config: Value) -> Value:
-    """Each element corresponds to the first unused prior element from which it may result."""
+    """The proposed set; each element corresponds to the first unused prior element from which it may result."""
     if config.__class__ is not Set or not config.items:
         return config
     unused = [] if prior.__class__ is Unknown else list(elements(prior))

@@ -64,7 +64,7 @@ class VersionSet:
         self.items = tuple(item for text in self.texts for item in parse_constraints(text).items)
 
     def __str__(self) -> str:
-        """As spelled in lock files; "" if any version is allowed."""
+        """The constraints as spelled in lock files; "" if any version is allowed."""
         return normal_constraints(",".join(map(str, self.items))) if self.items else ""
 
     def allows(self, version: Version) -> bool:

@@ -24,7 +24,7 @@ from planner.world.state.reader import MalformedError, StateReader
 
 
 def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnostic]]:
-    """None for an empty file, and if there are errors. `name`: the file name in messages."""
+    """The state in a file; None for an empty file, and if there are errors. `name`: the file name in messages."""
     if not data:
         return None, []
     where = f"The state file {name}" if name else "The state"
@@ -292,7 +292,7 @@ def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
 
 
 def texts_by_resource(state: State, texts: list[bytes]) -> Texts | None:
-    """None unless each text belongs to exactly one resource."""
+    """The texts of the resources of a state; None unless each text belongs to exactly one resource."""
     resources = list(state.resources.values())
     if len(resources) != len(texts):
         return None
@@ -361,7 +361,7 @@ class SealedFiles:
             return None
 
     def state(self, data: bytes, name: str) -> State | None:
-        """None if the file is empty or cannot be read."""
+        """The state in the bytes of a file; None if the file is empty or cannot be read."""
         try:
             return read_state(self.unseal(data).data, name)[0]
         except Failure:

@@ -202,7 +202,7 @@ def record_bytes(record: InputRecord) -> bytes:
 
 
 def read_record(data: bytes) -> InputRecord | None:
-    """None if the document is not a record."""
+    """The record in a document; None if the document is not a record."""
     try:
         document = orjson.loads(data)
         version = document["format_version"]

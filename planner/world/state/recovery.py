@@ -134,7 +134,7 @@ def strays_of(state: State, recorded: JournalContent) -> Strays:
 
 
 def _objects(instance: InstanceState | None) -> dict[str, ObjectState]:
-    """By deposed key, "" for the current object."""
+    """The objects of an instance by deposed key, "" for the current object."""
     if instance is None:
         return {}
     return {**({} if instance.current is None else {"": instance.current}), **instance.deposed}

@@ -151,7 +151,7 @@ _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 
 
 def _quote(text: str) -> str:
-    """As a Go literal."""
+    """The text as a Go string literal."""
     out = []
     for letter in text:
         if letter in _ESCAPES:

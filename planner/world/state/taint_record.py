@@ -39,7 +39,7 @@ def taints_bytes(lineage: str, objects: Mapping[str, TaintOrigin]) -> bytes:
 
 
 def read_taints(data: bytes, lineage: str) -> dict[str, TaintOrigin]:
-    """By address; empty if the document belongs to another state or cannot be read."""
+    """The origins of taints by address; empty if the document belongs to another state or cannot be read."""
     try:
         document = orjson.loads(data)
         if document["format_version"] != VERSION or document["lineage"] != lineage:

@@ -146,7 +146,7 @@ def _instance(old: dict[str, Any], key: int | None, deposed: str, place: str, ve
 
 
 def _schema_version(meta: dict[str, Any]) -> int:
-    """From the provider's private data; 0 if it is invalid."""
+    """The schema version in the provider's private data; 0 if it is invalid."""
     raw = meta.get("schema_version")
     if raw.__class__ is str and raw.isascii() and raw.isdigit() and int(raw) < 1 << 64:
         del meta["schema_version"]

@@ -84,7 +84,7 @@ class BackendPointer:
 
 
 def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
-    """None if no backend was set up, or on an error."""
+    """The backend that was set up; None if there is none, or on an error."""
     path = os.path.join(data_directory, FILE)
     try:
         data = read_whole(path)

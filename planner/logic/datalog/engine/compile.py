@@ -242,7 +242,7 @@ _parse_core = lru_cache(64)(parse_rules)
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Without duplicates, sorted by file and position."""
+    """The diagnostics without duplicates, sorted by file and position."""
 
     def place(d: Diagnostic) -> tuple[str, int, str]:
         return (d.subject.filename, d.subject.start, d.code) if d.subject else ("", 0, d.code)

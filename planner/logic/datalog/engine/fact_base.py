@@ -31,7 +31,7 @@ class FactBase:
 
     @property
     def predicates(self) -> list[str]:
-        """Sorted names of predicates with at least one row."""
+        """The names of predicates with at least one row, sorted."""
         return sorted(name for name, rows in self._relations.items() if rows)
 
     def relation(self, predicate: str) -> AbstractSet[Row]:
@@ -82,8 +82,8 @@ class FactBuilder:
         self._sources: dict[str, dict[Row, Any]] = {}
 
     def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
-        """If a fact is asserted several times, the first source is kept. Raises TypeError for a value that cannot be in
-        a column."""
+        """Assert a fact. If it is asserted several times, the first source is kept. Raises TypeError for a value that
+        cannot be in a column."""
         for column in columns:
             if type(column) not in _PLAIN:
                 columns = tuple(map(encode, columns))

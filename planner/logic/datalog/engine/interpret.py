@@ -33,7 +33,7 @@ class Interpreter:
         return join_order(body, bound, outer)
 
     def value(self, term: syntax.Term, assignment: Assignment) -> Any:
-        """None if the term has no value, for example an unbound variable or a function without a result."""
+        """The value of a term; None if it has none, like an unbound variable or a function without a result."""
         if isinstance(term, syntax.RuleVariable):
             return assignment.get(term.name)
         if isinstance(term, syntax.Constant):
@@ -134,7 +134,8 @@ class Interpreter:
             yield None, assignment
 
     def comparison(self, literal: syntax.Comparison, assignment: Assignment) -> Iterator[Way]:
-        """If an operand has no value, a comparison is false, except that `=` assigns a value to an unbound variable."""
+        """The matches of a comparison. If an operand has no value, there are none, except that `=` assigns a value to
+        an unbound variable."""
         if literal.operator == "=":
             for target, term in literal.sides:
                 if isinstance(target, syntax.RuleVariable) and target.name not in assignment:

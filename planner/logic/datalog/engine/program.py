@@ -34,7 +34,7 @@ class RuleProgram:
 
     @property
     def rules(self) -> list[Rule]:
-        """By number, in the order of the files."""
+        """All rules by number, in the order of the files."""
         if self._rules is None:
             self._rules = self._load_rules()
         return self._rules
@@ -47,7 +47,7 @@ class RuleProgram:
         raise KeyError(name)
 
     def rules_for(self, predicate: str) -> Sequence[Rule]:
-        """In the order of the files."""
+        """The rules that derive a predicate, in the order of the files."""
         if not self._by_head:
             for rule in self.rules:
                 self._by_head.setdefault(rule.head.predicate, []).append(rule)

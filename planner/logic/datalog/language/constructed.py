@@ -71,7 +71,7 @@ def count_of(result: str, body: Iterable[Literal]) -> Aggregate:
 
 
 def distinct(body: Iterable[Literal]) -> tuple[Literal, ...]:
-    """Without duplicates, compared by text."""
+    """The literals without duplicates, which are recognized by their text."""
     return tuple({str(literal): literal for literal in body}.values())
 
 

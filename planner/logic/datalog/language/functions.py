@@ -111,7 +111,7 @@ def finder(pattern: str) -> Callable[[str], Any] | None:
 
 @lru_cache(maxsize=1000)
 def compiled_pattern(pattern: str) -> Any | None:
-    """None if the expression is not valid RE2 or is nested too deeply."""
+    """The compiled expression; None if it is not valid RE2 or is nested too deeply."""
     import re2  # imported on first use, because few programs match patterns
 
     if is_too_deep(pattern):

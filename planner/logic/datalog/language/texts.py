@@ -79,7 +79,7 @@ def is_base64(value: Value) -> bool:
 
 
 def base64_decode(text: Value) -> str | None:
-    """Both alphabets are accepted, with or without padding."""
+    """The decoded string; None if it is not valid. Both alphabets are accepted, with or without padding."""
     data = _decode(text)
     return _text(data) if data is not None else None
 

@@ -175,7 +175,7 @@ def _rank(value: Value) -> tuple[Any, ...]:
 
 
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
-    """Sorted by `sort_key`."""
+    """The rows, sorted by `sort_key`."""
     rows = list(rows)
     if any(type(value) is Fraction for row in rows for value in row):
         return sorted(rows, key=sort_key)

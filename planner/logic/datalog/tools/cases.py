@@ -66,7 +66,7 @@ def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> t
 
 
 def run_case(program: RuleProgram, case: Case) -> list[Mismatch]:
-    """Empty if the case passes."""
+    """The predicates with wrong rows; empty if the case passes."""
     return compare(case, evaluate(program, case.facts, case.wanted))
 
 

@@ -67,7 +67,7 @@ class RuleCoverage:
 
 
 def coverage(program: RuleProgram, cases: Iterable[Case], rules: Sequence[Rule]) -> list[RuleCoverage]:
-    """Facts in rule files do not count as rules."""
+    """The coverage of these rules by the cases. Facts in rule files do not count as rules."""
     watched = [_Watch.of(rule) for rule in rules if rule.body]
     want = sorted({w.rule.head.predicate for w in watched})
     for case in cases:
@@ -145,7 +145,7 @@ class Mutant:
 
 
 def mutants(rules: Iterable[Rule]) -> Iterator[Mutant]:
-    """In the order of their positions."""
+    """The mutants of rules, in the order of their positions."""
     for rule in rules:
         text = rule.span.source.text
         for literal in rule.body:

@@ -22,7 +22,7 @@ class Description:
 
 
 def describe(program: RuleProgram) -> dict[str, Description]:
-    """By name, in the order of declarations."""
+    """The descriptions of all predicates by name, in the order of declarations."""
     derives: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     reads: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     natives: dict[str, list[str]] = {name: [] for name in program.predicates}
@@ -60,8 +60,8 @@ class PredicateGraph:
 
 
 def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGraph:
-    """Sorted dependencies between predicates; with `of`, only of this predicate and of all predicates below it. Raises
-    KeyError for an unknown predicate."""
+    """The sorted dependencies between predicates; with `of`, only of this predicate and of all predicates below it.
+    Raises KeyError for an unknown predicate."""
     graph = dependencies(program.predicates.values(), program.rules)
     wanted = set(graph)
     if of is not None:

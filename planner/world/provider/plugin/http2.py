@@ -333,7 +333,7 @@ def _widen(window: int, payload: bytes) -> int:
 
 @lru_cache(100)
 def _decode_headers(payload: bytes) -> dict[str, str]:
-    """Cached for short headers, which are equal in nearly all responses."""
+    """The headers in a payload; cached if they are short, because nearly all responses have the same ones."""
     return decode_headers(payload)
 
 

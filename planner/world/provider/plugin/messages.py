@@ -192,7 +192,7 @@ def _add_message(message: DescriptorProto, fields: list[str], version: int) -> N
 
 
 def _mark_optional(message: DescriptorProto, names: set[str]) -> None:
-    """In proto3, a field with explicit presence is the only member of its own group."""
+    """Mark fields as optional: in proto3, such a field is the only member of its own group."""
     for field in message.field:
         if field.name in names:
             field.proto3_optional = True

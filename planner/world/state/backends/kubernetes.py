@@ -100,7 +100,7 @@ class Namespace:
         return f"/{api}/namespaces/{quote(self.namespace, safe='')}/{kind}" + (f"/{name}" if name else "")
 
     def read(self, kind: str, name: str) -> dict[str, Any] | None:
-        """None if the object does not exist. Raises ServiceError."""
+        """An object of the cluster; None if it does not exist. Raises ServiceError."""
         answer = self.api.ask("GET", self.path(kind, name))
         if answer.status == 404:
             return None
@@ -112,14 +112,14 @@ class Namespace:
         return result
 
     def create(self, kind: str, body: dict[str, Any]) -> bool:
-        """False if the object already exists. Raises ServiceError."""
+        """Create an object. Returns False if it already exists. Raises ServiceError."""
         answer = self.api.ask("POST", self.path(kind), body)
         if answer.status == 404:
             raise problem_of(answer)
         return answer.status != 409
 
     def replace(self, kind: str, body: dict[str, Any]) -> bool:
-        """False if another process has replaced the object. Raises ServiceError."""
+        """Replace an object. Returns False if another process has replaced it. Raises ServiceError."""
         return self.api.ask("PUT", self.path(kind, body["metadata"]["name"]), body).status not in (404, 409)
 
     def remove(self, kind: str, name: str) -> None:

@@ -70,7 +70,7 @@ class RemoteStateClient(Protocol):
         """Whether the lock with this id is still held. True if the service does not report locks."""
 
     def holder(self) -> LockInfo | None:
-        """None if there is no lock or its holder is unknown."""
+        """The holder of the lock; None if there is no lock or its holder is unknown."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         """Seconds between two snapshots during an apply, as in Store."""
@@ -121,7 +121,7 @@ _FRAME = 31  # the window size that makes zlib write gzip
 
 
 def compress(data: bytes) -> bytes:
-    """Equal data give equal bytes."""
+    """The data as gzip; equal data give equal bytes."""
     compressor = zlib.compressobj(6, zlib.DEFLATED, _FRAME)
     return compressor.compress(data) + compressor.flush()
 

@@ -17,7 +17,7 @@ _MAX_PARTS = 4096
 
 
 def read_document(client: RemoteStateClient, name: str) -> bytes | None:
-    """None if there is no complete document. Raises ServiceError."""
+    """The content of a document; None if there is no complete one. Raises ServiceError."""
     first = client.get_beside(_part(name, 0))
     header, _, content = (first or b"").partition(b"\n")
     length, _, checksum = header.decode("ascii", "replace").partition(" ")

@@ -73,7 +73,7 @@ class Fence:
 
 def with_retries(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
     """The result of a request, with retries while the service is unavailable. Raises ServiceError if this lasts too
-    long or a stop is requested."""
+    long or a stop is requested, and at once if a retry cannot help."""
     began, pause = time.monotonic(), 0.5
     while True:
         try:

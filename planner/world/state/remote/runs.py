@@ -210,7 +210,7 @@ Patterns = list[tuple[re.Pattern[str], bool]]
 
 
 def archive(folder: Path) -> bytes:
-    """As .tar.gz. Raises ServiceError."""
+    """The files to upload, as .tar.gz. Raises ServiceError."""
     buffer = io.BytesIO()
     try:
         with tarfile.open(fileobj=buffer, mode="w:gz") as packed:

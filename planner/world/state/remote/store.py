@@ -141,7 +141,7 @@ class RemoteStore:
         return []
 
     def _holder(self) -> LockInfo | None:
-        """None if there is no lock or its holder cannot be read."""
+        """The holder of the lock; None if there is no lock or its holder cannot be read."""
         try:
             return self.client.holder()
         except ServiceError:
@@ -349,7 +349,8 @@ class RemoteStore:
         return []
 
     def _put(self, sealed: bytes) -> str:
-        """If a response was lost but the write succeeded, the write counts as successful."""
+        """Store the bytes, and return their version. If a response was lost but the write succeeded, the write counts
+        as successful."""
         try:
             return self.client.put(sealed, self._version)
         except VersionConflict:
@@ -410,7 +411,7 @@ class RemoteStore:
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        """If the service can store only states, the working directory receives the document."""
+        """Store a document next to the state, or in the working directory if the service can store only states."""
         path = self._document_path(f"{name}.json")
         try:
             sealed = self.seal.seal_document(name, data)

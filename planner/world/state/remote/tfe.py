@@ -99,8 +99,8 @@ class TfeClient(StateOnlyClient):
         """seconds between two snapshots, as requested by the server; 0: not set"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """As in OpenTofu: `cloud` writes snapshots as often as the server allows; `remote` writes them at the user's
-        interval, but none if this process itself runs on the server."""
+        """Seconds between two snapshots, as in OpenTofu: `cloud` writes them as often as the server allows; `remote`
+        writes them at the user's interval, but none if this process itself runs on the server."""
         if self.organization.kind == "remote":
             return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
         if is_urgent:
