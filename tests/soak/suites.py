@@ -46,8 +46,9 @@ from bench.measure import Cost
 from bench.measure import run as measured
 from provider.plugins import SERVER, forks
 
-from planner.language.syntax.body import Block, NativeBody
+from planner.language.syntax.body import Block, NativeBody, variables
 from planner.language.syntax.files import load_text
+from planner.language.syntax.nodes import Traversal
 
 NATIVE, JSON = (".tf", ".tofu"), (".tf.json", ".tofu.json")
 SECONDS = 120.0
@@ -221,6 +222,10 @@ def _gather(schema: dict[str, Any], block: Block, skipped: Collection[str] = _ME
         if name not in skipped:
             schema.setdefault("attributes", {})[name] = "optional"
     for inner in body.blocks:
+        if inner.type == "lifecycle" and skipped is _META and "ignore_changes" in inner.body.attributes:
+            for node in variables(inner.body.attributes["ignore_changes"].expr):
+                name = node.root if isinstance(node, Traversal) else node.name
+                schema.setdefault("attributes", {}).setdefault(name, "optional")
         if inner.type in skipped:
             continue
         if inner.type == "dynamic":
