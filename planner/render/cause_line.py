@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
@@ -281,9 +281,25 @@ def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
     key = _NEW_KEY.fullmatch(step.what.removeprefix("the text of "))
     if key is None or key[3]:
         return ""
-    name = _instance_of(key)
-    verbs = {verb_of(action) for of, action in actions.items() if of == name or of.startswith(f"{name}.")}
+    verbs = _verbs_within(actions).get(_instance_of(key), ())
     return {"create": " added", "delete": " removed"}.get(next(iter(verbs)), "") if len(verbs) == 1 else ""
+
+
+_LAST: list[tuple[Mapping[str, str], dict[str, set[str]]]] = []
+"""the last argument of `_verbs_within`, and its result"""
+
+
+def _verbs_within(actions: Mapping[str, str]) -> Mapping[str, Collection[str]]:
+    """{address of an object or module: verbs of the changes in it}. Computed once for the changes of a plan, because it
+    is read for each step of each chain. `actions`: {name: action} of all changes."""
+    if not _LAST or _LAST[0][0] is not actions:
+        verbs: dict[str, set[str]] = {}
+        for name, action in actions.items():
+            ends = (end.start() for end in re.finditer(r"\.|$", name))
+            for end in ends:
+                verbs.setdefault(name[:end], set()).add(verb_of(action))
+        _LAST[:] = [(actions, verbs)]
+    return _LAST[0][1]
 
 
 def difference_of(step: CauseStep) -> str:
@@ -393,7 +409,7 @@ def place_of(source: Any) -> str:
     if source.__class__ is str:
         return str(source)
     if isinstance(source, Span):
-        return f"{source.filename}:{source.start_position.line}"
+        return f"{source.filename}:{source.line}"
     if isinstance(source, CommandLine):
         return source.argument
     return "state" if isinstance(source, StateEntry) else ""

@@ -176,6 +176,8 @@ class _Chains:
             {what: (before, value) for what, before, value in one.facts.relation("planned_change")} for one in derived
         ]
         self._added: dict[str, CauseStep] = {}
+        self._lists: dict[tuple[int, str], tuple[str, str, str, Any] | None] = {}
+        """{(former world, value): the list that contains it}, see CauseTrace.list_of"""
         self._unknown = {
             self._worlds.name(row[0], number)
             for number, one in enumerate(derived)
@@ -379,7 +381,9 @@ class _Chains:
         edit."""
         lead = "the text of " if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
-        known = self._derived[number].trace.list_of(name) if root.kind in _WRITTEN else None
+        if root.kind in _WRITTEN and (number, name) not in self._lists:
+            self._lists[number, name] = self._derived[number].trace.list_of(name)
+        known = self._lists[number, name] if root.kind in _WRITTEN else None
         if known is None:
             return root
         whole, lost, gained, source = known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any
 
 from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs, changed_resource, describe, unit_of
@@ -83,11 +83,13 @@ class MentionTrace:
         self._known = KnownInstances.of(plan.prior_state, plan.previous_state)
         self._facts = FactBuilder()
         self._written = WrittenValues()
-        self._seen: set[ValueLocation] = set()
+        self._seen: dict[ValueLocation, None] = {}
         self._sources: dict[ValueLocation, Any] = {}
         self._explained: set[str] = set()
         self._waiting: list[ValueLocation] = []
         self._by_name: dict[str, ValueLocation] = {}
+        self._named = 0
+        """number of places in `_seen` that `_by_name` has"""
         self.checks_causes = True
         self.checks: dict[str, ChangedInputs | None] = {}
         """{place in a change: inputs that affect its value}; None if undecidable"""
@@ -214,8 +216,11 @@ class MentionTrace:
         return source, origin
 
     def _places(self) -> dict[str, ValueLocation]:
-        if len(self._by_name) != len(self._seen):
-            self._by_name = {str(place): place for place in self._seen}
+        """The places so far, by name."""
+        if self._named != len(self._seen):
+            for place in islice(self._seen, self._named, None):
+                self._by_name[str(place)] = place
+            self._named = len(self._seen)
         return self._by_name
 
     def _check(self, place: ValueLocation) -> None:

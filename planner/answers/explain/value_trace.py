@@ -63,7 +63,7 @@ class ValueTrace(MentionTrace):
                 continue
             results.append((at, value))
             if at not in self._seen:
-                self._seen.add(at)
+                self._seen[at] = None
                 self._waiting.append(at)
         for gone in self._gone(place):
             results += self.value(gone)
@@ -440,7 +440,7 @@ class ValueTrace(MentionTrace):
 
     def _new_instance(self, place: ValueLocation, said: str, before: Value = None, value: Value = None) -> None:
         """Add facts about a repetition that creates or destroys an instance."""
-        self._seen.add(place)
+        self._seen[place] = None
         self._facts.add("altered", str(place), said, source=self._source(place))
         self._check(place)
         self._mentions(place, unknown=False, before=before, after=value)
