@@ -334,7 +334,9 @@ class ValueTrace(MentionTrace):
         if drift is None or drift.after.__class__ is Null or not place.path:
             return False
         old, new = part_at(drift.before, place.path), part_at(drift.after, place.path)
-        return old is None or new is None or not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
+        if old is None or new is None:
+            return old is not new
+        return not same_value(unmark_deep(old)[0], unmark_deep(new)[0])
 
     def _read_value(self, place: ValueLocation, value: Value) -> None:
         """Add facts about a data source that was read while planning: arguments as configured, other values as read

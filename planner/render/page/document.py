@@ -1,9 +1,9 @@
-"""The data of a page to explore, format 1.1: it is read by the page's script and by other programs.
+"""The data of a page to explore, format 1.2: it is read by the page's script and by other programs.
 
-    {"format_version": "1.1", "title", "summary": [text...], "about": [[word, text]...],
+    {"format_version": "1.2", "title", "summary": [text...], "about": [[word, text]...],
      "noun": "node", "unit" or "component", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
-     "changes": [[address, action, reason, [group...], [line...]]...],
+     "changes": [[address, action, reason, [group...], [string...]]...],
      "causes": [[group, [[name, former value, value, where, line of text]...]]...],
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
@@ -19,8 +19,9 @@ other edges imply. A column contains nodes as their numbers, and child boxes as 
 everything. In the reason of a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and
 \\x04 for their objects. A place is a file with its line, or a state entry. A view `is_reduced` if it has so many edges
 that implied edges are left out. `about` of a node is an address. Very long `texts` and `blocks` are JSON,
-compressed with zlib and encoded in base64. A cause has the values of each of its parts; "" is an unknown value,
-`nothing` means that there is none. Everything is sorted: the same input gives the same bytes."""
+compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A cause has the values
+of each of its parts; "" is an unknown value, `nothing` means that there is none. Everything is sorted: the same input
+gives the same bytes."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.native import levels
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 CLIPPED = 200
 """the maximum number of characters shown of a line of a file"""
 
@@ -208,7 +209,10 @@ def page_json(page: Page) -> dict[str, Any]:
         "asks": page.asks,
         "layers": [list(layer) for layer in page.layers],
         "actions": [list(action) for action in page.actions],
-        "changes": [[c.address, c.action, c.reason, list(c.groups), list(c.lines)] for c in page.changes],
+        "changes": [
+            [c.address, c.action, c.reason, list(c.groups), [tables.strings[line] for line in c.lines]]
+            for c in page.changes
+        ],
         "causes": [[cause.group, [list(part) for part in cause.parts]] for cause in page.causes],
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "blocks": _pack({where: page.hide(text) for where, text in sorted(page.blocks.items())}),

@@ -167,9 +167,12 @@ def _changes(
         for name, _ in group.changes:
             groups[name].append(title)
 
+    known: dict[str, str] = {}  # lines that other changes have, too, are kept once
+
     def change(name: str, action: str, reason: str, text: str) -> PageChange:
-        lines, named = _chains(causes, name), groups.get(name, ())
-        return PageChange(name, action, reason, tuple(named), tuple(map(hide, lines)), hide(text))
+        lines, named = map(hide, _chains(causes, name)), groups.get(name, ())
+        kept = tuple(known.setdefault(line, line) for line in lines)
+        return PageChange(name, action, reason, tuple(named), kept, hide(text))
 
     objects = [
         change(

@@ -87,7 +87,7 @@ const MEANT = { "-/+": "destroyed first, then created anew", "+/-": "created ane
 function changeParts(node) {
   const numbers = [...scene.view.nodes.changes[node] || []].sort((a, b) => rank(data.changes[a][1]) - rank(data.changes[b][1])).slice(0, 50);
   return numbers.flatMap(n => {
-    const [address, action, reason, causes, lines] = data.changes[n], meant = MEANT[signOf.get(action)];
+    const [address, action, reason, causes, texts] = data.changes[n], lines = texts.map(at => data.strings[at]), meant = MEANT[signOf.get(action)];
     const chains = chainsOf(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: "))), causeOf = chain => causes.find(cause => cause === chain.at(-1).trim()) ?? (causes.length === 1 && chain.length > 1 ? causes[0] : null);
     return [
       numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
