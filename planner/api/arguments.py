@@ -16,7 +16,7 @@ Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def expect(name: str, value: object, kinds: Any, words: str) -> None:
-    """Raises Failure for an argument of another type."""
+    """Check the type of an argument. Raises Failure for an argument of another type."""
     if not isinstance(value, kinds):
         what = f"{name} is {reprlib.repr(value)}" if name else reprlib.repr(value)
         raise Failure(error("api.argument", "Invalid argument", f"{what}; it must be {words}."))

@@ -194,7 +194,7 @@ def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
 
 
 def current_object(objects: Sequence[Change], address: str) -> Change:
-    """Raises KeyError if there is none."""
+    """The current object at an address. Raises KeyError if there is none."""
     for change in objects:
         if change.address == address and not change.deposed:
             return change

@@ -419,7 +419,7 @@ class Judged(Plan):
 
 
 def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence[str]) -> Limits:
-    """Raises Failure for an invalid address, or if there are both targets and excludes."""
+    """The limits of a plan. Raises Failure for an invalid address, or if there are both targets and excludes."""
     targets, excludes, replace = several(targets, "targets"), several(excludes, "excludes"), several(replace, "replace")
     if targets and excludes:
         detail = "A plan can be limited by targets or by exclusions, not by both."

@@ -547,7 +547,7 @@ SCHEMAS: dict[str, Schema] = {
 
 
 def schema(name: str) -> Schema:
-    """Raises KeyError for an unknown name."""
+    """The JSON Schema of a document. Raises KeyError for an unknown name."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"planner {name}",

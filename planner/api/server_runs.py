@@ -15,7 +15,7 @@ class ServerRuns(Work):
     """Starts and follows runs on the server. Errors are among the returned diagnostics."""
 
     def run(self, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
-        """`save_to`: the file in which to record the run."""
+        """Plan, or plan and apply, on the server. `save_to`: the file in which to record the run."""
         with self._session():
             return remote_run.remote_run(self.options, to_apply, view, save_to)
 

@@ -28,9 +28,9 @@ class UsageError(Exception):
 
 
 class Flag:
-    """`kind`: bool, string, int, duration (in seconds), list (may be repeated) or ordered (may be repeated, in one
-    order with other flags, as -var and -var-file). `value`: placeholder in help texts. Without `help`, a flag is
-    accepted but not shown."""
+    """A flag of a command. `kind`: bool, string, int, duration (in seconds), list (may be repeated) or ordered (may be
+    repeated, in one order with other flags, as -var and -var-file). `value`: placeholder in help texts. Without `help`,
+    a flag is accepted but not shown."""
 
     __slots__ = ("default", "help", "kind", "name", "value")
 
@@ -136,7 +136,7 @@ class Arguments:
 
 
 def parse(words: list[str], flags: tuple[Flag, ...]) -> Arguments:
-    """Raises UsageError for unknown flags and invalid values."""
+    """Parse the words after the command. Raises UsageError for unknown flags and invalid values."""
     table = {flag.name: flag for flag in COMMON}
     table.update((flag.name, flag) for flag in flags)
     arguments = Arguments({name: flag.default for name, flag in table.items()})

@@ -228,7 +228,7 @@ Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
 
 
 def pprof(samples: Stacks, begin: float, duration: float, period: float) -> bytes:
-    """`begin`: in seconds since 1970. `duration`, `period`: in seconds."""
+    """Samples as a profile for pprof. `begin`: in seconds since 1970. `duration`, `period`: in seconds."""
     strings: dict[str, int] = {"": 0}
     functions: dict[CodeType, int] = {}
     out = bytearray()

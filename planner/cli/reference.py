@@ -225,8 +225,8 @@ _STEM = 4
 
 @dataclass(frozen=True)
 class DiagnosticPage:
-    """`titles`: headings of messages, with … for varying parts. `is_specific`: cause and remedy are the code's own, not
-    its group's."""
+    """The explanation of a diagnostic. `titles`: headings of messages, with … for varying parts. `is_specific`: cause
+    and remedy are the code's own, not its group's."""
 
     code: str
     titles: tuple[str, ...]

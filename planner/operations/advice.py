@@ -60,7 +60,7 @@ class AdviceResult:
 
 
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-    """`write`: insert the moved blocks into their files."""
+    """Advice about a plan. `write`: insert the moved blocks into their files."""
     answer = open_or_make_plan(options, plan_file)
     # objects that must not be destroyed may only change their address
     is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)

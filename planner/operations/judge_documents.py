@@ -196,7 +196,7 @@ class Ahead:
             self._data = read_given(self._path, self._most)
 
     def data(self) -> bytes:
-        """Raises OSError, and ValueError for an invalid name."""
+        """The content of the file. Raises OSError, and ValueError for an invalid name."""
         if self._thread is not None:
             self._thread.join()
         return self._data if self._data is not None else read_given(self._path, self._most)

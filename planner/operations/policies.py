@@ -156,7 +156,8 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
 
 
 def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
-    """`clock`: the time at which waivers must be valid; None: the recorded time of the plan."""
+    """The result of policies for a plan, and the facts about it. `clock`: the time at which waivers must be valid;
+    None: the recorded time of the plan."""
     facts = facts_of(made, policies.reads)
     is_whole = not made.plan.limits.is_partial
     clock = _time_of(made) if clock is None else clock

@@ -70,8 +70,8 @@ class _Ground:
 def query(
     options: OperationOptions, words: tuple[str, ...], target: QueryTarget | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
-    """`words`: a Datalog query, a set expression for vertices, or a verb with arguments. Raises Failure if the query is
-    invalid or takes too long."""
+    """The answer to a query. `words`: a Datalog query, a set expression for vertices, or a verb with arguments. Raises
+    Failure if the query is invalid or takes too long."""
     target = target or QueryTarget()
     if target.state_file is not None:
         return _ask_state(options, words, target, target.state_file)

@@ -139,7 +139,7 @@ def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView
 
 @frozen(eq=False)
 class SavedRunShown:
-    """`document`: the server's plan document with all values; None: not requested."""
+    """A saved run with its plan. `document`: the server's plan document with all values; None: not requested."""
 
     plan: JsonPlan | None
     page: str
@@ -168,7 +168,7 @@ def show_saved_run(
 
 @contextmanager
 def _service() -> Iterator[None]:
-    """Raises Failure for problems of the server."""
+    """A context for requests to a server. Raises Failure for problems of the server."""
     try:
         yield
     except ServiceError as problem:
@@ -273,7 +273,7 @@ def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
 
 
 def _saved_run(store: TfeStore, saved: SavedRun, options: OperationOptions) -> ServerRun:
-    """Raises Failure if the run belongs to another workspace."""
+    """The run that a file names. Raises Failure if the run belongs to another workspace."""
     client = store.client
     if saved.hostname != client.organization.host:
         detail = f"The file names a run on {saved.hostname}, but the configuration uses {client.organization.host}."

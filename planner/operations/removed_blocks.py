@@ -24,7 +24,8 @@ REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module
 
 @frozen
 class RemovedBlock:
-    """`commit`: a commit that contains the block at this place; "" if unknown, then without a line."""
+    """The former place of a block that is not declared any more. `commit`: a commit that contains the block at this
+    place; "" if unknown, then without a line."""
 
     file: str
     line: int

@@ -19,7 +19,8 @@ from planner.operations.rule_tests import CaseFile, RuleGroup, cases_of, given_f
 
 @frozen
 class Noticed:
-    """`case`: the case that detected the mutant; None if the mutant survived."""
+    """A mutant, and whether a case detected it. `case`: the case that detected the mutant; None if the mutant
+    survived."""
 
     mutant: Mutant
     case: str | None
@@ -27,7 +28,7 @@ class Noticed:
 
 @frozen
 class Quality:
-    """`mutants`: only mutants that are valid rules."""
+    """The coverage of rules by cases, and the mutants of the rules. `mutants`: only mutants that are valid rules."""
 
     coverage: tuple[RuleCoverage, ...] = ()
     mutants: tuple[Noticed, ...] = ()

@@ -149,7 +149,7 @@ def named_cases(policy: str) -> list[str]:
 
 
 def run_tests(words: Sequence[str], name: str = "") -> Tested:
-    """`words`: files and directories (see groups)."""
+    """Run the cases in files and directories. `words` names these (see `groups`)."""
     item, problems = groups(words, name)
     tested = Tested({}, problems)
     for group in item:

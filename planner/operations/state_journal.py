@@ -30,7 +30,7 @@ class JournalSummary:
 
 
 def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSummary], list[Diagnostic]]:
-    """`discard`: also discard the journals."""
+    """The journals of interrupted operations. `discard`: also discard the journals."""
     diagnostics = Diagnostics()
     shown: list[JournalSummary] = []
     with diagnostics.until_an_error():
@@ -56,8 +56,8 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
 
 @frozen
 class Adopted:
-    """`added`: instances that the state now has from journals. `gone`: instances in journals that no longer exist.
-    `saved`: the state was written."""
+    """The result of adopting journals. `added`: instances that the state now has from journals. `gone`: instances in
+    journals that no longer exist. `saved`: the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()

@@ -35,8 +35,8 @@ class GivenValue:
 
 @frozen(eq=False)
 class VariableReport:
-    """`given`: None without a value. `overridden`: values that it overrides, highest precedence first. `readers`:
-    (object, place) in the root module."""
+    """A variable with its value and its uses. `given`: None without a value. `overridden`: values that it overrides,
+    highest precedence first. `readers`: (object, place) in the root module."""
 
     name: str
     type: str

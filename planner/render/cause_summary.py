@@ -508,7 +508,7 @@ class ChangeCount:
 
     @classmethod
     def of(cls, planned: Mapping[str, str]) -> ChangeCount:
-        """`planned`: {name: action}."""
+        """The numbers of planned changes. `planned`: {name: action}."""
         numbers: dict[str, int] = {}
         outputs = 0
         for name, action in sorted(planned.items(), key=lambda item: words_for(item[1]).risk):

@@ -35,8 +35,8 @@ INDENT = "    "
 
 
 class Style:
-    """`plain_end`: without `-> null`. `forces`: with the remark about replacement. `all`: with unchanged parts.
-    `symbols`: with the column of symbols. `secrets`: with sensitive values."""
+    """How a difference is printed. `plain_end`: without `-> null`. `forces`: with the remark about replacement. `all`:
+    with unchanged parts. `symbols`: with the column of symbols. `secrets`: with sensitive values."""
 
     __slots__ = ("all", "forces", "plain_end", "secrets", "symbols")
 

@@ -124,7 +124,8 @@ def value_text(value: ValueDifference, name: str) -> str:
 
 
 def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
-    """`differences`: each with `address`, the actions `without` and `with`, and the steps `because`."""
+    """The differences of two plans as a JSON object. `differences`: each with `address`, the actions `without` and
+    `with`, and the steps `because`."""
     return {
         "format_version": "1.0",
         "differences": [

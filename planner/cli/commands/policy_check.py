@@ -135,7 +135,7 @@ def _several(
 
 
 def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
-    """`judged`: (kind, path, verdict) of each document."""
+    """A report about several documents. `judged`: (kind, path, verdict) of each document."""
     from planner.render.verdicts_formats import junit_of_several, markdown_of_several, sarif_of_several
 
     if format == "junit":

@@ -24,7 +24,8 @@ from planner.world.state.model import ObjectState
 
 @frozen(eq=False)
 class Operation:
-    """`action`: create, update or delete. `before` and `after` have marks, `config` has none (Null for a delete)."""
+    """A change that the provider makes. `action`: create, update or delete. `before` and `after` have marks, `config`
+    has none (Null for a delete)."""
 
     action: str
     before: Value

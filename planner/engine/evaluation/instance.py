@@ -17,9 +17,9 @@ from planner.world.state.model import ObjectState
 
 
 class Instance:
-    """`node`: its graph vertex. `module`: its module instance (None if not declared any more). `decl`: its resource
-    block (None if removed). `configuration`: the address of its provider configuration. `is_orphan`: the resource
-    block, if any, does not declare this instance."""
+    """A resource instance during a walk. `node`: its graph vertex. `module`: its module instance (None if not declared
+    any more). `decl`: its resource block (None if removed). `configuration`: the address of its provider configuration.
+    `is_orphan`: the resource block, if any, does not declare this instance."""
 
     __slots__ = (
         "_scope",

@@ -294,7 +294,7 @@ UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"  # the placeholder of an u
 
 
 def from_flat(flat: dict[str, str], wanted: ObjectType) -> Value:
-    """Raises ValueError."""
+    """The value in a flat map. Raises ValueError."""
     return _FlatReader(flat).object("", wanted)
 
 

@@ -140,7 +140,7 @@ class Schemas:
     # ---------------------------------------------------------------- schemas of declarations
 
     def of(self, module: ModuleConfig, decl: ResourceDecl) -> ResourceSchema:
-        """Raises Failure if there is none."""
+        """The schema of a resource. Raises Failure if there is none."""
         source = module.provider_source(decl.provider_name)
         result = self.resource(source, decl.mode, decl.type)
         if result is None:

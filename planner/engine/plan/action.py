@@ -40,9 +40,9 @@ _OTHER = "\0"  # placeholder of values that no rule examines; does not occur in 
 
 @frozen
 class Decision:
-    """`reason`: the ecosystem's action_reason ("" for none). `undecided`: the possible decisions, if only the provider
-    could select one and it was not called. `unforeseen`: the plan that is applied has another decision. `read_now`: the
-    data source is read while planning."""
+    """The action of an object, as the rules derive it. `reason`: the ecosystem's action_reason ("" for none).
+    `undecided`: the possible decisions, if only the provider could select one and it was not called. `unforeseen`: the
+    plan that is applied has another decision. `read_now`: the data source is read while planning."""
 
     action: Action
     reason: str

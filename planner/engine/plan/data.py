@@ -20,7 +20,7 @@ from planner.world.provider.propose import planned_unknown_object
 
 
 def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Raises Failure."""
+    """Plan a data source: read it now, or record that the apply reads it. Raises Failure."""
     assert it.decl is not None
     assert it.objects is not None
     problems = walk.self_references(it) or walk.conditions(it, "precondition")

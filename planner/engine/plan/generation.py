@@ -73,7 +73,7 @@ def _cannot_generate(target: ResourceAddress, decl: ImportDecl) -> Diagnostic | 
 
 
 def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDecl:
-    """Raises Failure if the generated configuration is not valid."""
+    """The declaration in a generated block. Raises Failure if the generated configuration is not valid."""
     from planner.engine.plan.generated_config import resource_text
 
     shown = os.path.basename(path)

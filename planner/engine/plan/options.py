@@ -37,7 +37,8 @@ Settled: TypeAlias = "Mapping[InstanceKey, Value]"  # the planned objects of a r
 
 @frozen(eq=False, kw_only=True)
 class PlanOptions(WalkOptions):
-    """`refresh`: read every object before planning. `timestamp`: RFC 3339, UTC; "" for the current time."""
+    """The options of a plan. `refresh`: read every object before planning. `timestamp`: RFC 3339, UTC; "" for the
+    current time."""
 
     mode: Mode = "normal"
     refresh: bool = True

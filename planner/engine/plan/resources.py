@@ -248,7 +248,7 @@ class ResourceVertices:
         repetition: Repetition,
         config_address: str,
     ) -> Instance:
-        """Raises Failure if it has no schema or no provider."""
+        """An instance that the configuration declares. Raises Failure if it has no schema or no provider."""
         it = self.walk.declared_instance(node, self._configuration(node), module, decl, key, repetition, config_address)
         it.created_first = node in self.walk.replacement_first
         return it

@@ -307,8 +307,8 @@ class Machine:
 
 @frozen(eq=False)
 class SlotLimits:
-    """`bounds`: the maximum number of running nodes by group, at least 1. `group_of`: the group of a node; only the
-    bound of the walk limits groups without a bound."""
+    """Limits for the nodes that run at the same time. `bounds`: the maximum number of running nodes by group, at least
+    1. `group_of`: the group of a node; only the bound of the walk limits groups without a bound."""
 
     bounds: Mapping[str, int] = field(factory=dict)
     group_of: Callable[[str], str] = lambda node: ""
@@ -398,7 +398,8 @@ class Work(Protocol):
 
 @frozen(eq=False)
 class WalkResult:
-    """`diagnostics`: sorted by node name, so that they do not depend on timing. `skips`: nodes that never ran."""
+    """The result of a walk. `diagnostics`: sorted by node name, so that they do not depend on timing. `skips`: nodes
+    that never ran."""
 
     diagnostics: tuple[Diagnostic, ...]
     machine: Machine

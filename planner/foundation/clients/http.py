@@ -119,10 +119,10 @@ class Tls:
 
 @frozen
 class Retries:
-    """`most`: the number of retries of a request. The pauses between them, in seconds, start with `first` and double up
-    to `longest`. `statuses`: which HTTP statuses cause a retry. `refused`: whether refused connections and unknown host
-    names cause a retry. With `adaptive`, requests to a service that throttles are sent more slowly until it accepts
-    them again."""
+    """How failed requests are repeated. `most`: the number of retries of a request. The pauses between them, in
+    seconds, start with `first` and double up to `longest`. `statuses`: which HTTP statuses cause a retry. `refused`:
+    whether refused connections and unknown host names cause a retry. With `adaptive`, requests to a service that
+    throttles are sent more slowly until it accepts them again."""
 
     most: int = 3
     first: float = 0.5

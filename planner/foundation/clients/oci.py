@@ -40,8 +40,8 @@ class OciLogin:
 
 @frozen
 class OciSettings:
-    """`blocks`: (prefix of repository addresses, arguments of the block). `helper`: the credential helper for other
-    addresses. `files`: Docker-style files (None: the default files)."""
+    """The user's settings of OCI registries. `blocks`: (prefix of repository addresses, arguments of the block).
+    `helper`: the credential helper for other addresses. `files`: Docker-style files (None: the default files)."""
 
     blocks: tuple[tuple[str, Mapping[str, str]], ...] = field(default=(), repr=False)
     helper: str = ""

@@ -29,7 +29,8 @@ class NotAnEnvelopeError(Exception):
 
 @frozen(eq=False)
 class Envelope:
-    """`metadata`: the JSON of each key provider. `head`: the other members, such as serial and lineage."""
+    """Encrypted data with its metadata. `metadata`: the JSON of each key provider. `head`: the other members, such as
+    serial and lineage."""
 
     metadata: Mapping[str, bytes]
     data: bytes

@@ -39,7 +39,8 @@ class Candidate(Protocol):
 
 @frozen(eq=False, repr=False)
 class Decrypted:
-    """`is_pending`: whether the data should be encrypted again because the encryption configuration has changed."""
+    """The content of encrypted or unencrypted data. `is_pending`: whether the data should be encrypted again because
+    the encryption configuration has changed."""
 
     data: bytes
     is_pending: bool

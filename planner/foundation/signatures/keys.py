@@ -24,7 +24,7 @@ _SSH_WORDS = (b"ssh-", b"ecdsa-sha2-")
 
 @frozen(eq=False)
 class SigningKey:
-    """`sign` returns the signature of bytes, or raises ServiceError."""
+    """A private key, or a key in an agent. `sign` returns the signature of bytes, or raises ServiceError."""
 
     key_id: str
     sign: Callable[[bytes], bytes] = field(repr=False)
@@ -162,7 +162,7 @@ def _verifier(data: bytes, path: str) -> Verifier:
 
 
 def _as_verifier(key: Any, path: str) -> Verifier:
-    """Raises Failure for weak or unsupported keys."""
+    """The verifier of a public key. Raises Failure for weak or unsupported keys."""
     from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, SECP384R1, SECP521R1, EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat

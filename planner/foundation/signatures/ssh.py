@@ -59,7 +59,8 @@ def signed_data(message: bytes) -> bytes:
 
 
 def signature(key: bytes, message: bytes, sign: Callable[[bytes], bytes]) -> bytes:
-    """`key`: the public key; `sign` returns the signature of bytes. Both use OpenSSH's format."""
+    """A signature of a message in OpenSSH's format. `key`: the public key; `sign` returns the signature of bytes. Both
+    use OpenSSH's format."""
     parts = (key, NAMESPACE.encode(), b"", _HASH, sign(signed_data(message)))
     return MAGIC + struct.pack(">I", 1) + b"".join(map(text, parts))
 

@@ -41,8 +41,8 @@ Kind = Literal["file", "folder", "link", "same"]
 
 
 class Member(NamedTuple):
-    """`parts` are the path elements of the name. `target` is the target of a link, or the member that a hard link
-    refers to."""
+    """A member of an archive. `parts` are the path elements of the name. `target` is the target of a link, or the
+    member that a hard link refers to."""
 
     name: str
     parts: tuple[str, ...]

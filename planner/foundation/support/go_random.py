@@ -16,7 +16,7 @@ def _cooked() -> tuple[int, ...]:
 
 
 class GoRandom:
-    """`rand.New(rand.NewSource(seed))`."""
+    """The generator `rand.New(rand.NewSource(seed))` of Go."""
 
     def __init__(self, seed: int) -> None:
         x = seed % _LARGEST or 89482311

@@ -16,8 +16,8 @@ _PREFIX = re.compile(r"(?:\S+ )?\[(TRACE|DEBUG|INFO|WARN|ERROR)\]\s*")
 
 
 class Log:
-    """`levels`: the lowest level that is written, by subsystem. Write errors are ignored, because they must not stop
-    the operation."""
+    """Writes the lines of the log. `levels`: the lowest level that is written, by subsystem. Write errors are ignored,
+    because they must not stop the operation."""
 
     def __init__(self, levels: Mapping[str, int], is_json: bool, stream: TextIO) -> None:
         self.levels, self.is_json, self.stream = levels, is_json, stream

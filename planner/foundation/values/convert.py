@@ -160,7 +160,7 @@ _BOOLS = ("true", "false")
 
 
 def number_text(value: Any) -> str:
-    """Raises ConversionError for a number with too many digits."""
+    """The number as a string. Raises ConversionError for a number with too many digits."""
     if value.__class__ is int and -(1 << 500) < value < 1 << 500:
         return str(value)
     try:

@@ -262,9 +262,10 @@ Edges: TypeAlias = Mapping[str, Collection[str]]
 
 @frozen
 class Cut:
-    """`statements`: the statements to remove, sorted. `is_exact`: whether there is certainly no smaller set. `stuck`: a
-    cycle without owned edges, which no removal breaks; `statements` is then empty. `alternatives`: if one statement is
-    sufficient, all that are, in the order of the cycle, at most MAX_ALTERNATIVES."""
+    """The statements whose removal breaks all cycles of a knot. `statements`: the statements to remove, sorted.
+    `is_exact`: whether there is certainly no smaller set. `stuck`: a cycle without owned edges, which no removal
+    breaks; `statements` is then empty. `alternatives`: if one statement is sufficient, all that are, in the order of
+    the cycle, at most MAX_ALTERNATIVES."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True

@@ -27,8 +27,8 @@ Edge: TypeAlias = tuple[str, str]
 
 
 class EdgeSources(NamedTuple):
-    """`layers`: {edge: its kinds}, as in LAYERS. `reasons`: the edges that each rule derives. `places`: {edge: sources
-    of its facts}, for edges that follow from mentions."""
+    """The kinds, reasons and places of edges. `layers`: {edge: its kinds}, as in LAYERS. `reasons`: the edges that each
+    rule derives. `places`: {edge: sources of its facts}, for edges that follow from mentions."""
 
     layers: Mapping[Edge, tuple[str, ...]]
     reasons: Iterable[DerivedRows]

@@ -190,8 +190,8 @@ K = TypeVar("K", bound=Hashable)
 
 @frozen
 class HittingSets(Generic[K]):
-    """`sets`: the smallest first, each sorted. `limit`: why there may be more sets: "sets" or "proofs"; "" if these are
-    all. `is_stuck`: a proof has no removable items, so there is no set."""
+    """The result of a search for smallest sets. `sets`: the smallest first, each sorted. `limit`: why there may be more
+    sets: "sets" or "proofs"; "" if these are all. `is_stuck`: a proof has no removable items, so there is no set."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""

@@ -270,7 +270,8 @@ def _view(
     places: _SourcePlaces,
     within: Mapping[str, tuple[int, ...]],
 ) -> PageView:
-    """`number`: the number of each change, by its name. `within`: the causes in each value and object."""
+    """A view of a graph. `number`: the number of each change, by its name. `within`: the causes in each value and
+    object."""
     of_resource: dict[str, list[int]] = defaultdict(list)
     declared_in = {module: str(parse_module(module).config) for module in {change.module for change in plan.changes}}
     for change in plan.changes if name == "plan" else ():

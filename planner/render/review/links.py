@@ -18,8 +18,8 @@ NAMES = ("file", "line", "revision")
 
 @frozen
 class Links:
-    """`template`: with {file}, {line} and {revision}; "" for no links. `base`: file paths are relative to this
-    directory in the repository; "" without one. `page`: address of the report's page, or ""."""
+    """Makes links to files. `template`: with {file}, {line} and {revision}; "" for no links. `base`: file paths are
+    relative to this directory in the repository; "" without one. `page`: address of the report's page, or ""."""
 
     template: str = ""
     revision: str = ""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | None = None) -> dict[str, Any]:
-    """`chains`: causes of the changes, if known."""
+    """The review of a plan. `chains`: causes of the changes, if known."""
     plan = made.plan
     if chains is None:
         chains = Chains() if plan.errored else causes(made)

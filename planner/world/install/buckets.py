@@ -35,7 +35,7 @@ def bucket_at(
 
 @frozen(eq=False)
 class _S3Objects:
-    """`version`: the version of objects, "" for the newest."""
+    """A bucket of S3 or a compatible service. `version`: the version of objects, "" for the newest."""
 
     service: Service
     bucket: str

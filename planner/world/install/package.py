@@ -33,9 +33,9 @@ class RegistryClaims:
 
 @frozen
 class InstallablePackage:
-    """`location`: a URL, or the path of an archive or directory. `hashes`: the checksums that a network mirror reports.
-    `trusted`: whether all these checksums may be recorded in the lock file, even unverified ones. `headers` are sent
-    with the request for the package."""
+    """A provider package that can be fetched. `location`: a URL, or the path of an archive or directory. `hashes`: the
+    checksums that a network mirror reports. `trusted`: whether all these checksums may be recorded in the lock file,
+    even unverified ones. `headers` are sent with the request for the package."""
 
     address: str
     version: Version = field(eq=str)

@@ -27,7 +27,8 @@ _R = TypeVar("_R")
 
 @frozen
 class Installed:
-    """`locks`: the new selections. `incomplete`: providers whose checksums are known only for this platform."""
+    """The result of an installation. `locks`: the new selections. `incomplete`: providers whose checksums are known
+    only for this platform."""
 
     locks: Locks
     diagnostics: tuple[Diagnostic, ...] = ()

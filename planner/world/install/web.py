@@ -40,7 +40,7 @@ Progress = Callable[[int, int], None]  # Parameters: received bytes, total bytes
 
 @frozen
 class WebResponse:
-    """`url` is the final URL after redirects."""
+    """A response of a server. `url` is the final URL after redirects."""
 
     status: int
     headers: Message
@@ -61,8 +61,8 @@ class WebResponse:
 
 @frozen
 class Web:
-    """`retries`: retries after temporary failures. `timeout`: seconds for connecting and waiting for the response; long
-    responses may take longer (planner.foundation.clients.http)."""
+    """A client for registries, mirrors and archives. `retries`: retries after temporary failures. `timeout`: seconds
+    for connecting and waiting for the response; long responses may take longer (planner.foundation.clients.http)."""
 
     retries: int = 1
     timeout: float = 10.0

@@ -64,8 +64,9 @@ class ProviderSchema:
 
 @frozen(eq=False)
 class PlanRequest:
-    """`prior` is Null for a create. `proposed`: `prior` merged with the configuration, and computed values filled in.
-    `meta`: the module's provider_meta value, or None. Identities are None if there are none."""
+    """A request to plan the change of an object. `prior` is Null for a create. `proposed`: `prior` merged with the
+    configuration, and computed values filled in. `meta`: the module's provider_meta value, or None. Identities are None
+    if there are none."""
 
     type: str
     prior: Value
@@ -89,7 +90,8 @@ class PlanAnswer:
 
 @frozen(eq=False)
 class ApplyRequest:
-    """`prior` is Null for a create; `planned` and `config` are Null for a delete."""
+    """A request to apply the change of an object. `prior` is Null for a create; `planned` and `config` are Null for a
+    delete."""
 
     type: str
     prior: Value
@@ -102,7 +104,8 @@ class ApplyRequest:
 
 @frozen(eq=False)
 class ApplyAnswer:
-    """`value` is Null after a delete. After a failure, it is everything that is known about the object."""
+    """The result of applying a change. `value` is Null after a delete. After a failure, it is everything that is known
+    about the object."""
 
     value: Value
     private: str | None = None
@@ -113,7 +116,7 @@ class ApplyAnswer:
 
 @frozen(eq=False)
 class ReadAnswer:
-    """`value` is Null if the object no longer exists."""
+    """The result of reading an object. `value` is Null if the object no longer exists."""
 
     value: Value
     private: str | None = None

@@ -58,7 +58,7 @@ class Locator:
     data_directory: str = ".terraform"
 
     def locate(self, address: str) -> Located:
-        """Raises Failure if there is no program."""
+        """The program of a provider. Raises Failure if there is no program."""
         config = load_cli_config(self.environ)
         override = config.overrides.get(address)
         if override is not None:

@@ -17,8 +17,8 @@ VERSION = "1.0"
 
 @frozen
 class TaintOrigin:
-    """`what`: the step that failed. `place`: its position in the configuration ("": none). `how`: how it failed ("":
-    unknown)."""
+    """The reason why an object is tainted. `what`: the step that failed. `place`: its position in the configuration
+    ("": none). `how`: how it failed ("": unknown)."""
 
     what: str
     place: str = ""

@@ -17,7 +17,7 @@ from planner.world.state.recovery import ERRORED
 
 @frozen
 class VerifiedFile:
-    """`kind`: state, backup, journal or rescued. `content`: a summary."""
+    """A file that was checked. `kind`: state, backup, journal or rescued. `content`: a summary."""
 
     kind: str
     path: str

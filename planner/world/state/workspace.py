@@ -110,7 +110,7 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
 
 
 def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[Diagnostic]:
-    """`pointer`: None if no backend is set up now."""
+    """Record the backend that was set up. `pointer`: None if no backend is set up now."""
     path = os.path.join(data_directory, FILE)
     import json
 

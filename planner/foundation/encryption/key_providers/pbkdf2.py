@@ -46,7 +46,7 @@ _random = os.urandom
 
 @frozen(eq=False, repr=False)
 class Pbkdf2:
-    """`chain`: keys of another key provider, used instead of a passphrase."""
+    """A key provider that derives keys. `chain`: keys of another key provider, used instead of a passphrase."""
 
     passphrase: bytes
     chain: Keys | None

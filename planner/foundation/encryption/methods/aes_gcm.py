@@ -18,7 +18,7 @@ _random = os.urandom
 
 @frozen(eq=False, repr=False)
 class AesGcm:
-    """`aad`: additional authenticated data."""
+    """A method that encrypts with AES-GCM. `aad`: additional authenticated data."""
 
     keys: Keys
     aad: bytes

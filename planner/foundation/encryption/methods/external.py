@@ -29,7 +29,7 @@ class _FailedError(Exception):
 
 @frozen(eq=False, repr=False)
 class ExternalMethod:
-    """`keys` are passed to the programs; None if the programs receive no keys."""
+    """A method that runs programs. `keys` are passed to the programs; None if the programs receive no keys."""
 
     keys: Keys | None
     encrypt_command: tuple[str, ...]

@@ -63,8 +63,8 @@ class Query:
 
 @frozen
 class QueryResult:
-    """`columns` are variables. `rows` are sorted, in the engine's representation (see values.decode). A query without
-    variables has no columns, and one row if it is true."""
+    """The answer to a query, as a table. `columns` are variables. `rows` are sorted, in the engine's representation
+    (see values.decode). A query without variables has no columns, and one row if it is true."""
 
     columns: tuple[str, ...]
     rows: list[Row]

@@ -39,8 +39,8 @@ _DEEPEST = 15
 
 
 class Loop(NamedTuple):
-    """`for (v0, v1) in r1`. `is_scan`: whether it is over a whole relation, not over an index or the rows of the last
-    round."""
+    """A loop over rows, such as `for (v0, v1) in r1`. `is_scan`: whether it is over a whole relation, not over an index
+    or the rows of the last round."""
 
     target: str
     source: str
@@ -51,7 +51,7 @@ class Loop(NamedTuple):
 
 
 class Check(NamedTuple):
-    """`if (v0,) not in r2`. `passed_by`: a relation; if it is empty, the check always succeeds."""
+    """A condition, such as `if (v0,) not in r2`. `passed_by`: a relation; if it is empty, the check always succeeds."""
 
     condition: str
     passed_by: str = ""

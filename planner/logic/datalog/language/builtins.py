@@ -30,9 +30,10 @@ KINDS = {
 
 
 class BuiltinPredicate(NamedTuple):
-    """`inputs` and `outputs` are names with types or kinds. A test has no outputs, and `result` None. `may_fail`:
-    whether arguments of the right types may have no value. `seeks`: whether the function searches for something that
-    may not exist, so that having no value is not an error. `function` is `attribute` of `module` in this package."""
+    """A built-in test, function or relation. `inputs` and `outputs` are names with types or kinds. A test has no
+    outputs, and `result` None. `may_fail`: whether arguments of the right types may have no value. `seeks`: whether the
+    function searches for something that may not exist, so that having no value is not an error. `function` is
+    `attribute` of `module` in this package."""
 
     name: str
     family: str

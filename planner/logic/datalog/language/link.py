@@ -278,7 +278,8 @@ def link_literal(literal: syntax.Literal) -> syntax.Literal:
 
 
 class Operator(NamedTuple):
-    """`inputs`: arities of the input relations. `columns`: the arity of the result."""
+    """The signature of a native operator. `inputs`: arities of the input relations. `columns`: the arity of the
+    result."""
 
     inputs: tuple[int, ...]
     columns: int

@@ -15,8 +15,9 @@ from planner.logic.datalog.language.model import inner_names, names
 def join_order(
     body: tuple[Literal, ...], bound: Iterable[str], outer: set[str], first: Atom | None = None
 ) -> list[Literal]:
-    """`bound`: variables that already have values. `first`: the literal that comes first (the delta of a recursive
-    rule). `outer`: names that are not local to an aggregate."""
+    """The literals of a body in the order in which they are joined. `bound`: variables that already have values.
+    `first`: the literal that comes first (the delta of a recursive rule). `outer`: names that are not local to an
+    aggregate."""
     known = set(bound)
     waiting = [x for x in body if x is not first]
     ordered: list[Literal] = []

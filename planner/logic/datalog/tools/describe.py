@@ -40,8 +40,8 @@ def describe(program: RuleProgram) -> dict[str, Description]:
 
 
 class Read(NamedTuple):
-    """`reader` is derived from `read`. `how` is positive, negation, aggregate or native; the last three need all rows
-    of `read`."""
+    """A dependency between two predicates: `reader` is derived from `read`. `how` is positive, negation, aggregate or
+    native; the last three need all rows of `read`."""
 
     reader: str
     read: str
@@ -50,9 +50,9 @@ class Read(NamedTuple):
 
 @frozen
 class PredicateGraph:
-    """`levels`: the level of each predicate, which is the length of the longest chain of relations that must be
-    complete before it. A positive read may be on the same level; any other read is from a lower level. `recursive`:
-    predicates that depend on themselves."""
+    """The dependencies between predicates. `levels`: the level of each predicate, which is the length of the longest
+    chain of relations that must be complete before it. A positive read may be on the same level; any other read is from
+    a lower level. `recursive`: predicates that depend on themselves."""
 
     levels: dict[str, int]
     recursive: frozenset[str]
@@ -92,8 +92,8 @@ def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGra
 
 @frozen
 class PredicateStatistics:
-    """`rows`: the final number of rows. `rounds`: 0 without recursion. `seconds`: the time of the predicate's rules,
-    including indexes, or of its native operator."""
+    """The cost of evaluating a predicate. `rows`: the final number of rows. `rounds`: 0 without recursion. `seconds`:
+    the time of the predicate's rules, including indexes, or of its native operator."""
 
     name: str
     rows: int
@@ -103,7 +103,8 @@ class PredicateStatistics:
 
 @frozen
 class RuleStatistics:
-    """`produced`: the number of rows that the rule returned, including rows that were already known."""
+    """The cost of evaluating a rule. `produced`: the number of rows that the rule returned, including rows that were
+    already known."""
 
     rule: Rule
     produced: int

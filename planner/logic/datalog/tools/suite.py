@@ -41,7 +41,8 @@ class CaseDifference(NamedTuple):
 
 @frozen
 class CaseResult:
-    """`fired`: names of the rules that derived something. `problem`: why the case could not be completed."""
+    """The result of running a case. `fired`: names of the rules that derived something. `problem`: why the case could
+    not be completed."""
 
     case: Case
     differences: tuple[CaseDifference, ...] = ()

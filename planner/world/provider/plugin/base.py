@@ -326,7 +326,8 @@ class PluginBase:
             store_parts(self._keep_schema, parts, data)
 
     def _request_schema(self, client: PluginClient) -> bytes:
-        """Raises PluginError, and Failure with errors of the plugin."""
+        """The schema that the plugin returns, in encoded form. Raises PluginError, and Failure with errors of the
+        plugin."""
         answer = client.call_bytes("GetProviderSchema", b"", quick=True)
         try:
             problems = diagnostics(general_part(client.version, answer).diagnostics)

@@ -57,7 +57,7 @@ _INT64 = 1 << 63
 
 
 def encode(value: Value, wanted: Type) -> bytes:
-    """Raises CodecError for marked values, and for values of another type."""
+    """A value in MessagePack. Raises CodecError for marked values, and for values of another type."""
     try:
         return msgpack.packb(_out(value, wanted), unicode_errors="surrogateescape")  # type: ignore[no-any-return]
     except (UnicodeEncodeError, RecursionError, OverflowError, ValueError) as problem:

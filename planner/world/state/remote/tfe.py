@@ -267,7 +267,8 @@ class TfeClient(StateOnlyClient):
         return str(_data(made)["id"])
 
     def _check(self, workspace: str, before: str | None) -> None:
-        """Raises VersionConflict if the version differs from the one that was read; ServiceError."""
+        """Check that the state is still the version that was read. Raises VersionConflict if it is not, and
+        ServiceError."""
         if before is not None:
             current = self._current(workspace)
             if (str(current["id"]) if current is not None else "") != before:
