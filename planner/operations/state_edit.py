@@ -141,7 +141,7 @@ def unknown(address: str, state: State) -> Diagnostic:
 def state_rm(
     options: StateOptions, addresses: Iterable[str], dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Forget the instances at or inside the addresses, at least one; returns their addresses."""
+    """Forget the instances at or inside the addresses, and return their addresses. `addresses` must not be empty."""
     return edit(options, "state-rm", removal(addresses), dry_run)
 
 

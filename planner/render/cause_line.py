@@ -243,7 +243,7 @@ def remedy_of(root: CauseStep) -> str:
 
 
 def _is_shown_unapplied(step: CauseStep) -> bool:
-    """Whether a step is a value edited in the state, with both values."""
+    """Whether a step is a value that was edited in the state, and both values are short enough to be shown."""
     return step.kind == "unapplied" and step.before != step.value and len(step.before + step.value) <= MOST_VALUES
 
 

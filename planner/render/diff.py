@@ -216,7 +216,7 @@ def _position(change: ValueChange, index: int) -> ValueChange:
 
 
 def null_is_missing(value: Value) -> Value:
-    """MISSING for null, because a null attribute counts as absent."""
+    """The value; MISSING for null, because a null attribute counts as absent."""
     return MISSING if bare(value).__class__ is Null else value
 
 

@@ -85,7 +85,8 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
 
 
 def violated_policies(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """The policies that an object violates, with all values that are known before it is changed."""
+    """The violations of policies by an object, judged with the values that are known before it is changed or
+    recorded."""
     guard = walk.options.guard
     return guard.decide(it.address, value) if guard is not None else []
 

@@ -82,7 +82,7 @@ def _kept_value(now: Value, before: Value, key: str | None) -> Value:
 
 
 def _without_computed(value: Value, schema: BlockSchema | NestedAttributes) -> Value:
-    """Null for every attribute that only the provider sets."""
+    """The value, with null for every attribute that only the provider sets."""
     cls = value.__class__
     if cls is Marked:
         return mark(_without_computed(value.value, schema), value.marks)

@@ -555,8 +555,8 @@ def _divide_boxes(
 
 
 def _families(labels: Sequence[str]) -> dict[str, list[int]]:
-    """The numbers of labels that differ only in numbers, or that begin with the same word; empty if there are too many
-    families, or only one."""
+    """{family: the numbers of its labels}, which differ only in numbers, or begin with the same word; empty if there
+    are too many families, or only one."""
     for varying, kept in ((_NUMBER, ANY), (_REST, rf"\1{ANY}\2")):
         families: dict[str, list[int]] = defaultdict(list)
         for number, label in enumerate(labels):

@@ -358,7 +358,7 @@ class _SourcePlaces:
     """The places of the sources of facts; each line is stored once for all views."""
 
     def __init__(self, secret_arguments: Mapping[str, frozenset[str]]) -> None:
-        """`secret_arguments`: of each known type of resources."""
+        """`secret_arguments`: {known type of resources: its secret arguments}."""
         self.secret_arguments = secret_arguments
         self.blocks: dict[str, str] = {}
         self.lines: dict[tuple[int, int, bool], tuple[Place, ...]] = {}

@@ -50,7 +50,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
 
 
 def _answer(work: Callable[[], Any], seconds: float) -> bytes:
-    """Runs in the fork: the pickled (outcome, value) of the work."""
+    """The pickled (outcome, value) of the work; called in the fork."""
     gc.disable()  # garbage collection would visit all objects of the parent and copy their memory pages
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)

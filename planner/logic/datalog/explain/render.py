@@ -40,7 +40,7 @@ class AggregateValue:
 
 
 def plain(value: Value) -> str:
-    """A string has quotes only if it would be misleading without them."""
+    """The value as text. A string has quotes only if it would be misleading without them."""
     if type(value) is str:
         return value if value and value == value.strip() and "\n" not in value else syntax.quote(value)
     return repr(value)

@@ -176,7 +176,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedNames:
 
 
 def read_json(text: str) -> Any:
-    """dicts, RepeatedNames, lists, None and values of the engine. Raises UnreadableError."""
+    """The parsed JSON: dicts, RepeatedNames, lists, None and values of the engine. Raises UnreadableError."""
     if len(text) > LONGEST_JSON:
         raise UnreadableError
     try:

@@ -391,7 +391,7 @@ def _endpoint(read: SettingsReading) -> tuple[str, bool]:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The object at its endpoint."""
+    """The identity of the state: the object at its endpoint."""
     where = settings.get("storage_custom_endpoint") or ""
     path = _path(_prefix(str(settings.get("prefix") or "")), workspace)
     return f"gcs:{where}:{settings.get('bucket', '')}/{path}"

@@ -110,5 +110,5 @@ def open(read: SettingsReading, seal: Seal) -> InMemory:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The workspace. Each process has its own states."""
+    """The identity of the state: the workspace. Each process has its own states."""
     return f"inmem:#{workspace}"

@@ -420,7 +420,7 @@ def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The secret, in the cluster that the settings select."""
+    """The identity of the state: the secret, in the cluster that the settings select."""
     where = settings.get("host") or os.environ.get("KUBE_HOST") or ""
     if not where:
         paths = [settings.get("config_path") or os.environ.get("KUBE_CONFIG_PATH")]

@@ -464,6 +464,6 @@ def open(read: SettingsReading, seal: Seal) -> LocalBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The real path of the file. `directory`: the base of relative paths."""
+    """The identity of the state: the real path of the file. `directory`: the base of relative paths."""
     path, folder = settings.get("path") or DEFAULT_PATH, settings.get("workspace_dir") or DEFAULT_WORKSPACE_DIRECTORY
     return os.path.realpath(os.path.join(directory, LocalBackend(str(path), str(folder)).state_path(workspace)))

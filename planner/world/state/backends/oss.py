@@ -365,7 +365,7 @@ def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The object at its endpoint."""
+    """The identity of the state: the object at its endpoint."""
     prefix = str(settings.get("prefix", "env:")).strip("/").removeprefix("./")
     parts = [workspace] if workspace != DEFAULT_WORKSPACE else []
     key = posixpath.normpath(posixpath.join(prefix, *parts, str(settings.get("key") or "terraform.tfstate")))

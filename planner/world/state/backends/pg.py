@@ -442,7 +442,7 @@ def open(read: SettingsReading, seal: Seal) -> PgBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The row in a database, without credentials."""
+    """The identity of the state: the row in a database, without credentials."""
 
     def setting(name: str, variable: str, default: str) -> str:
         return str(settings.get(name) or os.environ.get(variable) or default)

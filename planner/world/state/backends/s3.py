@@ -270,7 +270,7 @@ def _customer_key(given: str, wrong: Any) -> bytes:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The object at its endpoint."""
+    """The identity of the state: the object at its endpoint."""
     prefix = settings.get("workspace_key_prefix", "env:")
     parts = [prefix, workspace] if workspace != DEFAULT_WORKSPACE else []
     key = "/".join(str(part) for part in (*parts, settings.get("key", "")) if part)
