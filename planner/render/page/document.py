@@ -4,7 +4,7 @@
      "noun": "node", "unit" or "component", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
-     "causes": [[group, [[name, former value, value, where, line of text]...]]...],
+     "causes": [[group, [[name, former value, value, where, line of text]...], number or 0]...],
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
@@ -163,10 +163,12 @@ class CausePart(NamedTuple):
 
 
 class PageCause(NamedTuple):
-    """A cause of changes. `group`: the name of the group that changes have; `parts` are of the same edit."""
+    """A cause of changes. `group`: the name of the group that changes have; `parts` are of the same edit. `number`: as
+    the commands print it, 0 for an object that is its own cause."""
 
     group: str
     parts: tuple[CausePart, ...]
+    number: int
 
 
 @frozen
@@ -213,7 +215,7 @@ def page_json(page: Page) -> dict[str, Any]:
             [c.address, c.action, c.reason, list(c.groups), [tables.strings[line] for line in c.lines]]
             for c in page.changes
         ],
-        "causes": [[cause.group, [list(part) for part in cause.parts]] for cause in page.causes],
+        "causes": [[cause.group, [list(part) for part in cause.parts], cause.number] for cause in page.causes],
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "blocks": _pack({where: page.hide(text) for where, text in sorted(page.blocks.items())}),
         "verdicts": [list(verdict) for verdict in page.verdicts],

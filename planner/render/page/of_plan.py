@@ -123,14 +123,14 @@ def _title(group: RootCause) -> str:
 def _causes(
     causes: Causes, titles: Sequence[str], places: _SourcePlaces, hide: Callable[[str], str]
 ) -> Iterator[PageCause]:
-    """The causes that are inputs, with the values of each part."""
+    """All causes, in the order and with the numbers of the commands, and the values of the parts of inputs."""
     steps: dict[tuple[str, str], CauseStep] = {}
     for because in causes.chains.values():
         steps.update(((root.what, root.kind), root) for root in because.roots)
     for title, group in zip(titles, causes.groups, strict=True):
         known = sorted((steps[part] for part in group.parts if part in steps), key=lambda step: step.what)
-        if known:
-            yield PageCause(title, tuple(_part(step, causes.planned, places, hide) for step in known))
+        number = next((causes.numbers[part] for part in group.parts if part in causes.numbers), 0)
+        yield PageCause(title, tuple(_part(step, causes.planned, places, hide) for step in known), number)
 
 
 def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hide: Callable[[str], str]) -> CausePart:

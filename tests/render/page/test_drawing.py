@@ -832,8 +832,8 @@ def caused() -> Page:
         PageChange("b.z", "delete", "", (image,)),
     )
     view = PageView("plan", "All", items, (arrow("a.x", "var.image"), arrow("b.z", "a.x")))
-    more = PageCause("local.more 1 -> 2", (CausePart("local.more", "1", "2"),))
-    return Page("Caused", (), (view,), LAYERS, ACTIONS, changes, causes=(PageCause(image, parts), more))
+    more = PageCause("local.more 1 -> 2", (CausePart("local.more", "1", "2"),), 2)
+    return Page("Caused", (), (view,), LAYERS, ACTIONS, changes, causes=(PageCause(image, parts, 1), more))
 
 
 @needs_browser

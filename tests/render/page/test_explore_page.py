@@ -262,11 +262,13 @@ resource "terraform_data" "a" {
     assert planner("apply", "-auto-approve").code == 0
     (tmp_path / "terraform.tfvars").write_text('image = "2"\nkeys = ["x", "z"]\n')
     page = explored(planner, tmp_path)[1]
-    parts = {part[0]: part[1:] for _, parts in page["causes"] for part in parts}
+    parts = {part[0]: part[1:] for _, parts, _ in page["causes"] for part in parts}
     assert parts["var.image"] == ['"1"', '"2"', "terraform.tfvars:1", 'image = "2"']
     assert parts["var.keys"] == ['["x","y"]', '["x","z"]', "terraform.tfvars:2", 'keys = ["x", "z"]']
-    groups = [group for group, _ in page["causes"]]
+    groups = [group for group, *_ in page["causes"]]
     assert {group for change in page["changes"] for group in change[3]} == set(groups)
+    printed = re.findall(r"^ *\[(\d+)\] (var\.\w+)", planner("plan", "-causes", "-no-color").out, re.MULTILINE)
+    assert len(printed) == 2 and printed == [(str(number), group.split()[0]) for group, _, number in page["causes"]]
     for view in page["views"]:
         names = [page["strings"][n] for n in view["nodes"]["name"]]
         causes = {names[int(n)]: [groups[c] for c in numbers] for n, numbers in view["nodes"]["causes"].items()}

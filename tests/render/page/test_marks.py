@@ -76,7 +76,7 @@ def caused(effects: int, hidden: int = 0) -> Page:
         LAYERS,
         ACTIONS,
         (*changes, PageChange(alone.name, "delete", "", ("other",))),
-        causes=(PageCause(edit, (CausePart("var.image", '"1"', '"2"', "a.tfvars:1", 'image = "2"'),)),),
+        causes=(PageCause(edit, (CausePart("var.image", '"1"', '"2"', "a.tfvars:1", 'image = "2"'),), 1),),
     )
 
 

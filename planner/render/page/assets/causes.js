@@ -6,7 +6,7 @@ const kindOfCause = cause => cause.replace(SOURCE, "").replace(MODULE, "").repla
 const CALL = /^module\.\S+ was (added|removed)$/;
 const NAMED = 3; // modules up to which a cause names those that were added or removed
 let listed = { data: null, kinds: null };
-/** The causes of changes that are listed as one, by their kind, with a title: first those with the most dangerous effects. */
+/** The causes of changes that are listed as one, by their kind, with a title: in the order and with the numbers of the commands, if the page has these; otherwise first those with the most dangerous effects. */
 function causeKinds() {
   if (listed.data !== data) listed = { data, kinds: kindsOfCauses() };
   return listed.kinds;
@@ -24,8 +24,14 @@ function kindsOfCauses() {
   };
   const ranked = [...kinds].map(([kind, found]) => ({ kind, found, effect: effect(found) }));
   const worst = ({ effect }) => effect.findIndex(number => number);
-  ranked.sort((a, b) => worst(a) - worst(b) || b.effect.reduce((all, number, at) => all || number - a.effect[at], 0));
-  ranked.forEach(({ kind, found }, at) => { found.number = at + 1; found.title = causeTitle(kind, found.causes); });
+  const order = new Map((data.causes || []).map(([group], at) => [group, at])), numbers = new Map((data.causes || []).map(([group, , number]) => [group, number]));
+  const first = ({ found }) => Math.min(...[...found.causes].map(cause => order.get(cause) ?? Infinity));
+  ranked.sort((a, b) => first(a) - first(b) || worst(a) - worst(b) || b.effect.reduce((all, number, at) => all || number - a.effect[at], 0));
+  ranked.forEach(({ kind, found }, at) => {
+    const own = [...found.causes].map(cause => numbers.get(cause)).filter(number => number);
+    found.number = order.size ? (own.length ? Math.min(...own) : 0) : at + 1;
+    found.title = causeTitle(kind, found.causes);
+  });
   return new Map(ranked.map(({ kind, found }) => [kind, found]));
 }
 const SHOWN_NUMBERS = 3;
@@ -45,7 +51,7 @@ function causesAt(node) {
   const own = new Set((scene.view.nodes.causes?.[node] || []).map(number => kindOfCause(data.causes[number][0])));
   return [...causeKinds()].filter(([kind]) => own.has(kind));
 }
-const numberSign = ({ number, title }) => el("span", { class: "number", title: `cause ${number}: ${arrows(title)}` }, number);
+const numberSign = ({ number, title }) => !number ? "" : el("span", { class: "number", title: `cause ${number}: ${arrows(title)}` }, number);
 /** The changed inputs of causes: [name, former value, value, where, line of text]. */
 function partsOf(causes) {
   return (data.causes || []).filter(([group]) => causes.has(group)).flatMap(([, parts]) => parts);
