@@ -61,7 +61,7 @@ def paths(name: str, given: Any) -> tuple[str, ...]:
 
 
 def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
-    """A single string need not be in a list. Raises Failure for anything but strings."""
+    """The strings; a single one need not be in a list. Raises Failure for anything but strings."""
     if isinstance(words, str):
         return (words,)
     expect(name, words, Iterable, "a list of strings")

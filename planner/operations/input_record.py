@@ -324,7 +324,7 @@ def relative_name(path: str, directory: str) -> str:
 
 
 def locked_versions(directory: str) -> dict[str, str]:
-    """The versions in the lock file."""
+    """{provider: version in the lock file}; empty if the file cannot be read."""
     if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # avoids loading the code for locks
         return {}
     from planner.world.provider.lock_file import read_locks

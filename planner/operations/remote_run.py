@@ -273,7 +273,7 @@ def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
 
 
 def _saved_run(store: TfeStore, saved: SavedRun, options: OperationOptions) -> ServerRun:
-    """The run that a file names. Raises Failure if the run belongs to another workspace."""
+    """The run that a file names. Raises Failure if the run belongs to another server or workspace."""
     client = store.client
     if saved.hostname != client.organization.host:
         detail = f"The file names a run on {saved.hostname}, but the configuration uses {client.organization.host}."

@@ -38,7 +38,7 @@ class Stored(Opened[O]):
 
 @as_step("open backend")
 def open_backend(loaded: Loaded[O], diagnostics: Diagnostics) -> Opened[O]:
-    """Raises Failure."""
+    """The configuration with its backend. Raises Failure."""
     from planner.operations.backends import current_backend
 
     options, given = loaded.options, loaded.given

@@ -269,7 +269,7 @@ def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, neg
 
 
 def _first_argument(program: RuleProgram, text: str) -> str:
-    """Raises Failure."""
+    """The first argument of the first atom that begins with a constant; "" if there is none. Raises Failure."""
     for atom in read_query(program, text)[0].literals:
         if isinstance(atom, Atom) and atom.arguments and isinstance(atom.arguments[0], Constant):
             return str(atom.arguments[0].value)

@@ -253,7 +253,7 @@ def _expand_home(source: str) -> str:
 
 
 def _scripts(config: Value) -> list[bytes]:
-    """Raises SshError."""
+    """The contents of the scripts, or of one script with the inline commands. Raises SshError."""
     inline, script, scripts = config["inline"], config["script"], config["scripts"]
     if inline.__class__ is not Null:
         lines = [_text(line, "inline") for line in inline.items]

@@ -114,7 +114,7 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """Raises Base64Error."""
+    """The bytes of Base64 text, which may contain line breaks. Raises Base64Error."""
     if "\n" in text or "\r" in text:
         text = text.replace("\n", "").replace("\r", "")
     try:

@@ -123,7 +123,7 @@ def _check_head(kind: Kind, line: bytes) -> None:
 
 
 def _first_value(data: bytes) -> Any:
-    """Raises ValueError."""
+    """The first JSON value in the data; what follows it is ignored. Raises ValueError."""
     text = data.decode("utf-8").lstrip(" \t\r\n")
     if not text:
         raise ValueError("EOF")

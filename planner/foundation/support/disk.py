@@ -312,7 +312,7 @@ def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Raises OSError."""
+    """Write all of the data, in several steps if necessary. Raises OSError."""
     view = memoryview(data)
     while view:
         written = os.write(descriptor, view)
@@ -456,7 +456,7 @@ def note_look(path: str) -> None:
 
 
 def note_listing(path: str, are_all: bool) -> None:
-    """`are_all`: whether planner's own files are listed, too."""
+    """Record that a directory is listed. `are_all`: whether planner's own files are listed, too."""
     if _TREE.get() is not None:
         return
     _READS.get().looked_at[path] = None

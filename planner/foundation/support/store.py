@@ -323,7 +323,7 @@ def _key_of(*environment: str | None) -> bytes | None:
 
 
 def _read_key(path: str) -> bytes | None:
-    """Raises OSError."""
+    """The key in a file; None if its size is wrong, or if others could read or change it. Raises OSError."""
     number = os.open(path, _READ)
     try:
         status = os.fstat(number)

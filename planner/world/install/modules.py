@@ -84,7 +84,7 @@ class ModuleInstaller:
         return None
 
     def _place(self, path: ModulePath, call: ModuleCall, origin: _Origin, version: str | None = None) -> ModuleRecord:
-        """Raises InstallError and OSError."""
+        """Put the package of a call at its place in the data directory. Raises InstallError and OSError."""
         key = module_key(path)
         relative = posixpath.join(self.data_directory, "modules", key)
         place = self.root / relative

@@ -369,7 +369,7 @@ def as_text(raw: dict[str, Any], key: str, place: str) -> str:
 
 
 def as_whole(raw: dict[str, Any], key: str, place: str) -> int:
-    """A member that must be a whole number from 0 to LARGEST; 0 if missing. Raises MalformedError."""
+    """A member that must be a whole number, from 0 to below LARGEST; 0 if missing or null. Raises MalformedError."""
     value = raw.get(key, 0)
     if value is None:
         return 0

@@ -77,7 +77,7 @@ class OpenBao:
         return {"associated_data": associated} if isinstance(associated, str) and associated else {}
 
     def _write(self, what: str, operation: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Raises ServiceError."""
+        """The data that OpenBao returns for a request. Raises ServiceError."""
         path = posixpath.normpath(f"/v1/{self.engine}/{operation}/{quote(self.key_name, safe='')}")
         url = f"{self.address.rstrip('/')}/{path.lstrip('/')}"
         try:

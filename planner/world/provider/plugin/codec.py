@@ -163,7 +163,7 @@ def _short(prefix: str) -> str:
 
 
 def decode(data: bytes, wanted: Type) -> Value:
-    """Raises CodecError."""
+    """The value in msgpack bytes. Raises CodecError."""
     try:
         return _in(msgpack.unpackb(data, ext_hook=ExtType, strict_map_key=False), wanted)
     except CodecError:

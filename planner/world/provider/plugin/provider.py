@@ -357,7 +357,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
 
     @cached_property
     def _registered(self) -> dict[str, Function]:
-        """Raises Failure."""
+        """The functions that the running provider reports, by name. Raises Failure."""
         try:
             answer = self._call("GetFunctions", "Empty", True)
         except UnknownCall:

@@ -211,7 +211,8 @@ def _name(binary: str) -> str | None:
 
 
 def identity_of(binary: str) -> str | None:
-    """A string that changes with the file; None for scripts, because their behaviour depends on other files."""
+    """A string that changes with the file; None if the file cannot be read, and for scripts, because their behaviour
+    depends on other files."""
     try:
         path = os.path.realpath(binary)
         with open(path, "rb") as file:

@@ -392,7 +392,7 @@ def open(read: SettingsReading, seal: Seal) -> ConsulBackend:
 
 
 def _token_file() -> str:
-    """Raises ValueError."""
+    """The token in the file that the environment names; "" if it names none. Raises ValueError."""
     path = os.environ.get("CONSUL_HTTP_TOKEN_FILE", "")
     try:
         return read_text(path).strip() if path else ""

@@ -170,7 +170,7 @@ class Copier:
             self._end.wait(PAUSE)
 
     def _copy(self) -> None:
-        """Raises ServiceError, OSError."""
+        """Send what the journal has gained since the last call. Raises ServiceError, OSError."""
         with self._copying:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:
