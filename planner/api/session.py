@@ -46,7 +46,7 @@ class Stop:
 
 
 def check_stop(stop: Any) -> None:
-    """Raises Failure for anything but a Stop."""
+    """Raises Failure unless `stop` is a Stop or None."""
     expect("stop", stop, (Stop, NoneType), "a planner.Stop")
 
 

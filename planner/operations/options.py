@@ -103,7 +103,7 @@ class OperationOptions(StateOptions):
     suppress_forget_errors: bool = False
     """an apply may leave forgotten objects behind without an error"""
     keeps_values: bool = field(default=False, eq=False)
-    """the plan's input values will be queried"""
+    """keep the values with which the plan was made, because a query will read them"""
     shown_edges: int = field(default=0, eq=False)
     """maximum number of edges up to which a page also shows implied edges; 0: no page, and the plan's graph is not
     kept"""

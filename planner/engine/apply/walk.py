@@ -332,7 +332,8 @@ class ApplyWalk(ApplyWork):
         return it
 
     def _recorded_instance(self, node: Node) -> Instance:
-        """An instance whose object is destroyed or forgotten, made from the state. Raises Failure."""
+        """An instance whose object is destroyed or forgotten, made from the planned change: the configuration may not
+        declare it any more. Raises Failure."""
         address = parse_resource_instance(node.object)
         change, module = self._change(node), self.context.module(address.module)
         return self._instance(node, address, change, change.provider_key, module, self._declaration(address))

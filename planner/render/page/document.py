@@ -259,7 +259,7 @@ class _DrawnView:
     """A view whose arrows have been read, so that it is independent of the graph."""
 
     def __init__(self, view: PageView, layers: Sequence[str], dangerous: AbstractSet[int]) -> None:
-        """`layers`: the names of the page's layers. `dangerous`: the numbers of changes that destroy objects."""
+        """`layers`: the names of the page's layers. `dangerous`: the indexes of changes that destroy objects."""
         self.head = {"name": view.name, "title": view.title, "is_reduced": view.is_reduced}
         self.implied = 1 << len(layers)
         self.items, self.parents = together(sorted(view.items, key=attrgetter("name")), view.boxes, dangerous)
@@ -474,8 +474,8 @@ PARTS = 30
 def together(
     items: Sequence[PageNode], boxes: Boxes, dangerous: AbstractSet[int] = frozenset()
 ) -> tuple[list[PageNode], dict[str, tuple[str, str]]]:
-    """The nodes with their boxes, and all boxes, none of which has too many members. `dangerous`: the numbers of
-    changes that destroy objects."""
+    """The nodes with their boxes, and all boxes, none of which has too many members. `dangerous`: the indexes
+    of changes that destroy objects."""
     inside: dict[str, list[PageNode]] = defaultdict(list)
     for item in items:
         inside[item.box].append(item)

@@ -161,7 +161,7 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
         else:
             detail = (
                 f"Nothing in the plan of {unit} waits for another unit. "
-                f"For the reasons: planner batch why -not pending {unit}"
+                f"To see why, run: planner batch why -not pending {unit}"
             )
         raise Failure(error("batch.not_pending", "Nothing to explain", detail))
     return {"format_version": "1.0", "goal": [predicate, unit], "holds": True, "proofs": documents}
@@ -258,7 +258,7 @@ def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Dia
     )
     if not bad:
         return []
-    detail = f"The plans of {', '.join(bad)} are not known. For the reason: planner batch plan"
+    detail = f"The plans of {', '.join(bad)} are not known. To see why, run: planner batch plan"
     return [make("batch.missing_plans", "Units without a plan", detail)]
 
 

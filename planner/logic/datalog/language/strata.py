@@ -118,7 +118,7 @@ _WORDS = {"positive": "reads", "negation": "negates", "aggregate": "aggregates",
 def _unstratified_cycle(
     graph: dict[str, dict[str, PredicateDependency]], members: set[str], p: str, q: str
 ) -> Diagnostic:
-    """The diagnostic for the cycle of p, q, and the shortest path from q to p."""
+    """The diagnostic for a cycle: p depends on q, and q depends on p over a shortest path."""
     came_from = {q: q}
     queue = deque([q])
     while queue and p not in came_from:
