@@ -99,10 +99,12 @@ def test_a_variable_that_is_a_cause_leads_to_its_effects(tmp_path: Path) -> None
 
 
 @needs_browser
-def test_edges_of_causes_with_many_effects_are_drawn_for_the_chosen_one(tmp_path: Path) -> None:
+def test_causes_with_many_effects_have_a_line_to_each_box(tmp_path: Path) -> None:
     with opened(written(tmp_path, caused(30))) as tab:
         tab.evaluate("foldAll(true)")
-        assert tab.evaluate("[scene.lines.length, drawing.links().length]") == [0, 0]
+        titled = "drawing.links().map(pair => pair.map(thing => scene.title(thing)))"
+        assert tab.evaluate("scene.lines.length") == 0
+        assert tab.evaluate(titled) == [["module.m", "var.image"]]  # also while nothing is chosen
         assert tab.evaluate("scene.order[0].map(thing => scene.title(thing))") == ["var.image"]
         tab.evaluate("choose(scene.find('var.image'))")
         assert tab.evaluate("drawing.links().map(pair => pair.map(thing => scene.title(thing)))") == [
@@ -115,6 +117,33 @@ def test_edges_of_causes_with_many_effects_are_drawn_for_the_chosen_one(tmp_path
         ]
         tab.evaluate("choose(scene.find('module.m.alone'))")
         assert tab.evaluate("drawing.links()") == []
+        tab.keyboard.press("Escape")
+        tab.get_by_role("button", name="Unfold modules", exact=True).click()
+        assert tab.evaluate("drawing.links().length") == 30
+        assert "with the worst effects" not in tab.locator("#legend").inner_text()
+    with opened(written(tmp_path, caused(50))) as tab:
+        tab.get_by_role("button", name="Unfold modules", exact=True).click()
+        assert tab.evaluate("drawing.links().length") == 40
+        assert "sets off (the causes with the worst effects)" in tab.locator("#legend").inner_text()
+
+
+@needs_browser
+def test_drawn_modules_are_joined_where_there_is_no_room_for_all_ways(tmp_path: Path) -> None:
+    late, early = ([f"module.{word}.n{n:03}" for n in range(250)] for word in ("late", "early"))
+    names = (*late, *early, "module.end.n")
+    items = (item("hub"), item("hub2"), *(item(name, name[: name.rindex(".")], (n,)) for n, name in enumerate(names)))
+    arrows = [arrow(name, "hub") for name in late] + [arrow("hub", name) for name in early]
+    arrows += [arrow("module.end.n", "hub2"), arrow("hub2", late[0])]
+    changes = tuple(PageChange(name, "create", "", ()) for name in names)
+    boxes = {f"module.{name}": ("", f"module.{name}") for name in ("late", "early", "end")}
+    view = PageView("apply", "All", items, tuple(arrows), boxes)
+    with opened(written(tmp_path, Page("Hub", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        tab.get_by_role("button", name="Fold modules", exact=True).click()
+        assert tab.evaluate("scene.isCut")
+        ends = "[...scene.lines].map(e => scene.ends(e).map(thing => scene.title(thing)))"
+        assert sorted(tab.evaluate(ends)) == [["module.end", "module.late"], ["module.late", "module.early"]]
+        tab.evaluate("chooseEdge([...scene.lines].find(e => scene.title(scene.ends(e)[0]) === 'module.end'))")
+        assert tab.locator("#details h2").inner_text() == "Path"
 
 
 @needs_browser

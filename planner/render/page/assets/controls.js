@@ -90,7 +90,7 @@ function marks(nodes, edges, names = null) {
   return { nodes: set, boxes, edges, touched, isCounted: names !== null };
 }
 function chooseEdge(edge) {
-  if (scene.ways.has(edge)) { showPath(scene.from[edge], scene.to[edge]); return; }
+  if (scene.wayOf(edge)) { showPath(scene.from[edge], scene.to[edge]); return; }
   drawing.chosen = standIn(scene.from[edge]);
   drawing.marked = marks([scene.from[edge], scene.to[edge]], new Set([edge]));
   drawing.redraw();

@@ -36,7 +36,7 @@ function showOverview() {
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
-    scene.isCut ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
+    scene.drawnWays.size >= DRAWN_WAYS ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();
 }
 /** Verdicts as items of a list, with the objects of each below it. `sign`: text before each. */

@@ -3,6 +3,7 @@
 const CAUSES = 12; // values that are causes, up to which all of them are drawn among the changes
 const WAYS = 60000; // edges through hidden nodes at most
 const OWN_WAYS = 2000; // further ones of the chosen node
+const DRAWN_WAYS = 2000; // further ones between what is drawn
 const INSTANCE_KEYS = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]/g; // of instances
 const STEP = / \((?!deposed )[a-z]+(?:,? \w+)*\)$/; // at the end of a vertex's name: which of several it is for an object
 const VERTEX = /, whose vertex is .*$/; // in a reason: the vertex has the name of its object here
@@ -32,7 +33,7 @@ take(JSON.parse(document.getElementById("data").textContent));
 class Graph {
   constructor(view) {
     this.view = view;
-    const { nodes, edges, boxes } = view, room = new Array(WAYS + OWN_WAYS).fill(0);
+    const { nodes, edges, boxes } = view, room = new Array(WAYS + OWN_WAYS + DRAWN_WAYS).fill(0);
     this.count = nodes.name.length;
     this.edgeCount = edges.from.length; // behind them are ways through hidden nodes
     this.from = Int32Array.from([...edges.from, ...room]);

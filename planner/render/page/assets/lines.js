@@ -1,6 +1,8 @@
 // The lines of a drawing: each for the edges between two modules or things.
 "use strict";
 const OBJECT = /resource|instance|deposed|orphan|data|destroy/; // the kinds of the nodes of objects
+const LINKS = 60; // lines from a cause to what it sets off at most
+const SETTING_OFF = 40; // such lines of all causes, while none is chosen
 const BUNDLED = 200000; // edges up to which those between two modules are one line
 
 class Lines extends Graph {
@@ -9,7 +11,7 @@ class Lines extends Graph {
     if (!this.ways.size) return 0;
     let least = Infinity;
     for (const one of this.bundle(e)) {
-      const edges = this.ways.get(one) || [], names = new Set(edges.slice(0, -1).map(way => this.to[way]).filter(node => OBJECT.test(this.kind(node)) && !this.twins[node] && !this.isEnd(node)).map(node => this.shown(node)));
+      const edges = this.wayOf(one) || [], names = new Set(edges.slice(0, -1).map(way => this.to[way]).filter(node => OBJECT.test(this.kind(node)) && !this.twins[node] && !this.isEnd(node)).map(node => this.shown(node)));
       for (const end of [this.from[one], this.to[one]]) names.delete(this.shown(end).replace(INSTANCE_KEYS, ""));
       least = Math.min(least, names.size);
       if (!least) return 0;
@@ -17,6 +19,8 @@ class Lines extends Graph {
     return least;
   }
 
+  /** The edges of a way through hidden nodes; undefined for an edge of the graph. */
+  wayOf(e) { return this.ways.get(e) || this.drawnWays?.get(e); }
   isWanted(e) { return !this.apartCauses?.has(this.to[e]) && this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e)); }
   /** The things between which an edge is drawn. */
   ends(e) { return this.drawnEnds.get(e) || [this.stands[this.from[e]], this.stands[this.to[e]]]; }
@@ -37,6 +41,8 @@ class Lines extends Graph {
       const a = this.from[e], b = this.to[e];
       if (this.isWanted(e) && !this.hidden[a] && !this.hidden[b] && this.stands[a] !== this.stands[b] && !this.isLate(a, b)) wanted.push(e);
     }
+    this.findDrawnWays();
+    wanted.push(...[...this.drawnWays.keys()].filter(e => this.isWanted(e)));
     this.bundles = new Map(); this.drawnEnds = new Map(); this.pairs = new Map();
     const kind = e => this.layers[e] & -this.layers[e];
     for (const { pair, ends, edges } of this.bundled(wanted)) {
@@ -48,6 +54,85 @@ class Lines extends Graph {
     this.routes = new Map();
     this.back = new Set(this.lines.filter(e => this.isBack(e)));
     this.joinMutual();
+    this.findLinks();
+  }
+  /** A way for each two drawn things that hidden nodes join, where there was no room for the ways of all nodes. */
+  findDrawnWays() {
+    this.drawnWays = new Map();
+    if (!this.isCut) return;
+    const known = new Map(), isLast = node => this.kind(node) === "deposed_destroy" && this.isOld(node);
+    const plain = node => this.out[node].filter(e => !(this.layers[e] & IMPLIED));
+    const reached = start => { // the drawn things behind a hidden node, with the first edge on the way to each
+      for (const stack = [start]; stack.length;) {
+        const at = stack.at(-1);
+        if (!known.has(at)) {
+          known.set(at, null);
+          for (const e of plain(at)) if (this.hidden[this.to[e]] && !known.has(this.to[e])) stack.push(this.to[e]);
+          continue;
+        }
+        stack.pop();
+        if (known.get(at)) continue;
+        const found = new Map();
+        for (const e of plain(at)) for (const thing of this.hidden[this.to[e]] ? (known.get(this.to[e]) || found).keys() : isLast(this.to[e]) ? [] : [this.stands[this.to[e]]]) if (!found.has(thing)) found.set(thing, e);
+        known.set(at, found);
+      }
+      return known.get(start);
+    };
+    const seen = new Set(), first = this.boxes.length, all = first + this.count;
+    for (let a = 0; a < this.count; a++) {
+      if (this.hidden[a] || isLast(a)) continue;
+      for (const e of plain(a)) for (const thing of this.hidden[this.to[e]] ? reached(this.to[e]).keys() : []) {
+        const key = (this.stands[a] + first) * all + thing + first;
+        if (thing === this.stands[a] || seen.has(key) || this.drawnWays.size >= DRAWN_WAYS) continue;
+        seen.add(key);
+        const edges = [e];
+        while (this.hidden[this.to[edges.at(-1)]]) edges.push(known.get(this.to[edges.at(-1)]).get(thing));
+        const way = this.edgeCount + WAYS + OWN_WAYS + this.drawnWays.size, reads = edges.some(one => this.layerNames(one)[0] === "reference");
+        this.from[way] = a; this.to[way] = this.to[edges.at(-1)];
+        this.layers[way] = reads ? 1 << data.layers.findIndex(([name]) => name === "reference") : this.layers[edges[0]] & -this.layers[edges[0]];
+        this.drawnWays.set(way, edges);
+      }
+    }
+  }
+  /** What each cause that is drawn apart sets off, as [thing, cause]: the things that no arrow from another of them leads to, as these follow. Of very many the worst causes come first; `isCutLinks` says that others are left out. */
+  findLinks() {
+    this.links = []; this.isCutLinks = false;
+    const causes = [...this.apartCauses].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
+    for (const cause of causes) {
+      const own = this.startsOf(new Set(this.effects(cause).filter(node => !this.hidden[node] && !this.isOld(node)).map(node => this.stands[node])), [this.stands[cause]]);
+      if (this.links.length && this.links.length + own.length > SETTING_OFF) { this.isCutLinks = true; break; }
+      this.links.push(...own.slice(0, SETTING_OFF));
+      this.isCutLinks ||= own.length > SETTING_OFF;
+    }
+  }
+  /** The nodes that a cause sets off. */
+  effects(cause) {
+    this.byCause ||= this.nodesByCause();
+    return [...new Set(this.causes(cause).flatMap(name => this.byCause.get(name) || []))];
+  }
+  nodesByCause() {
+    const found = new Map();
+    for (let n = 0; n < this.count; n++) for (const [, , , causes] of this.changes(n)) for (const name of causes) { if (!found.has(name)) found.set(name, []); found.get(name).push(n); }
+    return found;
+  }
+  /** Lines from the first of these sources to some of these things, until arrows between them lead to all; what is destroyed has its own. */
+  startsOf(set, sources) {
+    const things = [...set].filter(thing => !sources.includes(thing)), after = new Map([...things, ...sources].map(thing => [thing, []])), waiting = new Set();
+    for (const e of this.lines) {
+      const [a, b] = this.ends(e);
+      if (a === b || !after.has(a) || !after.has(b) || this.layerNames(e)[0] === "destroy") continue; // an order of destruction is no effect
+      after.get(b).push(a);
+      if (this.mutual.has(e)) after.get(a).push(b); else waiting.add(a);
+    }
+    const pairs = [], reached = new Set(sources), spread = () => { for (const one of reached) for (const other of after.get(one) || []) reached.add(other); };
+    spread();
+    things.sort((one, other) => this.risk(one) - this.risk(other));
+    for (const thing of [...things.filter(one => !waiting.has(one)), ...things]) {
+      if (reached.has(thing)) continue;
+      if (pairs.length < LINKS) pairs.push([thing, sources[0]]);
+      reached.add(thing); spread();
+    }
+    return pairs;
   }
   /** One line with two heads for things that wait for each other. */
   joinMutual() {

@@ -6,7 +6,6 @@ const LETTER_OF = 0.602; // the width of a letter at size 1
 const READABLE = 9; // pixels of letters below which texts are left out
 const CONDENSED = 1.25; // how many times as many letters as usual a label may have in its room
 const CROWDED = 40; // edges from which on those within a layer are faint
-const LINKS = 60; // lines from a cause to what it sets off at most
 const ROUTED = 2000; // edges up to which they are led around boxes
 
 /** The size of letters at a scale: larger than usual where the scale is small, so that they have 12 pixels. */
@@ -100,7 +99,7 @@ class Painting {
     yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
     if (hasHeads) this.between(context, k, sees);
     context.setLineDash([6 / Math.min(1, k), 3 / Math.min(1, k)]);
-    yield* stroke(linked, colours.mark, Math.max(1.6, 1.2 / k), 1);
+    yield* stroke(linked, colours.mark, marked ? Math.max(1.6, 1.2 / k) : Math.max(1.2, 0.9 / k), marked ? 1 : 0.75);
     context.setLineDash([]);
   }
   /** At lines that lead through hidden objects the number of these. */
@@ -117,28 +116,12 @@ class Painting {
     }
     context.globalAlpha = 1;
   }
-  /** From the causes of the chosen object to it, or from those that are marked to what they set off, where no line that is drawn leads there: [thing, cause]. */
+  /** From the causes of the chosen object to it, or from those that are marked, or from all while nothing is, to what they set off, where no line that is drawn leads there: [thing, cause]. */
   links() {
     const { scene, marked } = this, sources = [...marked?.sources || []].filter(node => !scene.hidden[node]).map(node => scene.stands[node]);
     if (marked?.origins?.length && scene.where.has(this.chosen)) return marked.origins.filter(cause => !scene.hidden[cause]).map(cause => [this.chosen, scene.stands[cause]]);
-    if (!sources.length) return [];
-    const things = [...new Set([...marked.nodes].filter(node => !scene.hidden[node] && !scene.isOld(node)).map(node => scene.stands[node]))];
-    const after = new Map([...things, ...sources].map(thing => [thing, []])), waiting = new Set();
-    for (const e of scene.lines) {
-      const [a, b] = scene.ends(e);
-      if (a === b || !after.has(a) || !after.has(b)) continue;
-      after.get(b).push(a);
-      if (scene.mutual.has(e)) after.get(a).push(b); else waiting.add(a);
-    }
-    const pairs = [], reached = new Set(sources), spread = () => { for (const one of reached) for (const other of after.get(one) || []) reached.add(other); };
-    spread();
-    things.sort((one, other) => scene.risk(one) - scene.risk(other)); // to what is destroyed directly
-    for (const thing of [...things.filter(one => !waiting.has(one)), ...things]) {
-      if (reached.has(thing)) continue;
-      if (pairs.length < LINKS) pairs.push([thing, sources[0]]);
-      reached.add(thing); spread();
-    }
-    return pairs;
+    if (!marked) return scene.links;
+    return sources.length ? scene.startsOf(new Set([...marked.nodes].filter(node => !scene.hidden[node] && !scene.isOld(node)).map(node => scene.stands[node])), sources) : [];
   }
   /** The way of a line in curves, from what waits to what it waits for: its start, then two controls and an end each. */
   route(e) { return this.way(this.scene.ends(e), e); }
