@@ -23,18 +23,18 @@ def expect(name: str, value: object, kinds: Any, words: str) -> None:
 
 
 def absolute(name: str, given: Any) -> str:
-    """Raises Failure if it is not a valid path."""
+    """The absolute path. Raises Failure unless `given` is a valid path."""
     return os.path.abspath(path(name, given))
 
 
 def path(name: str, given: Any) -> str:
-    """Raises Failure if it is not a valid path."""
+    """The path as a string. Raises Failure unless `given` is a valid path."""
     expect(name, given, (str, os.PathLike), "a path")
     return text(name, os.fsdecode(given))
 
 
 def text(name: str, given: Any) -> str:
-    """Raises Failure for anything but a string, and for strings that file names and command lines cannot contain."""
+    """The string. Raises Failure for other types, and for strings that file names and command lines cannot contain."""
     expect(name, given, str, "a string")
     try:
         if b"\0" not in os.fsencode(given):
@@ -54,7 +54,7 @@ def functions(**given: Any) -> None:
 
 
 def paths(name: str, given: Any) -> tuple[str, ...]:
-    """A single path need not be in a list. Raises Failure for anything else."""
+    """The paths; a single one need not be in a list. Raises Failure unless `given` is a path or contains only paths."""
     one_or_more = (given,) if isinstance(given, str | os.PathLike) else given
     expect(name, one_or_more, Iterable, "a list of paths")
     return tuple(path(f"one of {name}", one) for one in one_or_more)

@@ -226,7 +226,7 @@ def read_plan_file(
 ) -> Plan:
     """The plan in a file written by `Plan.save` or `planner plan -out`, to be explained or applied in `directory`.
     `variables` are needed only for ephemeral variables, whose values are not stored in any file. For plan JSON of
-    OpenTofu, see `judge`. Raises Failure for a file that is not a plan, or is a plan of another configuration."""
+    OpenTofu, see `judge`. Raises Failure for a file that is not a plan."""
     configuration = load(directory, variables=variables)
     with session(configuration.directory):
         options = evolve(configuration.options, **all_policies(configuration.directory, (), Judged.of))

@@ -68,7 +68,7 @@ def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) 
 
 
 def diagnostics_of(entries: Sequence[dict[str, Any]]) -> tuple[Diagnostic, ...]:
-    """The `detail` of each diagnostic has its file and line."""
+    """The diagnostics of a JSON document; the `detail` of each ends with its file and line."""
     return tuple(map(_diagnostic, entries))
 
 

@@ -69,8 +69,8 @@ class Installation(Work):
         """Install modules and providers and set up the backend, as `planner init` does, and return warnings. The
         arguments are its options: `upgrade` selects the newest allowed versions, `install_modules=False` and
         `backend=False` skip these steps, `backend_config` contains files and NAME=VALUE settings. A function that
-        receives a question and a remark answers prompts about states to be copied; `progress(what, done, all)` is
-        called during downloads, with numbers of bytes. Raises Failure."""
+        receives a question and a remark answers prompts about the backend; `progress(what, done, all)` is called during
+        downloads, with numbers of bytes. Raises Failure."""
         from planner.operations.init import init
 
         switches(upgrade=upgrade, install_modules=install_modules, backend=backend, reconfigure=reconfigure)

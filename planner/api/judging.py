@@ -24,8 +24,8 @@ class Judging(Work):
         self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None
     ) -> tuple[Verdict | None, list[Diagnostic]]:
         """The verdict about the plan or the state in a file, or about a new plan; and diagnostics, including errors.
-        `processes`: the maximum number of processes for a large document; 0 means that it is judged as a whole, which
-        measures the cost of each rule. `known`: caches the loaded policies for further documents."""
+        `processes`: the maximum number of processes for a large document; 0 means that it is judged as a whole, so that
+        the cost of each rule can be measured. `known`: caches the loaded policies for further documents."""
         with self._session():
             if path is not None and (kind == "state" or is_document(path)):
                 return check_document(self.options, path, kind, processes, known)

@@ -124,8 +124,9 @@ class Making(Work):
         policies: tuple[str, ...] = (),
     ) -> list[Diagnostic]:
         """Search for existing objects, as query files describe them; the hooks receive the results. With `is_streamed`,
-        they also receive the generated configuration; with `covers`, the numbers of managed objects. Objects that units
-        of a `fleet` manage count as managed. `policies`: files and directories of policies that check the coverage."""
+        they also receive the generated configuration; with `covers`, the numbers of managed and unmanaged objects.
+        Objects that units of a `fleet` manage count as managed. `policies`: files and directories of policies about
+        managed and unmanaged objects."""
         from planner.operations.discover import discover
         from planner.workflows.batch.questions import managed_objects
 
@@ -188,7 +189,8 @@ def cause_lines(
     chains: Mapping[str, Because] | None = None,
     notes: Sequence[str] = (),
 ) -> Causes:
-    """The causes of all changes of a plan, or of these changes, for printing: one line each, or in full."""
+    """The causes of a plan's changes, for printing. `how`: "line" or "full". `chains`: causes that are already known,
+    with their `notes`."""
     from planner.answers.explain.renames import ProposedMove, declared_at, rename_text, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves

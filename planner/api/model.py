@@ -21,10 +21,10 @@ class Cause:
     """An input that caused a change, or a step between the input and the change.
 
     `what` is a name as in `why`: `var.image`, `local.tags["a"]`, `file config/app.tpl`, `-replace`, or an object.
-    `kind` is the kind of a root cause (`variable`, `file`, `text`, `drift`, ...), and "" for a step in between.
-    `before` and `value` are the former and the current value as text, "" if a value is not recorded or must not be
-    shown. `origin` is the source of a variable's value, if that is not a file. `file` and `line` are its position
-    (lines begin at 1; 0 means none)."""
+    `kind` is the kind of a root cause, such as variable, text, file, drift or replace_by_request ("" for a step in
+    between). `before` and `value` are the former and the current value as text, "" if a value is not recorded or must
+    not be shown. `origin` is a remark: for a variable, the source of its value if that is not a file. `file` and `line`
+    are the position of the input or step (lines begin at 1; 0 means none)."""
 
     what: str
     kind: str = ""

@@ -39,7 +39,7 @@ class Modules:
         self._plans: list[Plan] = []
 
     def load(self, directory: str | os.PathLike[str], variables: Mapping[str, Any] | None, real: bool) -> Configuration:
-        """Missing modules and providers are installed, once."""
+        """The configuration in a directory, with the state that this test has for the directory."""
         from planner.api.configuration import load
 
         where = os.path.realpath(directory)
@@ -54,7 +54,7 @@ class Modules:
         real: bool = False,
         **options: Any,
     ) -> Plan:
-        """See planner_plan."""
+        """See planner_plan. Missing modules and providers are installed."""
         from planner.foundation.vocabulary.diagnostic import Failure
 
         configuration = self.load(directory, variables, real)

@@ -55,7 +55,7 @@ class Questions(Work):
             return why(self.options, words, negated, kind, plan_file)
 
     def listing(self, word: str, plan_file: str | None = None) -> tuple[ListAnswer | None, list[Diagnostic]]:
-        """Explanations of everything to which a word such as `moved` applies."""
+        """The objects to which a word such as `moved` applies; None without a plan or graph."""
         from planner.operations.effects import listing
 
         with self._session():

@@ -54,12 +54,13 @@ PLACE = _object(
 STEP = _object(
     {"what": _with_text(TEXT, "An input, a value or an object, named as in `planner why`.")},
     {
-        "kind": _with_text(TEXT, "For a root cause: the kind of input."),
+        "kind": _with_text(TEXT, "For a root cause: its kind, such as variable, text or drift."),
         "before": _with_text(TEXT, "The former value."),
         "value": _with_text(TEXT, "The present value."),
         "origin": _with_text(
             TEXT,
-            "For a variable: default, environment, input or plan. Others: replace_triggered_by, or a real name.",
+            "For a variable: default, environment, input, plan or a file. For a tainted object: who tainted it. "
+            "For a lost object: its real name. Otherwise: replace_triggered_by.",
         ),
         "elements": _with_text(
             FLAG,
@@ -222,7 +223,7 @@ REVIEW_CAUSE = _object(
         "unsettles": _list(COUNT, "The numbers of the edits whose values are unknown because of this one."),
         "label": _with_text(TEXT, "A readable name, if it differs from `what`."),
         "elements": _with_text(FLAG, "Whether the two sides are the removed and the added elements of a list."),
-        "units": _list(TEXT, "The objects that this cause changes."),
+        "units": _list(TEXT, "Of a fleet: the units with this cause."),
     },
 )
 OUTCOME: Schema = {
@@ -412,7 +413,7 @@ SCHEMAS: dict[str, Schema] = {
                     "instances have only `instances`.",
                 ),
                 "holds": _with_text(
-                    {"const": False}, "With -not: whether the document explains why something is not the case."
+                    {"const": False}, "With -not: the document explains why something is not the case."
                 ),
                 "nearest": NEAREST,
                 "rules": _list(OBSTACLE, "With -not: for each rule, why it does not derive the fact."),

@@ -109,7 +109,7 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
                 # it
                 pass
         except KeyboardInterrupt as problem:
-            # join in a thread with a single C call, which a second interrupt cannot end
+            # request the stop in another thread, started by a single C call, which a second interrupt cannot end
             start_new_thread(stop.request, ())
             is_abandoned = thread.ident is None
             if interrupt is not None or is_abandoned:

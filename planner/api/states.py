@@ -79,8 +79,8 @@ class States(Work):
             return warnings(untaint(self.options, address, allow_missing=allow_missing))
 
     def move_objects(self, old: str, new: str, dry_run: bool = False) -> tuple[list[tuple[str, str]], list[Diagnostic]]:
-        """Give a resource instance, a resource or a module another address. Returns the former and the new address of
-        each instance. `dry_run`: whether to write nothing."""
+        """Give a resource instance, a resource or a module another address. Returns [(former address, new address)] as
+        passed; [] if nothing was moved. `dry_run`: whether to write nothing."""
         from planner.operations.state_mv import state_mv
 
         switches(dry_run=dry_run)
@@ -160,7 +160,7 @@ class WorkspaceList:
 
 
 class Workspaces(Work):
-    """Calls about the workspaces of a configuration. Each raises Failure."""
+    """Calls about the workspaces of a configuration. Each raises Failure on errors."""
 
     def workspace(self) -> tuple[str, list[Diagnostic]]:
         """The name of the selected workspace, and warnings."""

@@ -137,7 +137,7 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
     if any(unit["because"] for unit in incomplete):
         terminal.out(
             "An incomplete plan depends on values that are known only after the named unit is applied, and is planned\n"
-            "again then. For the values: planner batch why pending UNIT"
+            "again then. To see the values, run: planner batch why pending UNIT"
         )
     if any(unit["outcome"] == "stopped" for unit in document["units"]):
         terminal.out("The run was interrupted. To continue: planner batch resume")

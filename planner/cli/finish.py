@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """Returns 0; 1 if there is an error."""
+    """Print the diagnostics. Returns 0; 1 if there is an error."""
     items = list(diagnostics)
     if items:
         from planner.render.diagnostics import show

@@ -42,7 +42,7 @@ _WORD = re.compile(r'(?:[^\s"\[(]|"(?:\\.|[^"\\])*"|\[(?:[^\]"]|"(?:\\.|[^"\\])*
 
 
 class LivePage(LiveDocument):
-    """A plan, its page, and snapshots. `run` and all calls of `answer` run in one thread."""
+    """A plan, its page, and snapshots. The work of `answer` runs in the thread of `run`."""
 
     def __init__(self, calls_of: Callable[[], Questions], kinds: tuple[str, ...]) -> None:
         self._calls_of, self._kinds = calls_of, kinds
@@ -214,8 +214,8 @@ def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
 
 
 def _rows(comparison: PlanComparison) -> Body:
-    """Rows of two plans: object, both actions, cause, and each differing value as two texts. An object missing in a
-    plan is absent there."""
+    """{"rows": [[object, action in each plan ("absent" without the object), cause, [[name of a value, its text in each
+    plan]]]], "counts": each plan's objects by action, "more": number of other rows}"""
     without, within = comparison.without, comparison.within
     actions = {**actions_of(without), **actions_of(within)}
     heads: dict[str, set[str]] = {}

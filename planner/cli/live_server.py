@@ -39,7 +39,7 @@ Body = dict[str, Any]
 
 
 class LiveDocument:
-    """A served page's document, state and responses. `run` and all calls of `answer` run in one thread. `first`:
+    """A served page's document, state and responses. The work of `answer` runs in the thread of `run`. `first`:
     further members of the document before the first plan."""
 
     first: Body = {}

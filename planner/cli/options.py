@@ -355,7 +355,7 @@ def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
 
 
 def named_values(arguments: Arguments, flag: str) -> dict[str, str]:
-    """The values of a repeated flag NAME=VALUE. Raises UsageError."""
+    """{name: value} of a repeated flag NAME=VALUE. Raises UsageError."""
     pairs = {}
     for text in arguments.get(flag, ()):
         name, equals, value = text.partition("=")

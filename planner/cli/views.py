@@ -237,7 +237,7 @@ def _lines(text: str, width: int) -> int:
 
 
 def _show(text: str) -> bool:
-    """Returns False if no pager works."""
+    """Show the text in a pager. Returns False if none works."""
     import shlex
     import signal
     import subprocess

@@ -32,7 +32,7 @@ _MOST_ROUNDS = 8
 
 @frozen
 class Remark:
-    """A row of the relation `advice`. `block`: a moved block that would keep the object."""
+    """A row of the relation `advice`. `block`: the moved block that the remark proposes."""
 
     code: str
     address: str
@@ -119,7 +119,7 @@ class TriedBlock:
 
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
-    """The moves for objects that look renamed, each tested by a plan. Moves that are invalid, or would replace objects,
+    """Moved blocks for objects that look renamed, tested by a plan. Moves that are invalid, or would replace objects,
     are left out. Blocks that leave no object unchanged come last; the plan that tested the other blocks did not have
     them."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):

@@ -69,7 +69,7 @@ def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks
 
 
 def refuse(made: MadePlan[Start]) -> None:
-    """Check a plan before its apply. Raises Failure for a plan that must not be applied."""
+    """Raises Failure for a failed plan, and for a plan made with -offline: these cannot be applied."""
     if made.plan.errored:
         detail = "Planning failed, so the plan is not complete and cannot be applied."
         raise Failure(error("apply.errored_plan", "Cannot apply failed plan", detail))

@@ -34,8 +34,8 @@ _MOST_CAUSES = 200
 
 
 def sign(options: OperationOptions, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
-    """Sign a plan file, or the manifest of a fleet's plans, for this many seconds (0: without end). Returns the file of
-    signatures and the key's fingerprint. Raises Failure."""
+    """Sign a plan file, or the manifest of a fleet's plans. `expires`: seconds for which the signature is valid; 0:
+    without end. Returns the name of the file of signatures, and the key's fingerprint. Raises Failure."""
     signer = load_signer(key)
     data = read_plan_file(path)
     if (manifest := fleet_content(data)) is not None:
@@ -78,7 +78,7 @@ def _moment(seconds: float) -> str:
 
 
 def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
-    """The content of an approval: digests of the inputs, the changes and their causes. Nothing sensitive."""
+    """The content of an approval: the changes, their causes, and digests of the inputs. Nothing is sensitive."""
     plan, loaded = made.plan, made.loaded
     locks, _ = read_locks(loaded.options.directory)
     chains = causes(made)
@@ -107,8 +107,8 @@ def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
 
 
 def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
-    """The signed variables, without sensitive ones: from the digest of a value with few possibilities, anyone could
-    find the value."""
+    """(name, value) of the signed variables. Sensitive ones are left out: from the digest of a value with few
+    possibilities, anyone could find the value."""
     declared = made.loaded.config.root.variables
     for name, value in made.plan.variables.items():
         if value is not None and not (name in declared and declared[name].sensitive):
@@ -116,7 +116,8 @@ def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A variable's value without marks. Only one digest of all values is signed."""
+    """A variable's value in JSON, without marks; None if it has no JSON form. Only one digest of all values is
+    signed."""
     try:
         return simple_json(unmark_deep(value)[0])
     except CodecError:

@@ -57,7 +57,8 @@ class BackendRequest:
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether this is the backend that was set up, by block and options."""
+        """Whether type and settings, including those of -backend-config, are the ones that were set up. Null and empty
+        lists are not settings."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
@@ -96,7 +97,7 @@ def data_folder(directory: str) -> str:
 
 
 def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend that init set up; None means the default."""
+    """The backend that init set up, with local states if `pointer` is None."""
     return open_backend("local", {}, seal) if pointer is None else open_backend(pointer.type, pointer.settings, seal)
 
 
@@ -335,7 +336,7 @@ def _open(
 
 
 def _placed(diagnostic: Diagnostic, wanted: BackendRequest) -> Diagnostic:
-    """A problem of settings, located at the block."""
+    """The diagnostic; one about a setting is located at the block."""
     is_setting = diagnostic.code == "state.backend_setting" and diagnostic.subject is None
     return evolve(diagnostic, subject=wanted.span) if is_setting else diagnostic
 
@@ -362,7 +363,8 @@ def _migration(how: BackendInit, source: str, target: str, diagnostics: list[Dia
 
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
-    """Ensure that the backend has the selected workspace."""
+    """Prepare the selected workspace in the backend. If the backend lacks it, select the only other one, or one that
+    the user chooses."""
     if not backend.has_workspaces:
         problems = []
         if workspace != DEFAULT_WORKSPACE:

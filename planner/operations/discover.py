@@ -49,8 +49,8 @@ def discover(
 ) -> list[Diagnostic]:
     """Run the list blocks of a directory's query files in the order of their references; `hooks` receive the results.
     `is_streamed`: pass generated configuration to the hooks instead of writing a file. `others`: objects of other
-    units. `covers`: report numbers of managed objects. `policies`: files and directories of policies about managed
-    objects."""
+    units. `covers`: pass the numbers of `coverage` to the hooks. `policies`: files and directories of policies about
+    managed objects."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():
@@ -133,7 +133,7 @@ def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
 
 
 def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
-    """The objects of a directory, which may be a unit of a fleet."""
+    """The objects of a directory's state and import blocks. `unit`: the directory's name in a fleet."""
     prefix = f"{unit}: " if unit else ""
     known = recorded_objects(stored.state, unit)
     present = {one.instance for one in known}

@@ -56,7 +56,7 @@ def check_word(words: tuple[str, ...]) -> None:
 
 
 def source_of(words: tuple[str, ...]) -> str:
-    """The value, file or module in a question about effects; "" for other questions."""
+    """The value, file, module or action whose changes are listed; "" for other questions."""
     if len(words) == 2 and words[0] == FILE:
         return " ".join(words)
     if len(words) != 1:
@@ -72,7 +72,7 @@ def source_of(words: tuple[str, ...]) -> str:
 
 
 def effects(made: MadePlan[Unstored], chains: Mapping[str, Because], source: str) -> dict[str, Because]:
-    """The changes that follow from a value, file or module, including changes in the module, with their causes. Raises
+    """{change: causes} of the changes that follow from a value, file or module, including changes in the module. Raises
     Failure for a source that does not exist."""
     result = {
         name: because
@@ -186,6 +186,6 @@ def _unknown(made: MadePlan[Unstored]) -> Iterator[str]:
 
 
 def with_action(made: MadePlan[Any], chains: Mapping[str, Because], verb: str) -> dict[str, Because]:
-    """The changes with one action."""
+    """{change: causes} of the changes whose action has this word."""
     actions = changed_actions(made)
     return {name: because for name, because in chains.items() if verb_of(actions[name]) == verb}

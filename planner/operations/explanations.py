@@ -63,7 +63,7 @@ INVOKE = "invoke"
 """word of `why`: invocations of an action, or actions that an object invokes"""
 
 DEPENDENCY = "recorded_dependency"
-"""relation of the dependencies recorded in a state, computed by an operator"""
+"""relation of the dependencies recorded in a state; an operator computes it, without proofs"""
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
@@ -269,8 +269,9 @@ MOST_ANSWERS = 4
 
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
-    """The proofs of a resource's instances. Instances with equal actions and causes share a proof, which lists these in
-    `instances`; `also` has the other groups' proofs. Raises Failure."""
+    """The proofs of a resource's instances. Instances with equal actions and causes share a proof, which lists the
+    instances in `instances`; `also` has the proofs of the other groups, after MOST_ANSWERS groups only their instances.
+    Raises Failure."""
     causes = result.causes()
     groups: dict[tuple[Any, ...], list[str]] = {}
     for name in names:

@@ -147,10 +147,11 @@ def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: st
     documents = []
     for finding in the_findings(verdict, words[0], words[1:]):
         if finding.kind in ("undecided", "broken"):
-            detail = f"{finding.code} is {finding.kind}. For the values that it waits for: planner why {finding.kind}"
+            pending = "To see the values that it waits for, run: planner why"
+            detail = f"{finding.code} is {finding.kind}. {pending} {finding.kind}"
             raise Failure(error("why.no_fix", "Nothing to fix yet", detail))
         if finding.by_cases:
-            detail = f"{finding.code} holds for all possible unknown values. For its rules: planner why deny"
+            detail = f"{finding.code} holds for all possible unknown values. To see its rules, run: planner why deny"
             raise Failure(error("why.no_fix", "No single result to fix", detail))
         result = denial_fixes(finding, plain, explainer_of(made))
         documents.append(_document([finding.kind, finding.code, finding.address, finding.message], result))

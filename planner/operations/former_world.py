@@ -102,7 +102,7 @@ class FormerWorlds:
         self._git, _ = _of_git(self._made, self.origin, None, doubts=True)
 
     def _implied(self) -> str:
-        """The commit to compare with, if there is no record."""
+        """The commit to compare with, if there is no record; "" without one."""
         from planner.world.git.revisions import implied_base
 
         base = implied_base(os.environ, self._made.loaded.options.directory)
@@ -137,7 +137,7 @@ class FormerWorlds:
         return self._worlds.get(key)
 
     def _entry(self, address: str) -> Status:
-        """Whether an instance in the state is as its last apply left it."""
+        """Compares an instance in the state with its last apply: `same`, `other`, or `unknown` without a digest."""
         record = self._record
         assert record is not None
         digest = self._entries.digest(address)

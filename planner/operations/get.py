@@ -131,7 +131,8 @@ class _Fetching:
         return self.installer.install(path, call, problems)
 
     def _begin(self) -> ModuleInstaller:
-        """Wait for other processes, whose modules need not be installed again. Raises Failure."""
+        """Create the installer, after waiting for other processes, whose modules need not be installed again. Raises
+        Failure."""
         from planner.operations.install_providers import lock_modules, module_installer
 
         self.lock.enter_context(lock_modules(self.directory, self.data_dir, self.say))
@@ -141,13 +142,14 @@ class _Fetching:
 
 
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
-    """The test files of a root module; None if there are none. `test_directory`: "" for the default."""
+    """The test files of a root module; None if there are none, and the named directory exists. `test_directory`: "" for
+    the default."""
     names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
     return None if not names and (is_there or not test_directory) else read_test_files(directory, test_directory)
 
 
 def has_modules(tests: TestFiles | None) -> bool:
-    """Whether a run tests a module other than the root module."""
+    """Whether a run names a module to test instead of the root module."""
     return tests is not None and any(run.module is not None for file in tests.files for run in file.runs)
 
 
@@ -178,7 +180,8 @@ def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
 
 
 def beside_tests(of_configuration: Iterable[Diagnostic], of_tests: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The errors of a configuration and its test files that prevent an installation."""
+    """The diagnostics of a configuration and of its test files. If the test files have errors, modules are not
+    installed, and their absence is not reported."""
     of_tests = list(of_tests)
     if has_errors(of_tests):
         of_configuration = [d for d in of_configuration if d.code != "config.module_not_installed"]

@@ -81,8 +81,8 @@ def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: 
 
 
 def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED, shown_edges: int = 0) -> Graph:
-    """The graph of one walk. `shown_edges`: if it is not 0, the graph has the relations for a page, and it is the limit
-    of `shown_facts`. Raises Failure if it cannot be walked."""
+    """The graph of one walk. `shown_edges`: 0, or the limit of `shown_facts` for a graph with the relations for a page.
+    Raises Failure if it cannot be walked."""
     facts = graph_facts(walk, loaded, state, limits)
     if not shown_edges:
         return walkable(facts, loaded)

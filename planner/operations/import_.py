@@ -95,7 +95,8 @@ def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics
 
 
 def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:
-    """An error if the state already has an object there, as far as that is known before prompting for variables."""
+    """An error if the state already has an object at `target`, as far as that is known before prompting for
+    variables."""
     options, workspace = loaded.options, loaded.workspace
     backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given, loaded.encryption)
     if backend is None or has_errors(problems):

@@ -153,8 +153,8 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether `init` has nothing to do: no module calls, only built-in providers, and the default workspace, which all
-    backends have."""
+    """Whether the configuration need not be read again after `init` has set up the backend and modules: no module
+    calls, only built-in providers, and the default workspace, which all backends have."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False
@@ -175,7 +175,7 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 def has_configuration(directory: str) -> bool:
-    """Raises OSError."""
+    """Whether a directory has configuration files. Raises OSError."""
     return any(name.endswith(_CONFIGURATION) and not name.startswith(".") for name in os.listdir(directory))
 
 

@@ -63,7 +63,7 @@ _LONGEST_VALUE = 1 << 16
 """maximum size of a recorded value in bytes"""
 
 KEY = "PLANNER_RECORD_KEY"
-"""variable with the secret that encrypts records of unencrypted states"""
+"""environment variable with the secret that encrypts records of unencrypted states"""
 _ENCRYPTION = """
 key_provider "pbkdf2" "record" { passphrase = SECRET }
 method "aes_gcm" "record" { keys = key_provider.pbkdf2.record }
@@ -165,7 +165,7 @@ def _objects(state: State) -> dict[str, ObjectState]:
 
 
 class StateEntries:
-    """The objects of a state, by address."""
+    """The digests of a state's objects, by address."""
 
     def __init__(self, state: State, schemas: Schemas, salt: str) -> None:
         self._schemas, self._salt = schemas, salt
@@ -179,7 +179,8 @@ class StateEntries:
         return {address: self.digest(address) for address in self._entries}
 
     def digest(self, address: str) -> str:
-        """The digest of an object's attributes; "" if some are sensitive, or if the object or its schema is unknown."""
+        """The digest of an object's attributes; "" if some are sensitive or in the old flat format, or if the object or
+        its schema is unknown."""
         resource, entry = self._entries.get(address, (None, None))
         if resource is None or entry is None or entry.sensitive_paths or entry.attributes_flat is not None:
             return ""
@@ -231,8 +232,8 @@ def _is_kept(before: State, after: State, name: str) -> bool:
 
 
 def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The root variables that differ from recorded defaults. Only the existence is recorded of long values, and of
-    values that must not be recorded."""
+    """{name: entry} of the root variables that have a value other than a recorded default. The entry is {} for unknown
+    and long values, and for values that must not be recorded."""
     return {
         name: _variable_entry(variable.value) if name in shown else {}
         for name, variable in variables.items()

@@ -175,7 +175,7 @@ def _installer(
 
 
 def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, ...]) -> PackageSource:
-    """Where packages are searched: the named directories, otherwise as configured. Raises Failure."""
+    """The source of packages: the directories of -plugin-dir, otherwise as configured. Raises Failure."""
     cache = net.config.cache
     if cache and not os.path.isdir(cache):
         detail = f"The plugin cache directory {cache} does not exist. Create it, or remove the setting."

@@ -41,8 +41,8 @@ def judged_document(
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """The result of policies for a document in a file or on standard input. `kind`: the required kind, plan or state.
-    With `processes`, a large plan is checked in parts, by at most this number of processes, where the result is the
-    same. `ahead`: the file, if it is already being read."""
+    With `processes`, a large plan is checked in parts, by at most this number of processes, if that gives the same
+    result. `ahead`: the file, if it is already being read."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
@@ -87,7 +87,7 @@ def _configuration(options: OperationOptions) -> Config | None:
 
 
 def _locked(directory: str) -> list[tuple[str, ...]]:
-    """The rows of locked_provider. Raises Failure if the lock file is damaged."""
+    """The rows of the relation `locked_provider`. Raises Failure if the lock file is damaged."""
     return [(lock.address, str(lock.version), lock.constraints) for lock in read_locks(directory)[0].values()]
 
 

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 class Encryption(Protocol):
-    """The seals of a command, which encrypt and decrypt states and plans. No expression is evaluated before `check`."""
+    """The seals of a command, which encrypt and decrypt states and plans. No expression is evaluated before `check`, or
+    before a seal is used."""
 
     def check(self) -> list[Diagnostic]:
         """Diagnostics of the encryption configuration; without errors, the seals may be used."""

@@ -103,10 +103,9 @@ class OperationOptions(StateOptions):
     suppress_forget_errors: bool = False
     """an apply may leave forgotten objects behind without an error"""
     keeps_values: bool = field(default=False, eq=False)
-    """keep the values with which the plan was made, because a query will read them"""
+    """the plan keeps the values and the graph with which it was made, for questions about it"""
     shown_edges: int = field(default=0, eq=False)
-    """maximum number of edges up to which a page also shows implied edges; 0: no page, and the plan's graph is not
-    kept"""
+    """a page also shows implied edges up to this number of edges; 0: no page is made"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that are about to be written (`planner.world.state.backend`): reading one returns its planned content"""
     evaluates_once: bool = field(default=False, eq=False)

@@ -335,7 +335,7 @@ def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
 
 
 def may_have_cycle(plan: Plan) -> bool:
-    """Whether the apply graph has edges that the plan graph lacks."""
+    """Whether the apply graph may have edges that the plan graph lacks."""
     return _reorders(frozenset((change.action, bool(change.deposed)) for change in plan.changes))
 
 

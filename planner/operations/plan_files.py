@@ -218,8 +218,8 @@ Differences = tuple[tuple[str, str], ...]
 
 
 def compared(approved: Plan, now: Plan) -> Differences:
-    """(address, action or value) of all changes that the approved plan did not announce. Announced changes that are not
-    needed any more do not count."""
+    """(address, "action" or "value", whichever differs) of all changes that the approved plan did not announce.
+    Announced changes that are not needed any more do not count."""
     # decided in Python: whether a repeated plan equals the approved one -- a comparison of plans, value by value
     items: set[tuple[str, str]] = set()
     known = {change_name(change): change for change in counted_changes(approved)}

@@ -45,7 +45,7 @@ def check(
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """The result of policies for a file (planner's plan file, or the output of `show -json`), or for a new plan.
     Policies recorded in a plan file apply, too. A large document is checked by at most `processes`; 0 checks it as a
-    whole, and measures each rule's cost."""
+    whole, so that the cost of each rule can be measured."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
     answer = open_or_make_plan(options, plan_file, hooks)

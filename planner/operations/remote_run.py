@@ -139,7 +139,8 @@ def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView
 
 @frozen(eq=False)
 class SavedRunShown:
-    """A saved run with its plan. `document`: the server's plan document with all values; None: not requested."""
+    """A saved run with its plan. `document`: the server's plan document with all values, if requested; then `plan` is
+    None."""
 
     plan: JsonPlan | None
     page: str

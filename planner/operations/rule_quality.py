@@ -60,7 +60,7 @@ def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) 
 
 
 def _coverage(group: RuleGroup) -> Iterator[RuleCoverage]:
-    """The coverage of each rule, from the case file that exercises the rule most."""
+    """The coverage of each rule by all case files together."""
     best: dict[str, RuleCoverage] = {}
     for file in group.files:
         own = {rule.name for rule in group.whole}

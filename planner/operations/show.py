@@ -59,7 +59,7 @@ Shown = MadePlan[Unstored] | ShownState
 
 
 def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
-    """The selected workspace's state, without reading it. Raises Failure."""
+    """The place of the selected workspace's state, which is not read. Raises Failure."""
     from planner.operations.backends import current_backend
 
     workspace, problems = selected_workspace(options)

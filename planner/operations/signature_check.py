@@ -121,7 +121,8 @@ def read_plan_file(path: str) -> bytes:
 
 
 def fleet_content(data: bytes) -> dict[str, Any] | None:
-    """The approval of a fleet's plans in this file; None for other files. Its digest covers all plans of the fleet."""
+    """The content of an approval, from the manifest of a fleet's plans; None for other files. The manifest contains the
+    digests of all plans."""
     if not data.startswith(b"{"):
         return None
     try:

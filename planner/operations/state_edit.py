@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 Change: TypeAlias = Callable[[State], tuple[State, list[str], list[Diagnostic]]]
-"""returns the new state, and describes its changes"""
+"""returns the new state, descriptions of its changes, and diagnostics"""
 Entry: TypeAlias = tuple[ResourceAddress, ResourceState, InstanceState]
 
 
@@ -170,7 +170,7 @@ def taint(options: StateOptions, address: str, allow_missing: bool = False) -> l
 
 
 def untaint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Remove an instance's mark."""
+    """Remove the mark that an instance is damaged."""
     return _mark(options, address, False, allow_missing)
 
 

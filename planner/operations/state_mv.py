@@ -24,8 +24,8 @@ Moved: TypeAlias = tuple[str, str]
 
 
 def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Returns the (old, new) addresses of moved objects, resources or modules. With `state_out`, objects move to that
-    state file."""
+    """Returns [(old, new)], [] if nothing was moved. Both are addresses of objects, resources or modules. With
+    `state_out`, objects move to that state file."""
     source, target = parse(old), parse(new)
     if options.state_out:
         return _move_across(options, source, target, dry_run)
@@ -35,8 +35,8 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
 
 
 def movement(source: Address, target: Address, moved: list[Moved], moves: dict[str, str]) -> Change:
-    """The change that moves objects within a state. The change adds (old, new) addresses of objects, resources or
-    modules to `moved`, and instances to `moves` (see `edit`)."""
+    """The change that moves objects within a state. The change adds (source, target) to `moved`, and the instances to
+    `moves` (see `edit`)."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _covered_instances(state, source)
@@ -115,7 +115,7 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """The moved entries. Objects that depend on a moved address lose their recorded dependencies, which the next apply
+    """The entries, but objects that depend on a moved address lose their recorded dependencies, which the next apply
     records again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))

@@ -64,8 +64,8 @@ def why(
     kind: str = "",
     plan_file: str | None = None,
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof, in the documented format, for two vertices (why the first waits for the second), a fact, or an address
-    (why its action is planned)."""
+    """The proof, in the documented format, for two vertices (why the first waits for the second), a fact, an address
+    (why its action is planned), or a word of `why` and its subject."""
     if len(words) > 1 and words[0] in WORDS:
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] == DEFERRED:

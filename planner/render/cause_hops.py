@@ -154,7 +154,7 @@ def is_beside(way: Way, ways: Iterable[Way], planned: Mapping[str, str]) -> bool
 
 
 def _whole(step: CauseStep) -> str:
-    """The variable or local value with the step; other steps are unchanged."""
+    """The name of the variable or local value that the step is a part of; for other steps, the step's name."""
     match = _NAMED_VALUE.match(step.what) if not step.kind else None
     return step.what if match is None else match.group()
 

@@ -61,8 +61,8 @@ _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """All steps, from the change back to its root, then the other roots; [] if the change's headline contains the
-    cause. `actions`: {name: action} of all changes."""
+    """All steps, from the change back to its root, then the other roots; for a change that is its own cause, the
+    lines of `own_lines`. `actions`: {name: action} of all changes."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     root, *hops = because.steps

@@ -529,8 +529,8 @@ class ChangeCount:
         return f"{self.outputs} output{'s' if self.outputs != 1 else ''}"
 
     def share(self, total: ChangeCount, of: str = "", only: str = "") -> str:
-        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: the changes' module. `only`: the single
-        change in words."""
+        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: text after the number, such as ` in
+        module.a`. `only`: the single change in words."""
         if not self.objects:
             return only or self._outputs
         nouns = ", ".join(f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items())

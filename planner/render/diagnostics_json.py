@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.span import Source, Span
 
 
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A diagnostic with range and snippet. Only the key `code` is planner's own."""
+    """A diagnostic with range and snippet. The keys `because` and `code` are planner's own."""
     answer: dict[str, Any] = {
         "severity": diagnostic.severity,
         "summary": diagnostic.summary,

@@ -375,7 +375,8 @@ def common(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[
         high_a -= 1
         high_b -= 1
         tail.append((high_a, high_b))
-    # of equally long subsequences the one with the latest items, so that an equal beginning is rarely cut off
+    # cutting off an equal beginning may lead to another of several longest subsequences, so only very large tables do
+    # it
     if high_a * high_b > LARGEST:
         while low < high_a and low < high_b and before[low] == after[low]:
             low += 1

@@ -178,7 +178,8 @@ class MappingDiff(Diff):
 
 
 class BlockGroup:
-    """All blocks of one type in a block. `label`: key in a map of blocks, otherwise ""."""
+    """All blocks of one type in a block. `blocks`: (key in a map of blocks, otherwise ""; difference). `was`, `is_now`:
+    whether the former and the new blocks are sensitive."""
 
     __slots__ = ("blocks", "is_now", "is_set", "replace", "was")
 

@@ -56,8 +56,8 @@ class _ProofLine:
 
 
 def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """Reasons down to places in files, the command line or the state. A repeated part is only named. A reason without a
-    place, and with a single reason, is replaced by that reason."""
+    """Reasons down to places in files, the command line or the state. A repeated part is only named. A reason that has
+    no place, and only one reason below it, is replaced by the latter."""
     parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):
@@ -164,7 +164,7 @@ def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> l
 
 
 class _Telling:
-    """Chooses the steps to show: of two with the same places, only the first."""
+    """Chooses the steps to show: not those whose places an earlier step, or one with more places, also has."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs

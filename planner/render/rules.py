@@ -100,7 +100,9 @@ def built_in_text(one: BuiltinPredicate, paint: Paint) -> str:
         ]
     if one.failing:
         lines += ["", f"  {one.failing}"]
-    lines.append("  If an input is known only after apply, it may or may not hold, so the verdict is undecided.")
+    lines.append(
+        "  If an input is known only after apply, the literal may or may not hold, so the verdict is undecided."
+    )
     return "\n".join(lines)
 
 

@@ -53,7 +53,7 @@ def _run(verdict: Verdict) -> dict[str, Any]:
 
 
 SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
-"""code hosts' sort key: a score as of CVSS, in the middle of its band"""
+"""{severity: a CVSS score of that severity}; code hosts sort by the score"""
 
 
 def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
@@ -262,7 +262,7 @@ def _clean(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-# verdicts as Markdown, for a pull request: counts, a table, and folded what each denial depends on
+# verdicts as Markdown, for a pull request: counts, a table, and the proofs of denials, folded
 
 
 MOST = 60_000

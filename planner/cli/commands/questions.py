@@ -269,7 +269,7 @@ MOST_SHOWN = 10
   index_shift                   objects that get each other's values, because
                                 indexes of count have shifted
   likely_rename                 objects that a moved block keeps
-  possible_rename               objects that a moved block has updated instead
+  possible_rename               objects that a moved block would only update
   provider_of_unplanned         a provider whose configuration does not exist
 
 Each moved block is tried in a plan before it is proposed; -write inserts the blocks of likely_rename into the

@@ -51,8 +51,8 @@ class _Mention(NamedTuple):
 
 
 class RelevanceFacts:
-    """The facts of rules/plan/relevant.dl. `with_sources`: whether to include the text of each reference. `resources`
-    are pairs (resource instance address, attribute path)."""
+    """The facts of rules/plan/relevant.dl. `with_sources`: whether to include the text of each reference. `resources`:
+    {place in the facts: (resource instance address, attribute path)}."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class RelevanceFacts:
             self._changes(Site(parse_module(module), "output", name))
 
     def build(self) -> FactBase:
-        """The facts about the changed resources, the outputs, and everything to which they refer, directly or
+        """The facts about the changed resources and outputs, and everything to which they refer, directly or
         indirectly."""
         while self._waiting:
             self._add_site(self._waiting.pop())

@@ -214,7 +214,8 @@ WANTED = (
 
 
 def read_graph(program: RuleProgram, database: Database, is_walked: bool = True) -> Graph:
-    """Everything is sorted. If not `is_walked`, the reduced edges exist only as a relation."""
+    """The graph in a database, with sorted vertices and sorted reduced edges. If not `is_walked`, the reduced edges
+    exist only as a relation."""
     nodes = read_nodes(database)
     reduced = adjacency(nodes, database["reduced_edge"]) if is_walked else {}
     return Graph(nodes, database["edge"], reduced, database=database, program=program)

@@ -26,7 +26,7 @@ class CheckGroup:
 
 
 def plan_groups(plan: Plan) -> list[CheckGroup]:
-    """A result without an address is the status of an object without instances."""
+    """The results of a plan by object. A result without an address is the status of an object without instances."""
     return groups(plan.checks, plan.check_configs)
 
 

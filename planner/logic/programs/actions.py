@@ -60,7 +60,7 @@ def verb_of(action: str) -> str:
 
 
 def verbs() -> dict[str, tuple[str, ...]]:
-    """The actions for each name in output."""
+    """{name in output (see `verb_of`): its actions}."""
     named: dict[str, tuple[str, ...]] = {}
     for action in actions():
         named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
@@ -140,7 +140,7 @@ class Counts(NamedTuple):
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Counts:
-        """Data sources that are only removed from the state are not counted."""
+        """The counts of a plan, without data sources that are only removed from the state."""
         add = update = remove = imports = forget = 0
         for change in plan.changes:
             action = change.action

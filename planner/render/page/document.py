@@ -107,8 +107,8 @@ class Edges(NamedTuple):
 
 
 class PageNode(NamedTuple):
-    """A node. `box` is a module, or another group that can be folded; `about` is the address of its object; `facts` are
-    pairs of words and texts to show."""
+    """A node. `box` is a module, or another group that can be folded; `about` is the address of the node's object;
+    `changes` are indexes in `Page.changes`; `facts` are pairs of words and texts to show."""
 
     name: str
     kind: str
@@ -119,7 +119,7 @@ class PageNode(NamedTuple):
     changes: tuple[int, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     causes: tuple[int, ...] = ()
-    """the numbers of the causes that the node contains"""
+    """indexes of the causes that the node contains, in `Page.causes`"""
 
 
 @frozen
@@ -232,7 +232,7 @@ def _is_dangerous(page: Page, change: PageChange) -> bool:
 
 
 def _pack(texts: dict[str, str]) -> dict[str, str] | str:
-    """The texts; a very large number is returned as the base64 text of their JSON, compressed with zlib."""
+    """The texts; if they are very long together, the base64 text of their JSON, compressed with zlib."""
     if sum(map(len, texts.values())) <= MOST_TEXT:
         return texts
     return base64.b64encode(zlib.compress(dumps(texts), 9)).decode("ascii")
@@ -259,7 +259,8 @@ class _DrawnView:
     """A view whose arrows have been read, so that it is independent of the graph."""
 
     def __init__(self, view: PageView, layers: Sequence[str], dangerous: AbstractSet[int]) -> None:
-        """`layers`: the names of the page's layers. `dangerous`: the indexes of changes that destroy objects."""
+        """`layers`: the names of the page's layers. `dangerous`: indexes in `Page.changes` of changes that destroy
+        objects."""
         self.head = {"name": view.name, "title": view.title, "is_reduced": view.is_reduced}
         self.implied = 1 << len(layers)
         self.items, self.parents = together(sorted(view.items, key=attrgetter("name")), view.boxes, dangerous)
@@ -453,14 +454,14 @@ def places_of(sources: Iterable[Mapping[str, Any]]) -> tuple[Place, ...]:
 # names.
 
 Boxes = Mapping[str, tuple[str, str]]
-"""the parent and the label of each box"""
+"""{box: (its parent, its label)}"""
 
 MOST_TOGETHER = 60
 """the number of nodes and boxes in a box above which its content is divided"""
 
 
 ALIKE = 10
-"""the number of boxes with similar names from which on they are a box, even if there are few boxes"""
+"""the minimum number of boxes with similar names that are put into a box of their own, even if there are few boxes"""
 MOST_APART = 5
 """the maximum number of boxes in which objects are destroyed that are kept apart from boxes with similar names"""
 
@@ -474,8 +475,8 @@ PARTS = 30
 def together(
     items: Sequence[PageNode], boxes: Boxes, dangerous: AbstractSet[int] = frozenset()
 ) -> tuple[list[PageNode], dict[str, tuple[str, str]]]:
-    """The nodes with their boxes, and all boxes, none of which has too many members. `dangerous`: the indexes
-    of changes that destroy objects."""
+    """The nodes with their boxes, and all boxes, none of which has too many members. `dangerous`: indexes in
+    `Page.changes` of changes that destroy objects."""
     inside: dict[str, list[PageNode]] = defaultdict(list)
     for item in items:
         inside[item.box].append(item)
@@ -610,7 +611,7 @@ def _natural(name: str) -> str:
 
 SWEEPS = 6
 LOWEST = 24
-"""the number of items that a column of any page may have"""
+"""the maximum number of items in a column of a small page; a larger page may have longer columns"""
 HUB = 64
 """the number of neighbours above which an item does not attract others, such as a provider that all objects depend
 on"""

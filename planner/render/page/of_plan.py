@@ -145,8 +145,7 @@ _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 
 def _containing(causes: Sequence[PageCause]) -> Mapping[str, tuple[int, ...]]:
-    """For each value and object, by its name with and without instance keys: the numbers of the causes that are parts
-    of it."""
+    """{name of a value or an object, with and without instance keys: indexes of the causes that are parts of it}."""
     holders: dict[str, dict[int, None]] = defaultdict(dict)
     for number, cause in enumerate(causes):
         for part in cause.parts:
@@ -270,8 +269,8 @@ def _view(
     places: _SourcePlaces,
     within: Mapping[str, tuple[int, ...]],
 ) -> PageView:
-    """A view of a graph. `number`: the number of each change, by its name. `within`: the causes in each value and
-    object."""
+    """A view of a graph. `number`: {name of a change: its index}. `within`: {name of a value or an object: indexes of
+    the causes in it}."""
     of_resource: dict[str, list[int]] = defaultdict(list)
     declared_in = {module: str(parse_module(module).config) for module in {change.module for change in plan.changes}}
     for change in plan.changes if name == "plan" else ():

@@ -88,7 +88,7 @@ SHORTEST = 4
 
 
 def hiding(plan: Plan) -> Callable[[str], str]:
-    """A function that replaces the sensitive strings of a plan in other strings."""
+    """A function that returns a string with the sensitive strings of a plan replaced."""
     secrets = {text for value in _values(plan) if is_marked_deep(value) for text in _secrets(value, False)}
     secrets |= {line.strip() for text in secrets for line in text.splitlines()}
     secrets |= {text.replace("\\", "\\\\").replace('"', '\\"') for text in secrets}

@@ -29,7 +29,7 @@ _HELD = (
     ("unknown", "_unknown", "perhaps holding data"),
     ("none", "", "listed as holding no data"),
 )
-"""{whether an object holds data: (suffix of its decision's kind, words)}"""
+"""(whether an object holds data, suffix of its decision's kind, words)"""
 _GUARD = "protect_stateful"
 _MOST_POLICIES = 12
 _MOST_CALLERS = 4
@@ -63,7 +63,8 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
 def _of_data(
     held: str, end: str, text: str, removed: Sequence[Mapping[str, Any]], replaced: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """Decisions about destroyed objects, and about replaced objects by order of steps; for each list of types."""
+    """(kind, text, objects) of decisions about destroyed objects, and about replaced objects by order of steps, for
+    each list of types in protect_stateful."""
     orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
     emptied = "; each new one starts empty" if end else ""
     for by in sorted({c.get("data_by", "") for c in (*removed, *replaced) if c["data"] == held}):

@@ -62,7 +62,8 @@ def links(template: str, directory: str, environ: Mapping[str, str], page: str =
 
 @frozen
 class CodeHost:
-    """The change that a CI service checks. `root`: directory of the repository."""
+    """The repository that a CI service checks: a template for links to its files, the checked revision, and its
+    directory (`root`)."""
 
     template: str = ""
     revision: str = ""

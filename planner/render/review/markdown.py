@@ -423,7 +423,7 @@ def _body(group: Sequence[Mapping[str, Any]], above: Container[str]) -> str:
 
 
 def _fate(items: Sequence[Mapping[str, Any]]) -> str:
-    """A drifted attribute's value after an apply, and what that is."""
+    """A drifted attribute's value after an apply, with its kind (restored, kept or changed)."""
     outcome = items[0].get("outcome", "")
     if outcome == OPEN or "expected" not in items[0]:
         return FATES.get(outcome, "")

@@ -120,7 +120,7 @@ def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def recorded_review(record: Any, subject: ReviewSubject) -> dict[str, Any] | None:
     """The review made from the parts in the plan's file and from the subject, which has an apply's result, problems and
-    links. None if missing or damaged."""
+    links. None if `record` is missing or damaged."""
     try:
         parts = require_shape(record, RECORDED, "the review")
     except (ValueError, RecursionError):

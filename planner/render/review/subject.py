@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class ReviewSubject:
-    """The subject of a review. `kind`: plan, apply or policy. `about`: workspace, state, revision and plan file, as far
-    as known."""
+    """The subject of a review. `kind`: plan, apply, drift or policy. `about`: workspace, state, revision and plan file,
+    as far as known."""
 
     kind: str = "plan"
     about: Mapping[str, Any] = field(factory=dict)

@@ -43,7 +43,7 @@ def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[str, Any]]]]:
-    """{kind: findings} shown among the decisions."""
+    """{kind: groups of findings with the same message} shown among the decisions."""
     kinds: dict[str, list[list[Mapping[str, Any]]]] = {}
     for group in _alike(document):
         kinds.setdefault(group[0]["kind"], []).append(group)

@@ -111,8 +111,8 @@ def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Dia
 
 
 def ask(program: RuleProgram, database: Database, query: Query, seconds: float | None = None) -> QueryResult:
-    """With `seconds`, a separate process answers the query within this time. Raises Failure if the time or memory is
-    exceeded, and KeyError if a predicate was not evaluated."""
+    """The answer to a query. With `seconds`, a separate process answers it within this time. Raises Failure if the time
+    or memory is exceeded, and KeyError if a predicate was not evaluated."""
     for name in query.predicates:
         database[name]  # raises KeyError
     way = _top_down if is_goal_directed(query) else _bottom_up

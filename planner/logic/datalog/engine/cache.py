@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MADE_BY = ("logic/datalog/language", "logic/datalog/engine", "language/syntax", "datalog.lark")
 Beside = Callable[[], Sequence[tuple[str, str]]]
 PROGRAMS = Shelf("programs", 50, made_by=MADE_BY)
-"""the maximum number of entries; each change of a rule file creates one"""
+"""compiled programs, at most 50, because each change of a rule file adds one"""
 
 
 def load_program(
@@ -121,7 +121,7 @@ def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diag
 # Caches small tables: the rows that rules derive without facts.
 
 
-TABLES = Shelf("derived", 10, made_by=MADE_BY)  # the maximum number of entries; each change of a rule file creates one
+TABLES = Shelf("derived", 10, made_by=MADE_BY)  # at most 10, because each change of a rule file adds one
 
 
 def derive_rows(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, list[Row]]:

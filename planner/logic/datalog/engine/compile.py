@@ -108,7 +108,7 @@ _Looks = dict[_Place, Look]
 
 
 def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[str, tuple[Look, ...]]:
-    """How the rules use each column of each input."""
+    """{input predicate: how the rules use each of its columns}."""
     seen: _Looks = {}
     passed: dict[_Place, set[_Place]] = {}
     """for each column, the head columns to which rules pass its values"""

@@ -56,7 +56,7 @@ class Condensed:
 
 
 def condense(edges: Relation, shared: Shared) -> Condensed:
-    """Computed once for each relation."""
+    """The condensed graph of a relation, computed once for each relation."""
     known = shared.get(id(edges))
     if known is not None:
         return known

@@ -29,7 +29,8 @@ FORMAT_VERSION = "1.0"
 def proof_json(
     proof: Proof, facts: FactBase, source_json: Callable[[Any], dict[str, Any]], goal: list[Any] | None = None
 ) -> dict[str, Any]:
-    """`source_json` converts the source of a fact. A fact without a source has none in the proof."""
+    """The document of a proof. `source_json` converts the source of a fact; a fact without a source has none in the
+    proof."""
     names: dict[int, str] = {}
     ordered: list[Proof] = []
     waiting = [proof]

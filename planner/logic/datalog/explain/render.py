@@ -46,7 +46,7 @@ def plain(value: Value) -> str:
     return repr(value)
 
 
-LONGEST = 200  # maximum length, in characters, of a string that a built-in relation splits
+LONGEST = 200  # maximum number of characters shown of an input of a built-in relation
 
 
 def short(text: str) -> str:

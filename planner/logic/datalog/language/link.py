@@ -346,7 +346,7 @@ def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]
 
 
 def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies without alternatives to which a body expands."""
+    """The bodies without alternatives to which a body expands; none if there is an error."""
     inside = [node for literal in body for node in _within_braces(literal)]
     if inside:
         detail = "Alternatives are not allowed between the braces of an aggregate. Derive them as a predicate first."
