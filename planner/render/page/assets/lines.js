@@ -79,11 +79,12 @@ class Lines extends Graph {
       return known.get(start);
     };
     const seen = new Set(), first = this.boxes.length, all = first + this.count;
-    for (let a = 0; a < this.count; a++) {
+    for (let a = 0; a < this.count && this.drawnWays.size < DRAWN_WAYS; a++) {
       if (this.hidden[a] || isLast(a)) continue;
       for (const e of plain(a)) for (const thing of this.hidden[this.to[e]] ? reached(this.to[e]).keys() : []) {
         const key = (this.stands[a] + first) * all + thing + first;
-        if (thing === this.stands[a] || seen.has(key) || this.drawnWays.size >= DRAWN_WAYS) continue;
+        if (thing === this.stands[a] || seen.has(key)) continue;
+        if (this.drawnWays.size >= DRAWN_WAYS) return;
         seen.add(key);
         const edges = [e];
         while (this.hidden[this.to[edges.at(-1)]]) edges.push(known.get(this.to[edges.at(-1)]).get(thing));
@@ -124,13 +125,17 @@ class Lines extends Graph {
       after.get(b).push(a);
       if (this.mutual.has(e)) after.get(a).push(b); else waiting.add(a);
     }
-    const pairs = [], reached = new Set(sources), spread = () => { for (const one of reached) for (const other of after.get(one) || []) reached.add(other); };
-    spread();
+    const pairs = [], reached = new Set(), spread = thing => {
+      const found = [thing];
+      for (const one of found) if (!reached.has(one)) { reached.add(one); found.push(...after.get(one)); }
+    };
+    sources.forEach(spread);
     things.sort((one, other) => this.risk(one) - this.risk(other));
     for (const thing of [...things.filter(one => !waiting.has(one)), ...things]) {
+      if (pairs.length >= LINKS) break;
       if (reached.has(thing)) continue;
-      if (pairs.length < LINKS) pairs.push([thing, sources[0]]);
-      reached.add(thing); spread();
+      pairs.push([thing, sources[0]]);
+      spread(thing);
     }
     return pairs;
   }
