@@ -183,3 +183,51 @@ def test_the_legend_has_the_kinds_of_lines_that_are_drawn(tmp_path: Path) -> Non
             assert [text.strip() for text in drawn] == words
     with opened(written(tmp_path, caused(2))) as tab:
         assert "sets off" in tab.locator("#legend").inner_text()
+
+
+@needs_browser
+def test_only_what_reads_a_value_depends_on_it(tmp_path: Path) -> None:
+    """A declaration's vertex stands for all instances of a module: only those of the same instance read the value."""
+    names = ('module.m["a"].t.x', 'module.m["a"].t.y', 'module.m["b"].t.y', "late", "all")
+    items = tuple(item(name, "", (n,))._replace(kind="instance_apply") for n, name in enumerate(names))
+    items += (item("module.m.t.y (expand)"),)
+    items += (PageNode("module.m.output.o (expand)", "output", "o", "", "module.m.output.o", None, ()),)
+    arrows = (
+        arrow('module.m["a"].t.y', "module.m.t.y (expand)", "order"),
+        arrow('module.m["b"].t.y', "module.m.t.y (expand)", "order"),
+        arrow("module.m.t.y (expand)", 'module.m["a"].t.x'),
+        arrow("module.m.output.o (expand)", 'module.m["a"].t.y'),
+        arrow("all", "module.m.output.o (expand)"),
+        arrow("late", 'module.m["a"].t.x', "order"),
+    )
+    changes = tuple(PageChange(name, "create", "", ()) for name in names)
+    page = Page("Readers", (), (PageView("apply", "All", items, arrows),), LAYERS, ACTIONS, changes)
+    with opened(written(tmp_path, page)) as tab:
+        tab.evaluate("""showBlast(scene.find('module.m["a"].t.x'))""")
+        details = tab.get_by_role("complementary", name="Details")
+        shown = details.locator("ul:visible button").evaluate_all(
+            "all => all.map(one => one.getAttribute('aria-label'))"
+        )
+        assert sorted(shown) == ["all", 'module.m["a"].t.y']
+        later = details.locator("summary", has_text="Only the order")
+        assert later.inner_text().startswith("Only the order: 2 more steps come later")
+        later.click()
+        for name in ('module.m["b"].t.y', "late"):
+            details.get_by_role("button", name=name).wait_for()
+
+
+@needs_browser
+def test_a_large_graph_shows_the_nearest_of_what_waits(tmp_path: Path) -> None:
+    """As a small one does: not what waits for others that wait, too."""
+    count = 500
+    names = ["first", "near", "far", *(f"other{n:03}" for n in range(count))]
+    items = (*(item(name, "", (n,)) for n, name in enumerate(names)), item("between"), item("beside"))
+    arrows = (arrow("between", "first"), arrow("near", "between"), arrow("beside", "first"), arrow("far", "beside"))
+    arrows += (arrow("far", "near"), *(arrow(f"other{n:03}", "near") for n in range(count)))
+    changes = tuple(PageChange(name, "create", "", ()) for name in names)
+    page = Page("Nearest", (), (PageView("plan", "All", items, arrows),), LAYERS, ACTIONS, changes)
+    with opened(written(tmp_path, page)) as tab:
+        assert not tab.evaluate("choose(scene.find('first')), scene.isSmall")
+        near = "neighbours(scene.find('first'), false).through.map(([, node]) => scene.name(node))"
+        assert tab.evaluate(near) == ["near"]
+        assert "These wait for it (1)" in tab.get_by_role("complementary", name="Details").inner_text()

@@ -62,7 +62,8 @@ function neighbours(node, isOut) {
   };
   const edges = [...own].flatMap(n => isOut ? scene.out[n] : scene.in[n]), isPlain = e => !(scene.layers[e] & IMPLIED) || scene.layerNames(e)[0] === "reference";
   for (const e of edges) if (isPlain(e) && !scene.hidden[far[e]]) add(found.direct, e);
-  for (const e of scene.ways.keys()) if (own.has(near[e])) add(found.through, e);
+  if (scene.own && scene.own.node !== node) scene.findOwnWays(node);
+  for (const e of scene.own ? scene.own.edges : scene.ways.keys()) if (own.has(near[e])) add(found.through, e);
   for (const e of edges) if (scene.hidden[far[e]]) add(found.others, e);
   return found;
 }

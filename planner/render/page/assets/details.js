@@ -206,7 +206,8 @@ function neighbourParts(title, order, node, isOut) {
   const list = pairs => some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other)), rest = el("ul", { class: "plain" });
   const fillRest = () => { if (!rest.firstChild) some(rest, others, item, 30, ([, other]) => scene.shown(other)); };
   if (!number && !others.length) return [];
-  return [el("h3", {}, `${title} (${number})`), number ? el("p", { class: "why" }, order) : null,
+  const cut = scene.own?.cut[isOut] || 0;
+  return [el("h3", {}, cut ? `${title} (${number} of ${number + cut})` : `${title} (${number})`), number ? el("p", { class: "why" }, order) : null,
     direct.length && through.length ? el("h4", {}, `directly (${direct.length})`) : null, direct.length ? list(direct) : null,
     through.length ? el("h4", {}, `through others that are not drawn (${through.length})`) : null, through.length ? list(through) : null,
     others.length ? el("details", { class: "alike", ontoggle: fillRest }, el("summary", {}, `Not drawn (${others.length})`), rest) : null];
@@ -235,7 +236,7 @@ function proofCommand(from, to) {
 function thingsOf(nodes) {
   const changes = new Set(), calm = new Map(), inner = new Map();
   for (const n of nodes) {
-    const own = scene.changes(n), isInner = noun === "node" && (scene.isInternal(n) || /^(root_variable|module_variable|local)$/.test(scene.kind(n)));
+    const own = scene.changes(n), isInner = noun === "node" && (scene.isInternal(n) || /^(root_variable|module_variable|local)$/.test(scene.kind(n)) || scene.isOutput(n) && !own.length && moduleOf(scene.shown(n)));
     if (isInner) inner.set(`${scene.shown(n)} ${scene.part(n)}`, n);
     else if (own.length) for (const change of own) if (signOf.has(change[1])) changes.add(change); else calm.set(change[0], n);
     else calm.set(scene.shown(n), n);
@@ -251,8 +252,8 @@ function thingsText({ changes, calm }) {
   return `${countOf(changes)} that ${verb(changes.size, "changes", "change")}${calm.size ? `, ${same} that ${verb(calm.size, "does", "do")} not` : ""}`;
 }
 function showBlast(node) {
-  const reached = scene.blast(node), own = scene.shown(node), rest = [...reached.keys()].filter(other => scene.shown(other) !== own);
-  const edges = new Set(scene.lines.filter(e => reached.has(scene.to[e]))), things = thingsOf(rest), text = `${thingsText(things)}.`;
+  const { reads, waits } = scene.blast(node), own = scene.shown(node), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
+  const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), text = `${thingsText(things)}.`;
   drawing.chosen = standIn(node); drawing.marked = marks([node, ...rest], edges);
   drawing.redraw();
   note({ blast: scene.name(node) }, "What depends on it");
@@ -263,7 +264,13 @@ function showBlast(node) {
     ofCause.size ? el("p", { class: "why" }, `This cause sets off ${countOf(ofCause)} of them; the others change for other reasons, or not at all.`) : null,
     ...byAction(things.changes, 20),
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
-    internals(things.inner, item, n => scene.shown(n)));
+    internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item),
+    scene.view.is_reduced && noun === "node" ? el("p", { class: "why" }, "In a graph of this size, an object that reads a value, and also waits for it through others, may be listed only by its order.") : null);
+}
+/** Nodes that come later without reading a value, to be unfolded. */
+function onlyWaiting(nodes, item) {
+  const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, nodes, item, 30, n => scene.shown(n)); };
+  return nodes.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, `Only the order: ${several(nodes.length, "more step")} ${nodes.length === 1 ? "comes" : "come"} later without reading a value of it`), list) : null;
 }
 /** Wait for the other end of a path. */
 function beginPath(node) {

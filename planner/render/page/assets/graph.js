@@ -148,7 +148,7 @@ class Graph {
   findWays() {
     this.ways = new Map();
     this.needed = new Set(); // edges that others imply, but only through hidden nodes
-    this.wayCount = 0; this.isCut = false;
+    this.wayCount = 0; this.isCut = false; this.isSmall = true; this.own = null;
     if (!this.onlyChanged && !this.hidden.includes(1)) return;
     const reached = this.reached();
     const pairs = [], near = new Map(); // what a node waits for as it is drawn
@@ -163,9 +163,9 @@ class Graph {
         pairs.push([a, c, e, direct.get(c)]);
       }
     }
-    const isSmall = (this.onlyChanged ? this.boxes[0].changed : near.size) <= 400;
+    this.isSmall = (this.onlyChanged ? this.boxes[0].changed : near.size) <= 400;
     for (const [a, c, first, edge] of pairs) {
-      if (isSmall && leads(near, a, c)) continue;
+      if (this.isSmall && leads(near, a, c)) continue;
       if (edge !== undefined) { this.needed.add(edge); continue; }
       const edges = [first];
       for (let at = this.to[first]; at !== c; at = this.to[edges.at(-1)]) edges.push(reached[at].get(c));
@@ -179,24 +179,33 @@ class Graph {
     const name = names.includes("destroy") ? "destroy" : names.includes("order") ? "order" : "reference";
     this.from[e] = from; this.to[e] = to; this.layers[e] = 1 << data.layers.findIndex(([layer]) => layer === name);
     this.ways.set(e, edges);
+    return e;
   }
-  /** Find the ways of one node where there was no room for those of all; those of another node before it are forgotten. */
+  /** In a large graph, find the ways of a node and of its other half to the nearest shown nodes, those to which no other of
+   * these leads: `own` has their edges, and the numbers of those for which there is no room, by `isOut`. Other ways of this kind are
+   * forgotten. */
   findOwnWays(node) {
-    if (!this.isCut) return;
+    if (this.isSmall) return;
     for (let e = this.edgeCount + this.wayCount; this.ways.delete(e); e++);
-    const known = new Set([...this.ways.keys()].filter(e => this.from[e] === node || this.to[e] === node).map(e => this.from[e] + this.to[e] - node));
-    for (const isOut of [true, false]) {
-      const by = new Map([[node, -1]]), far = isOut ? this.to : this.from, near = isOut ? this.from : this.to;
-      for (const at of by.keys()) {
-        if (at !== node && !this.hidden[at]) continue;
-        for (const e of isOut ? this.steps(at) : this.in[at].filter(x => !(this.layers[x] & IMPLIED))) if (!by.has(far[e])) by.set(far[e], e);
-      }
-      for (const [other, last] of by) {
-        if (other === node || this.hidden[other] || known.has(other) || near[last] === node || this.ways.size >= this.wayCount + OWN_WAYS) continue;
-        const edges = [];
-        for (let at = other; at !== node; at = near[by.get(at)]) edges.push(by.get(at));
-        if (isOut) this.addWay(node, other, edges.reverse()); else this.addWay(other, node, edges);
-      }
+    this.own = { node, edges: new Set(), cut: { true: 0, false: 0 } };
+    for (const half of [node, ...this.halves(node)]) for (const isOut of [true, false]) this.findNearest(half, isOut);
+  }
+  findNearest(node, isOut) {
+    const far = isOut ? this.to : this.from, near = isOut ? this.from : this.to, next = at => isOut ? this.out[at] : this.in[at];
+    const known = new Map([...this.ways.keys()].filter(e => near[e] === node).map(e => [far[e], e])), by = new Map([[node, -1]]);
+    for (const at of by.keys()) {
+      if (at !== node && !this.hidden[at]) continue;
+      for (const e of isOut ? this.steps(at) : next(at).filter(x => !(this.layers[x] & IMPLIED))) if (!by.has(far[e])) by.set(far[e], e);
+    }
+    const shown = [...by.keys()].filter(other => other !== node && !this.hidden[other]), behind = new Set(shown.flatMap(at => next(at).map(e => far[e])));
+    for (const at of behind) for (const e of next(at)) behind.add(far[e]);
+    for (const other of shown) {
+      if (behind.has(other) || near[by.get(other)] === node) continue;
+      if (known.has(other)) { this.own.edges.add(known.get(other)); continue; }
+      if (this.ways.size >= this.wayCount + OWN_WAYS) { this.own.cut[isOut]++; continue; }
+      const edges = [];
+      for (let at = other; at !== node; at = near[by.get(at)]) edges.push(by.get(at));
+      this.own.edges.add(isOut ? this.addWay(node, other, edges.reverse()) : this.addWay(other, node, edges));
     }
   }
   /** The edges of a node that no others imply, those that read a value first: they say most. */
@@ -227,14 +236,38 @@ class Graph {
     return known;
   }
 
-  /** What a change of a node reaches: node -> number of edges on the shortest way. */
+  /** Whether an edge passes on a value, or the existence of an object: not only the order, and not for an old object. */
+  isRead(e) {
+    if (data.noun !== "node") return true;
+    const from = this.from[e], to = this.to[e];
+    if (/_destroy$/.test(this.kind(from)) || /_destroy$/.test(this.kind(to))) return false;
+    if (this.kind(to) === "module_expand" || this.layerNames(e).includes("reference")) return true;
+    return !this.isEnd(from) && this.shown(from).replace(INSTANCE_KEYS, "") === this.shown(to).replace(INSTANCE_KEYS, "");
+  }
+  /** What depends on a node: the nodes that read its value, directly or through others, and those that only wait for it. */
   blast(node) {
-    const found = new Map([[node, 0]]);
-    for (const at of found.keys()) for (const e of this.in[at]) {
-      const other = this.from[e];
-      if (!found.has(other)) found.set(other, found.get(at) + 1);
+    const reads = this.readers([node, ...this.halves(node)]), waits = new Set(reads);
+    for (const at of waits) for (const e of this.in[at]) waits.add(this.from[e]);
+    return { reads, waits: new Set([...waits].filter(other => !reads.has(other) && !this.isEnd(other))) };
+  }
+  /** The nodes that read a value of these, directly or through others. A vertex of a declaration stands for all instances
+   * of its module, so the instance from which the way comes is kept: another one does not read the value. */
+  readers(nodes) {
+    const found = new Set(nodes), known = new Set(), waiting = nodes.map(node => [node, this.calls(node)]);
+    for (let at = 0; at < waiting.length; at++) {
+      const [node, calls] = waiting[at];
+      for (const e of this.in[node]) {
+        const other = this.from[e], within = this.isRead(e) ? bound(this.calls(other), calls) : null, state = within && `${other} ${within.join(" ")}`;
+        if (state === null || known.has(state)) continue;
+        known.add(state); found.add(other); waiting.push([other, within]);
+      }
     }
     return found;
+  }
+  /** The modules around a node, with their keys if it belongs to an instance. */
+  calls(node) {
+    this.around ||= [];
+    return this.around[node] ||= (MODULE.exec(this.shown(node))?.[0] || "").match(CALLED) || [];
   }
   /** The edges of a shortest path along which one node waits for another; null for none. */
   path(start, end) {
@@ -248,6 +281,19 @@ class Graph {
     for (let at = end; at !== start; at = this.from[by.get(at)]) edges.unshift(by.get(at));
     return edges;
   }
+}
+const CALLED = /module\.[^.[\s]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?/g;
+const bare = name => name.replace(INSTANCE_KEYS, "");
+/** The modules around a node that is reached from others, with the keys of those; null if it belongs to other instances. */
+function bound(calls, from) {
+  const keys = [];
+  let isShared = true;
+  for (const [n, call] of calls.entries()) {
+    isShared &&= n < from.length && bare(call) === bare(from[n]);
+    if (isShared && call !== from[n] && call.includes("[") && from[n].includes("[")) return null;
+    keys.push(isShared && !call.includes("[") ? from[n] : call);
+  }
+  return keys;
 }
 /** Whether a longer way leads from one to the other. */
 function leads(near, from, to) {
