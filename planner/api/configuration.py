@@ -110,8 +110,8 @@ class Configuration(Installation, States, Workspaces):
         change; `offline` calls no provider at all, and such a plan cannot be applied. `since` is a git revision:
         changes are explained by the edits made since then. `parallelism` limits the concurrent operations of providers;
         `lock_timeout` is in seconds. Raises Failure, with all diagnostics, if there is an error. The state is locked
-        meanwhile, so plans with the same state wait for each other, and fail after `lock_timeout`; `lock=False` lets
-        them run at the same time. If `on_event` raises an exception, the plan stops, and the exception is raised
+        meanwhile: another plan with the same state waits for up to `lock_timeout` seconds, and then fails; `lock=False`
+        lets them run at the same time. If `on_event` raises an exception, the plan stops, and the exception is raised
         again."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         expect("parallelism", parallelism, int, "a whole number")

@@ -37,7 +37,7 @@ cleaned up and the command was not interrupted, otherwise 1.""",
         Flag(
             "test-directory",
             "string",
-            "The directory of test files, beside the working directory (tests).",
+            "The directory of test files, in addition to the working directory (tests).",
             value="DIR",
         ),
         Flag("parallelism", "int", "The number of test files that run at the same time.", None, "N"),

@@ -76,7 +76,7 @@ class RelevanceFacts:
             self._changes(Site(parse_module(module), "output", name))
 
     def build(self) -> FactBase:
-        """The facts about the changed resources and outputs, and everything to which they refer, directly or
+        """The facts about the changed resources, the outputs, and everything to which they refer, directly or
         indirectly."""
         while self._waiting:
             self._add_site(self._waiting.pop())
