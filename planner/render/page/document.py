@@ -389,8 +389,8 @@ class _NumberedView:
         parents = [-1, *(self.box[self.parents[name][0]] for name in self.box_names[1:])]
         labels = ["", *(self.parents[name][1] for name in self.box_names[1:])]
         contents: list[list[int]] = [[] for _ in parents]
-        for number, box in enumerate(self.box_of):
-            contents[box].append(number)
+        for number in sorted(range(len(self.items)), key=lambda n: _natural(self.items[n].name)):
+            contents[self.box_of[number]].append(number)
         for number in range(1, len(parents)):
             contents[parents[number]].append(-1 - number)
         edges = self._lifted(parents)

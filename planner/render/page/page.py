@@ -25,7 +25,7 @@ _DENIED = re.compile(r"\b[1-9]\d* denied\b")
 _UNREAD = re.compile(r"(?m)^ *(?://|/\*\*|\* ).*\n|^ +")
 SCRIPTS = (
     *("layout.js", "graph.js", "lines.js", "scene.js", "routes.js", "overview.js", "painting.js", "canvas.js"),
-    *("parts.js", "causes.js", "details.js", "lists.js", "exports.js", "panes.js", "controls.js"),
+    *("parts.js", "causes.js", "details.js", "lists.js", "markdown.js", "exports.js", "panes.js", "controls.js"),
 )
 
 

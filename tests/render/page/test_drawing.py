@@ -318,10 +318,18 @@ def test_saved_forms(tmp_path: Path) -> None:
         assert drawn.startswith("<svg") and "- web</text>" in drawn and "parsererror" not in drawn
         assert tab.evaluate("picture().then(blob => blob.size)") > 1000
         lines = tab.evaluate("markdown()").splitlines()
-        assert lines[0] == "# Small" and "| web | gone |" in lines and "- **deny** code web must stay" in lines
+        assert (
+            lines[0] == "# Small" and "| - | web | \\[1\\] gone |" in lines and "- **deny** code web must stay" in lines
+        )
         tab.evaluate("data.changes.push(['output.o', 'create', '', ['new'], []])")
         heads = [line for line in tab.evaluate("markdown()").splitlines() if line.startswith("##")]
-        assert heads == ["## - destroy (1)", "## + create (1)", "## Outputs (1)", "## Policies"]
+        assert heads == [
+            "## Causes (2)",
+            "## Policies",
+            "## Destroyed or replaced (1)",
+            "## Other changes (1)",
+            "## Outputs (1)",
+        ]
         with tab.expect_download() as download:
             tab.locator("summary", has_text="Save").click()
             tab.get_by_role("button", name="SVG").click()

@@ -43,20 +43,6 @@ function picture() {
   for (const _ of drawing.paintOn(context, k, 0, 0, w, h));
   return new Promise(done => image.toBlob(done, "image/png"));
 }
-/** Text that Markdown shows as it is. */
-const literal = text => text.replace(/[\\`*_{}[\]<>#|!~@&:]/g, "\\$&").replace(/\s+/g, " ");
-function markdown() {
-  const changes = data.changes.filter(change => change[1] !== "no-op");
-  const lines = [`# ${literal(document.title)}`, "", ...data.summary.map(literal), "", ...data.about.map(([word, text]) => `- ${word}: ${literal(text)}`)];
-  const sections = byRisk().map(([action]) => [named(action), changes.filter(change => change[1] === action && !isOutput(change))]);
-  for (const [title, found] of [...sections, ["Outputs", changes.filter(isOutput)]]) {
-    if (!found.length) continue;
-    lines.push("", `## ${literal(title)} (${found.length})`, "", "| object | cause |", "| --- | --- |");
-    lines.push(...found.map(([address, , reason, causes]) => `| ${literal(address)} | ${literal([reason, ...causes].filter(text => text).join("; "))} |`));
-  }
-  if (data.verdicts.length) lines.push("", "## Policies", "", ...data.verdicts.map(([kind, ...words]) => `- **${literal(kind)}** ${literal(words.join(" "))}`));
-  return `${lines.join("\n")}\n`;
-}
 function save(content, type, ending) {
   const link = el("a", { href: URL.createObjectURL(new Blob([content], { type })), download: `${document.title.replace(/[^\w.-]+/g, "-")}.${ending}` });
   link.click();

@@ -73,6 +73,7 @@ function meant(node) {
   const b = /^module_(expand|close)$/.test(scene.kind(node)) ? scene.boxes.findIndex(box => box.name === scene.shown(node)) : -1;
   return b > 0 ? -1 - b : node;
 }
+let listedFor = JSON.stringify([[], null]); // the words of the search and the filter of the list
 const FOUND_OUTPUTS = "outputs that a search finds"; // their group: folded where they are many
 /** The number of hits; that of many outputs apart. */
 function countHits(names) {
@@ -81,6 +82,8 @@ function countHits(names) {
 }
 /** The list: changes by action, the most dangerous first, then outputs, then what does not change by kind. */
 function fillList() {
+  const filter = JSON.stringify([words(), actionFilter]);
+  if (filter !== listedFor) { listedFor = filter; $("side").scrollTop = 0; } // another list
   const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
   const { changes, calm } = !sought && actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
   const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name))]) : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;

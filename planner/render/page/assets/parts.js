@@ -81,6 +81,7 @@ const MODULE = /^(?:module\.[^.[\s]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?\.)+/;
 const ALIKE = 4; // modules from which on what has the same name in each is one item
 const INSTANCES = 12; // instances of a resource, or objects of a module, from which on they are one item
 const KEY = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]( \(\w+\))?$/; // at the end of the name of an instance
+const NUMBER = /\[\d+\]( \(\w+\))?$/; // the same of an instance of count
 const moduleOf = name => MODULE.exec(name)?.[0] || "";
 function byKey(all, keyOf) {
   const found = new Map();
@@ -100,15 +101,20 @@ function entries(all, nameOf) {
     .flatMap(those => those.length < INSTANCES ? those.map(one => [moduleOf(nameOf(one)), [one], ""])
       : [[moduleOf(nameOf(those[0])), those, `${nameOf(those[0]).replace(MODULE, "").replace(KEY, "$1")}: ${several(those.length, "instance")}`]]).concat(titled);
   const split = (keyOf, least, title) => (things, titled, further) => {
-    const many = [...byKey(things, keyOf).values()].filter(those => those.length >= least), known = new Set(many.flat());
-    return further(things.filter(one => !known.has(one)), [...titled, ...many.map(those => [null, those, title(those)])], own);
+    const many = [...byKey(things, keyOf).values()].filter(those => those.length >= least).map(those => [null, those, title(those)]).filter(([, , text]) => text !== null), known = new Set(many.flatMap(([, those]) => those));
+    return further(things.filter(one => !known.has(one)), [...titled, ...many], own);
   };
-  const alike = split(one => nameOf(one).replace(MODULE, ""), ALIKE, those => `${nameOf(those[0]).replace(MODULE, "")} in ${several(those.length, "module")}`);
+  const family = one => nameOf(one).replace(MODULE, "").replace(NUMBER, "[*]$1"); // all instances by number together
+  const alike = split(family, ALIKE, those => {
+    const modules = new Set(those.map(one => moduleOf(nameOf(one)))).size, name = nameOf(those[0]).replace(MODULE, "");
+    if (modules < ALIKE) return null;
+    return those.length > modules ? `${family(those[0])}: ${those.length} in ${several(modules, "module")}` : `${those.every(one => nameOf(one).replace(MODULE, "") === name) ? name : family(those[0])} in ${several(modules, "module")}`;
+  });
   const isOf = one => OUTPUT.test(nameOf(one).replace(MODULE, "")) ? " outputs" : ""; // apart from the others of a module
   const whole = split(one => moduleOf(nameOf(one)) ? `${moduleOf(nameOf(one))}${isOf(one)}` : nameOf(one), INSTANCES, those => `${moduleOf(nameOf(those[0])).slice(0, -1)}: ${countNamed(those.map(nameOf))}`);
   const isOneModule = scene.boxes.filter(box => box.name && box.changed && !box.isGroup).length < 2;
   const best = isOneModule ? alike(all, [], own) : [alike(all, [], whole), whole(all, [], alike)].reduce((a, b) => b.length < a.length ? b : a);
-  return best.sort(([a], [b]) => a === null || b === null ? (a === null) - (b === null) : NUMERIC.compare(a, b));
+  return best.sort(([a, [one]], [b, [other]]) => a === null || b === null ? (a === null) - (b === null) : NUMERIC.compare(a, b) || NUMERIC.compare(nameOf(one), nameOf(other)));
 }
 /** Lines for entries of a list: a module is written once above its things. `item` makes one of a name without its module. */
 function byModule(those, nameOf, item) {
@@ -116,8 +122,9 @@ function byModule(those, nameOf, item) {
   return those.map(([module, things, title]) => {
     const short = one => nameOf(one).replace(MODULE, "");
     if (module === null) {
-      const isWhole = new Set(things.map(one => moduleOf(nameOf(one)))).size === 1;
-      return alikeItem(title, things, item, isWhole ? short : one => moduleOf(nameOf(one)).slice(0, -1) || "the root module");
+      const modules = byKey(things, one => moduleOf(nameOf(one)).slice(0, -1) || "the root module");
+      if (modules.size > 1 && modules.size < things.length) return foldedItem(title, list => some(list, [...modules], ([name, own]) => own.length > 1 ? alikeItem(`${name}: ${own.length}`, own, item, short) : item(own[0], name), FIRST));
+      return alikeItem(title, things, item, modules.size === 1 ? short : one => moduleOf(nameOf(one)).slice(0, -1) || "the root module");
     }
     const line = title ? alikeItem(title, things, item, short) : item(things[0], short(things[0]));
     if (module !== last) line.prepend(el("div", { class: "module" }, module.slice(0, -1)));
@@ -125,16 +132,19 @@ function byModule(those, nameOf, item) {
     return line;
   });
 }
-/** An item for many alike things: their list is filled when it is unfolded. */
+/** An item whose list is filled when it is unfolded. */
+function foldedItem(title, fill) {
+  const list = el("ul", { class: "plain" });
+  return el("li", {}, el("details", { class: "alike", ontoggle: () => { if (!list.firstChild) fill(list); } }, el("summary", {}, ...breakable(title)), list));
+}
+/** An item for many alike things. */
 function alikeItem(title, found, item, labelOf) {
-  const list = el("ul", { class: "plain" }), families = byKey(found, one => labelOf(one).replace(/\d+/g, "*"));
+  const families = byKey(found, one => labelOf(one).replace(/\d+/g, "*"));
   const family = ([name, those]) => those.length > ALIKE ? alikeItem(`${name} (${those.length})`, those, item, labelOf) : el("li", {}, el("ul", { class: "plain" }, ...those.map(one => item(one, labelOf(one)))));
-  const fill = () => {
-    if (list.firstChild) return;
+  return foldedItem(title, list => {
     if (found.length > FIRST && families.size > 1 && families.size <= INSTANCES) list.append(...[...families].map(family));
     else some(list, found, one => item(one, labelOf(one)), FIRST);
-  };
-  return el("li", {}, el("details", { class: "alike", ontoggle: fill }, el("summary", {}, ...breakable(title)), list));
+  });
 }
 /** Fill a list with some of what there is, and a button for the rest. With `nameOf` by module; `isOpened`: also
  * the only line of the list if it is for many alike things. */

@@ -1,0 +1,66 @@
+// The plan as Markdown that fits into a comment: causes first, then what is destroyed, then the rest, alike objects in one row.
+"use strict";
+const MOST_MARKDOWN = 60000; // characters: a comment on a pull request holds 65536
+const OF_CAUSES = 12000, OF_POLICIES = 8000; // characters of these sections
+const MARKDOWN_VALUE = 200; // characters of a value or a message
+const NAMED_MODULES = 3; // modules up to which a row names them
+
+/** Text that Markdown shows as it is. */
+const literal = text => text.replace(/[\\`*_{}[\]<>#|!~@&:]/g, "\\$&").replace(/\s+/g, " ");
+const clipped = text => literal(text.length > MARKDOWN_VALUE ? `${text.slice(0, MARKDOWN_VALUE)}\u2026` : text);
+const valueText = text => text === "nothing" ? "*none*" : clipped(text);
+const row = cells => `| ${cells.join(" | ")} |`;
+
+/** Lines as long as there is room for them, then the number of those left out. `rows`: [line, number of things]. */
+function inRoom(rows, room, things) {
+  const lines = [];
+  let left = rows.reduce((all, [, number]) => all + number, 0);
+  for (const [line, number] of rows) {
+    room -= line.length + 1;
+    if (room < 0) break;
+    lines.push(line);
+    left -= number;
+  }
+  return left ? [...lines, "", `${several(left, `more ${things}`)} ${left === 1 ? "is" : "are"} left out here, because there is no room.`] : lines;
+}
+/** Each cause with its values, its place, and the numbers of what it sets off. */
+function causeRows() {
+  return [...causeKinds()].map(([, { number, causes, changes, title }]) => {
+    const parts = partsOf(causes), [part] = parts, isWhole = part && parts.every(([name]) => name === part[0] || name.startsWith(part[0])), place = SOURCE.exec(title)?.[0] || "";
+    const [name, before, after, where] = isWhole ? part : [title.slice(0, title.length - place.length), "", "", place.slice(2, -1)];
+    const objects = byKey([...changes].filter(change => !isOutput(change)), change => change[1]), outputs = [...changes].filter(isOutput).length;
+    const tally = [...byRisk().filter(([action]) => objects.has(action)).map(([action]) => `${signOf.get(action)} ${objects.get(action).length}`.trim()), ...(outputs ? [several(outputs, "output")] : [])];
+    return [row([number || "", clipped(name), valueText(before), valueText(after), literal(where), literal(tally.join(", "))]), 1];
+  });
+}
+/** Why something is done: the reason, unless a cause has it, and the numbers and names of causes. */
+function whyText([address, , reason, causes]) {
+  const kinds = new Map(causes.map(cause => [kindOfCause(cause), cause]));
+  const named = [...kinds].map(([kind, cause]) => {
+    const { number } = causeKinds().get(kind), [part] = partsOf(new Set([cause])), own = cause.startsWith(`${address}: `) ? cause.slice(address.length + 2) : cause.replace(SOURCE, "");
+    return number ? `[${number}] ${part ? part[0] : own}` : own;
+  });
+  return [...(reason && !named.some(text => text.endsWith(reason)) ? [reason] : []), ...named].join("; ");
+}
+/** A row for each change; many alike ones of one resource, or of a name in several modules, have one row. */
+function changeRows(changes) {
+  const shortOf = ([address]) => address.replace(MODULE, "").replace(KEY, "[*]$1"), families = byKey(changes, change => JSON.stringify([change[1], shortOf(change), whyText(change)]));
+  return [...families.values()].flatMap(those => {
+    const cells = (name, [, action]) => row([literal(signOf.get(action) || action), literal(name), clipped(whyText(those[0]))]);
+    if (those.length < ALIKE) return those.map(change => [cells(change[0], change), 1]);
+    const modules = [...new Set(those.map(([address]) => moduleOf(address).slice(0, -1)))].sort(NUMERIC.compare), names = new Set(those.map(([address]) => address.replace(MODULE, "")));
+    const where = modules.length > NAMED_MODULES ? ` in ${several(modules.length, "module")}` : modules[0] || modules.length > 1 ? ` in ${modules.map(module => module || "the root module").join(", ")}` : "";
+    return [[cells(names.size > 1 ? `${shortOf(those[0])}: ${those.length}${where}` : `${[...names][0]}${where}`, those[0]), those.length]];
+  });
+}
+function markdown() {
+  const changes = data.changes.filter(change => change[1] !== "no-op").sort(([a], [b]) => NUMERIC.compare(a, b)), lines = [`# ${literal(document.title)}`, "", ...data.summary.map(literal), "", ...data.about.map(([word, text]) => `- ${word}: ${literal(text)}`)];
+  const room = () => MOST_MARKDOWN - lines.reduce((all, line) => all + line.length + 1, 0) - 1000; // with room for the headings and numbers of all sections
+  const causes = causeRows(), things = noun === "node" ? "object" : noun, isDangerous = ([, action]) => ["delete", "replace"].includes(colourOf.get(action));
+  if (causes.length) lines.push("", `## Causes (${causes.length})`, "", "| | cause | before | after | where | sets off |", "| --- | --- | --- | --- | --- | --- |", ...inRoom(causes, OF_CAUSES, "cause"));
+  if (data.verdicts.length) lines.push("", "## Policies", "", ...inRoom(data.verdicts.map(([kind, ...words]) => [`- **${literal(kind)}** ${words.map(clipped).join(" ")}`, 1]), OF_POLICIES, "finding"));
+  const ofObjects = changes.filter(change => !isOutput(change)), sections = [["Destroyed or replaced", byRisk().flatMap(([action]) => ofObjects.filter(change => change[1] === action && isDangerous(change)))],
+    ["Other changes", byRisk().flatMap(([action]) => ofObjects.filter(change => change[1] === action && !isDangerous(change)))], ["Outputs", changes.filter(isOutput)]];
+  for (const [title, found] of sections) if (found.length) lines.push("", `## ${title} (${found.length})`, "", "| | object | why |", "| --- | --- | --- |", ...inRoom(changeRows(found), room(), title === "Outputs" ? "output" : things));
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,72 @@
+"""Lists and Markdown of plans with many alike objects, in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from render.page.browser import needs_browser, opened
+from render.page.test_drawing import ACTIONS, LAYERS, item, one_browser, written
+
+from planner.render.page.document import CausePart, Page, PageCause, PageChange, PageView
+
+__all__ = ["one_browser"]
+
+EDIT = 'var.image "1" -> "2" (a.tfvars:1)'
+
+
+def jobs(modules: int, each: int, action: str = "create", letters: bool = False) -> Page:
+    """A plan of modules with the same objects, or with `letters` with objects that all have another name."""
+    names = [
+        f"module.m{m}.thing.{'x' * 40 + str(m) + 'y' if letters else 'job'}{'' if letters else f'[{n}]'}"
+        for m in range(modules)
+        for n in range(each)
+    ]
+    items = tuple(item(name, name[: name.index(".thing")], (n,)) for n, name in enumerate(names))
+    changes = tuple(PageChange(name, action, "no longer declared", (EDIT,)) for name in names)
+    gone = PageChange("thing.old", "delete", "no longer declared", ("thing.old: no longer declared",))
+    boxes = {f"module.m{m}": ("", f"module.m{m}") for m in range(modules)}
+    view = PageView("apply", "All", (*items, item("thing.old", "", (len(names),))), (), boxes)
+    parts = (CausePart("var.image", '"1"', '"2"', "a.tfvars:1", 'image = "2"'),)
+    causes = (PageCause(EDIT, parts, 1), PageCause("thing.old: no longer declared", (), 0))
+    return Page("Jobs", (), (view,), LAYERS, ACTIONS, (*changes, gone), causes=causes)
+
+
+@needs_browser
+def test_instances_of_a_name_in_many_modules_are_one_line(tmp_path: Path) -> None:
+    with opened(written(tmp_path, jobs(5, 12))) as tab:
+        listed = tab.locator("#list")
+        heads = ["- destroy (1)", "+ create (60)", "thing.job[*]: 60 in 5 modules"]
+        assert listed.locator("summary").all_inner_texts() == heads
+        listed.locator("summary", has_text="thing.job[*]").click()
+        listed.locator("summary", has_text="module.m3: 12").click()
+        names = listed.locator("details details details .name").all_inner_texts()
+        assert names == [f"thing.job[{n}]" for n in range(12)]
+        columns = "scene.boxes.find(box => box.name === 'module.m0').columns.flat().map(n => scene.label(n))"
+        assert [name.rpartition("thing.")[2] for name in tab.evaluate(columns)] == [f"job[{n}]" for n in range(12)]
+
+
+@needs_browser
+def test_another_list_begins_at_its_top(tmp_path: Path) -> None:
+    with opened(written(tmp_path, jobs(60, 1, letters=True)), height=400) as tab:
+        scroll = "() => { const side = document.getElementById('side'); side.scrollTop = 200; return side.scrollTop; }"
+        for act in ("chooseAction('create')", "clearMarks()"):
+            assert tab.evaluate(scroll) == 200
+            tab.evaluate(act)
+            assert tab.evaluate("document.getElementById('side').scrollTop") == 0, act
+
+
+@needs_browser
+def test_markdown_has_alike_objects_once_and_fits_into_a_comment(tmp_path: Path) -> None:
+    with opened(written(tmp_path, jobs(5, 12, "delete"))) as tab:
+        lines = tab.evaluate("markdown()").replace("\\", "").splitlines()
+        assert '| 1 | var.image | "1" | "2" | a.tfvars:1 | - 60 |' in lines
+        rows = [line for line in lines[lines.index("## Destroyed or replaced (61)") :] if line.startswith("| -")]
+        assert rows[1:] == [
+            "| - | thing.job[*]: 60 in 5 modules | no longer declared; [1] var.image |",
+            "| - | thing.old | no longer declared |",
+        ]
+    with opened(written(tmp_path, jobs(1500, 1, "delete", letters=True))) as tab:
+        text = tab.evaluate("markdown()")
+        assert 50_000 < len(text) <= 60_000
+        shown = sum("x" * 40 in line for line in text.splitlines())
+        assert f"{1501 - shown} more objects are left out here" in text
