@@ -5,7 +5,7 @@
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
      "causes": [[group, [[name, former value, value, where, line of text]...], number or 0]...],
-     "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
+     "moved": {change: former address}, "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
      "views": [{"name", "title", "is_reduced",
                 "boxes": [[name, label, parent box, [column...]]...],
@@ -150,6 +150,8 @@ class PageChange:
     lines: tuple[str, ...] = ()
     text: str = ""
     """the change, as in the text of a plan"""
+    former: str = ""
+    """the former address of an object that was moved"""
 
 
 class CausePart(NamedTuple):
@@ -216,6 +218,7 @@ def page_json(page: Page) -> dict[str, Any]:
             for c in page.changes
         ],
         "causes": [[cause.group, [list(part) for part in cause.parts], cause.number] for cause in page.causes],
+        "moved": {str(n): change.former for n, change in enumerate(page.changes) if change.former},
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "blocks": _pack({where: page.hide(text) for where, text in sorted(page.blocks.items())}),
         "verdicts": [list(verdict) for verdict in page.verdicts],

@@ -168,10 +168,10 @@ def _changes(
 
     known: dict[str, str] = {}  # lines that other changes have, too, are kept once
 
-    def change(name: str, action: str, reason: str, text: str) -> PageChange:
+    def change(name: str, action: str, reason: str, text: str, former: str = "") -> PageChange:
         lines, named = map(hide, _chains(causes, name)), groups.get(name, ())
         kept = tuple(known.setdefault(line, line) for line in lines)
-        return PageChange(name, action, reason, tuple(named), kept, hide(text))
+        return PageChange(name, action, reason, tuple(named), kept, hide(text), former)
 
     objects = [
         change(
@@ -179,6 +179,7 @@ def _changes(
             one.action,
             _REASONS.get(one.reason) or KINDS.get(one.reason) or one.reason.replace("_", " "),
             "\n".join(shown.body(one)) if is_shown(one) else "",
+            one.previous_address if one.previous_address != one.address else "",
         )
         for one in sorted(plan.changes, key=change_name)
     ]
@@ -211,8 +212,12 @@ def _about(explored: Explored) -> Iterator[tuple[str, str]]:
     yield "Workspace", explored.workspace
     if explored.plan.timestamp:
         yield "Planned", explored.plan.timestamp.replace("T", " ").replace("Z", " UTC")
-    if explored.verdict is not None:
-        yield "Policies", count_verdicts(explored.verdict).removeprefix("Policies: ").removesuffix(".")
+    if explored.verdict is None:
+        yield "Policies", "none"
+    else:
+        counts = count_verdicts(explored.verdict).removeprefix("Policies: ").removesuffix(".")
+        is_decided = all(finding.kind != "undecided" for finding in explored.verdict.findings)
+        yield "Policies", f"{counts}, none undecided" if is_decided else counts
 
 
 def _sign(action: str) -> str:

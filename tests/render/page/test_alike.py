@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from render.page.browser import needs_browser, opened
-from render.page.test_drawing import ACTIONS, LAYERS, item, one_browser, written
+from render.page.test_drawing import ACTIONS, LAYERS, item, large, one_browser, small, written
 
 from planner.render.page.document import CausePart, Page, PageCause, PageChange, PageView
 
@@ -70,3 +70,43 @@ def test_markdown_has_alike_objects_once_and_fits_into_a_comment(tmp_path: Path)
         assert 50_000 < len(text) <= 60_000
         shown = sum("x" * 40 in line for line in text.splitlines())
         assert f"{1501 - shown} more objects are left out here" in text
+
+
+@needs_browser
+def test_objects_that_moved_are_counted_and_marked(tmp_path: Path) -> None:
+    items = (item("thing.a", "", (0,)), item("thing.b", "", (1,)))
+    changes = (
+        PageChange("thing.a", "create", "", (), former="thing.old"),
+        PageChange("thing.b", "no-op", "", (), former="thing.older"),
+    )
+    page = Page("Moved", (), (PageView("apply", "All", items, ()),), LAYERS, ACTIONS, changes)
+    with opened(written(tmp_path, page)) as tab:
+        assert tab.locator("#chips button").all_inner_texts() == ["+ 1 to create", "2 moved"]
+        tab.get_by_role("button", name="2 moved").click()
+        assert tab.locator("#list summary").all_inner_texts() == ["+ create (1)", "moved, otherwise unchanged (1)"]
+        assert tab.locator("#list li").all_inner_texts() == ["thing.a moved", "thing.b moved"]
+        tab.locator("#list").get_by_role("button", name="thing.b").click()
+        assert "Moved from: thing.older" in tab.locator("#details").inner_text()
+        assert tab.evaluate("scene.labelLines(scene.find('thing.a'))[0]") == "thing, moved"
+
+
+@needs_browser
+def test_a_line_lists_what_it_stands_for(tmp_path: Path) -> None:
+    with opened(written(tmp_path, large(40, 2))) as tab:
+        tab.get_by_role("button", name="Fold modules", exact=True).click()
+        tab.evaluate("chooseLine([...scene.lines].find(e => scene.bundle(e).length > 1))")
+        number = tab.evaluate("scene.bundle([...scene.lines].find(e => scene.bundle(e).length > 1)).length")
+        assert f"{number} dependencies" in tab.locator("#details").inner_text()
+        tab.locator("#details").get_by_role("button", name="why").first.click()
+        assert tab.locator("#details h2").inner_text() == "Order"
+
+
+@needs_browser
+def test_the_other_end_of_a_path_can_be_typed(tmp_path: Path) -> None:
+    with opened(written(tmp_path, small())) as tab:
+        tab.get_by_label("only changes").uncheck()
+        tab.evaluate("choose(scene.find('end'))")
+        tab.get_by_role("button", name="Path to another").click()
+        tab.keyboard.type("net")
+        tab.keyboard.press("Enter")
+        assert tab.get_by_role("status").inner_text() == "end waits for net, in 2 steps."

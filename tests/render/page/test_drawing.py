@@ -251,7 +251,7 @@ def test_labels_are_condensed_before_they_are_cut(tmp_path: Path) -> None:
       context.fillText = before;
       return texts; }"""
     with opened(written(tmp_path, small())) as tab:
-        assert tab.evaluate(texts, 1) == [["abcdefghi", 75], ["abcdefghijk", 75], ["abcd\u2026ijklmn", 75]]
+        assert tab.evaluate(texts, 1) == [["abcdefghi", 75], ["abcdefghijk", 75], ["abcdefghi\u2026mn", 75]]
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@
 const SLICE = 7, MARGIN = 0.5, LEAST = 0.003, MOST = 4;
 const LEGIBLE = 0.8; // the scale from which on all of a graph is shown at first, and to which it is enlarged for one thing
 const LARGE = 1.5; // the largest scale at which a page shows something of its own accord
-const COARSE = 0.5; // the smallest scale at which many marked things are shown together
+const COARSE = 0.62; // the smallest scale at which many marked things are shown together
 const EDGE = 14; // pixels left free around what is brought into view
 
 class Drawing extends Painting {

@@ -64,6 +64,8 @@ const SHORT_VALUE = 60, MOST_LINES = 300, AROUND = 3; // characters of a value i
 function spread(text) {
   try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; }
 }
+/** The part that has the values of all; null if none does. */
+const wholeOf = ([part, ...others]) => part && others.every(([name]) => name.startsWith(part[0]) && /^[.[]/.test(name.slice(part[0].length))) ? part : null;
 /** The values of an input before and after. */
 function valueParts(before, after) {
   if (!before && !after) return [];
@@ -122,7 +124,8 @@ function causeParts(node) {
 
 function causeItem([kind, { number, causes, changes, title }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
-  const text = place ? title.slice(0, -place.length) : title, list = el("div", { hidden: "" });
+  const [whole, before, after] = wholeOf(partsOf(causes)) || [], hasValues = before && after && before !== after && before.length + after.length <= SHORT_VALUE;
+  const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
   open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, "")))), " ",
     el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`} `, ...signsOfChanges(changes))));

@@ -71,7 +71,8 @@ function neighbours(node, isOut) {
 function around(node) {
   const causes = new Set(scene.changes(node).flatMap(change => change[3])), origins = [...scene.apartCauses].filter(cause => scene.causes(cause).some(one => causes.has(one)));
   const halves = scene.halves(node), pairs = [true, false].flatMap(isOut => { const { direct, through } = neighbours(node, isOut); return [...direct, ...through]; });
-  const near = marks([node, ...halves, ...origins, ...pairs.map(([, other]) => other)], new Set(pairs.map(([edge]) => edge)));
+  const both = new Set([node, ...halves]), between = [...both].flatMap(n => scene.out[n].filter(e => both.has(scene.to[e]))); // from the old object to the new one
+  const near = marks([node, ...halves, ...origins, ...pairs.map(([, other]) => other)], new Set([...pairs.map(([edge]) => edge), ...between]));
   return { ...near, origins, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
 }
 /** Marked nodes and edges, with the number of objects that each box has of them. `names`: of the objects, to be shown at folded boxes. */
@@ -99,6 +100,16 @@ function chooseEdge(edge) {
   showCurrent(null);
   showEdge(edge);
   say(`${scene.shown(scene.from[edge])} waits for ${scene.shown(scene.to[edge])}`);
+}
+/** Choose a line of the drawing: of several dependencies, these are listed first. */
+function chooseLine(edge) {
+  const edges = scene.bundle(edge);
+  if (edges.length === 1) { chooseEdge(edge); return; }
+  drawing.chosen = null;
+  drawing.marked = marks(edges.flatMap(e => [scene.from[e], scene.to[e]]), new Set(edges));
+  drawing.redraw();
+  showCurrent(null);
+  showLine(edge, edges);
 }
 function toggle(b) {
   if (scene.isEmpty(b)) { choose(-1 - b); return; }
@@ -298,7 +309,7 @@ canvas.addEventListener("pointerup", event => {
   const [x, y] = drawing.point(event), thing = scene.at(x, y);
   if (thing !== null) { if (thing < 0) toggle(-1 - thing); else choose(thing, { look: false }); return; }
   const edge = drawing.edgeAt(x, y);
-  if (edge !== null) chooseEdge(edge); else if (drawing.marked || drawing.chosen !== null) clearMarks();
+  if (edge !== null) chooseLine(edge); else if (drawing.marked || drawing.chosen !== null) clearMarks();
 });
 canvas.addEventListener("wheel", event => {
   event.preventDefault();

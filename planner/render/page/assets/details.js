@@ -92,6 +92,7 @@ function changeParts(node) {
     return [
       numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
       el("p", {}, chip(action), meant ? ` ${meant}` : ""),
+      formerOf(data.changes[n]) ? el("p", {}, el("strong", {}, "Moved from: "), ...breakable(formerOf(data.changes[n]))) : null,
       causes.length || lines.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
       ...causes.filter(cause => !chains.some(chain => causeOf(chain) === cause)).slice(0, 8).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
@@ -217,6 +218,13 @@ function internals(all, item, nameOf) {
   const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, all, item, 30, nameOf); };
   return all.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, `Internals (${all.length}): variables, local values, modules, providers`), list) : null;
 }
+/** The dependencies that a line of the drawing stands for. */
+function showLine(edge, edges) {
+  const name = thing => thing >= 0 ? scene.shown(thing) : nameOfBox(scene.boxes[-1 - thing]), [one, other] = scene.ends(edge).map(name), text = `${scene.mutual.has(edge) ? `${one} and ${other} wait for each other` : `${one} waits for ${other}`}: ${several(edges.length, "dependency", "dependencies")}`;
+  details(el("h2", {}, "Order"), el("p", {}, `${text}.`), el("p", { class: "why" }, "What waits first, then what it waits for."),
+    some(el("ul", { class: "plain" }), [...edges].sort((a, b) => NUMERIC.compare(scene.shown(scene.from[a]), scene.shown(scene.from[b]))), e => el("li", {}, nodeButton(scene.from[e]), " waits for ", nodeButton(scene.to[e]), " ", button("why", () => chooseEdge(e), { class: "small" })), 30));
+  say(text);
+}
 function showEdge(edge) {
   const from = scene.from[edge], to = scene.to[edge], others = scene.bundle(edge).filter(e => e !== edge);
   details(el("h2", {}, "Order"), el("p", {}, nodeButton(from), " waits for ", nodeButton(to)),
@@ -275,7 +283,9 @@ function onlyWaiting(nodes, item) {
 /** Wait for the other end of a path. */
 function beginPath(node) {
   start = node;
-  showBanner(`Path from ${scene.shown(node)}: click the other end, in the drawing or in a list.`, "Cancel", () => { start = null; say("No path is sought."); });
+  showBanner(`Path from ${scene.shown(node)}: click the other end, or type its name and press Enter.`, "Cancel", () => { start = null; say("No path is sought."); });
+  $("search").value = "";
+  $("search").focus();
 }
 function showPath(from, to) {
   if (start !== null) hideBanner();

@@ -29,6 +29,12 @@ function take(document) {
 }
 take(JSON.parse(document.getElementById("data").textContent));
 
+let former = { data: null, of: null };
+/** The former address of an object that was moved; "" for others. */
+function formerOf(change) {
+  if (former.data !== data) former = { data, of: new Map(Object.entries(data.moved || {}).map(([n, address]) => [data.changes[n], address])) };
+  return former.of.get(change) || "";
+}
 /** The nodes and edges of a view, by number. A thing is a node, or a box as -1 minus its number. */
 class Graph {
   constructor(view) {
@@ -89,6 +95,8 @@ class Graph {
   isMixed(node) { return !this.isOld(node) && this.actions(node).length > 1; }
   text(number) { return data.strings[number]; }
   /** The name of a vertex, as commands have it. */
+  /** Whether an object of a node was moved. */
+  isMoved(node) { return !this.isOld(node) && this.changes(node).some(change => formerOf(change)); }
   name(node) { return this.text(this.view.nodes.name[node]); }
   /** The name of a node's object, for people. */
   shown(node) { return data.noun === "node" ? this.name(node).replace(DEPOSED, this.isOld(node) ? "" : " ($1)").replace(STEP, "") : this.name(node); }

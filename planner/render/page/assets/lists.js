@@ -85,7 +85,7 @@ function fillList() {
   const filter = JSON.stringify([words(), actionFilter]);
   if (filter !== listedFor) { listedFor = filter; $("side").scrollTop = 0; } // another list
   const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
-  const { changes, calm } = !sought && actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1])), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
+  const { changes, calm } = !sought && actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1]) || formerOf(change)), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
   const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name))]) : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
   $("listtitle").replaceChildren(title, actionFilter !== null && !sought ? button("Show all", () => chooseAction(actionFilter), { class: "small" }) : "");
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
@@ -94,6 +94,8 @@ function fillList() {
   const isCalmOutput = n => noun === "node" && CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] === "Outputs";
   const outputs = [...changes.filter(isOutput), ...calm.filter(isCalmOutput).map(n => [scene.shown(n), n])].sort(byName);
   const outputGroup = [sought ? FOUND_OUTPUTS : "outputs", `Outputs (${outputs.length})`, outputs, (one, short = one[0]) => typeof one[1] === "number" ? calmItem(one, short) : changeItem(one, short)];
+  const onlyMoved = changes.filter(change => !signOf.has(change[1]) && formerOf(change));
+  groups.push(["moved", `moved, otherwise unchanged (${onlyMoved.length})`, onlyMoved.sort(byName), changeLine]);
   if (!sought) groups.push(outputGroup);
   const roots = sought ? calm.filter(n => causesAt(n).length) : []; // values that changed
   if (roots.length) groups.unshift(["causes", `Causes (${roots.length})`, roots.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, ...causesAt(n).map(([, found]) => numberSign(found)), " ", button(short, () => choose(n), { class: "name", "aria-label": name }))]);
@@ -119,8 +121,7 @@ function fillList() {
 function showCurrent(name) {
   for (const one of $("list").querySelectorAll(".name")) if (name !== null && one.getAttribute("aria-label") === name) one.setAttribute("aria-current", "true"); else one.removeAttribute("aria-current");
 }
-const changeLine = (change, short = change[0]) => el("li", {}, changeButton(change[0], short));
-
+const changeLine = (change, short = change[0]) => el("li", {}, changeButton(change[0], short), movedMark(change));
 
 // ---------------------------------------------------------------- the numbers at the top
 
@@ -128,15 +129,15 @@ const changeLine = (change, short = change[0]) => el("li", {}, changeButton(chan
 function chips() {
   const plain = ([, , , name]) => name.replace(/ \(.*/, ""), alike = byKey(byRisk(), plain);
   const found = [...alike].map(([key, those]) => [key, those, data.changes.filter(change => !isOutput(change) && those.some(([action]) => action === change[1])).length]);
-  const outputs = data.changes.filter(change => isOutput(change) && signOf.has(change[1])).length;
-  return [...found, ...(outputs ? [["outputs", [], outputs]] : [])].filter(([, , number]) => number);
+  const outputs = data.changes.filter(change => isOutput(change) && signOf.has(change[1])).length, moved = Object.keys(data.moved || {}).length;
+  return [...found, ["moved", [], moved], ...(outputs ? [["outputs", [], outputs]] : [])].filter(([, , number]) => number);
 }
-const isOfFilter = change => actionFilter === "outputs" ? isOutput(change) && signOf.has(change[1]) : !isOutput(change) && (wordsOf.get(change[1]) || "").replace(/ \(.*/, "") === actionFilter;
+const isOfFilter = change => actionFilter === "moved" ? formerOf(change) !== "" : actionFilter === "outputs" ? isOutput(change) && signOf.has(change[1]) : !isOutput(change) && (wordsOf.get(change[1]) || "").replace(/ \(.*/, "") === actionFilter;
 function fillSummary() {
   const [first, ...others] = data.summary, own = chips(), isPlan = noun === "node" && own.length, lead = isPlan ? /^.*?:/.exec(first)?.[0] : null;
   const chip_ = ([key, those, number]) => {
     const made = button("", () => chooseAction(key), { class: "sumchip", "data-action": key, "aria-pressed": "false", title: "List only these, and mark them in the graph" });
-    made.append(those.length ? el("b", {}, those.map(([, , sign]) => sign).join(" or ")) : "", ` ${!those.length ? several(number, "output") : isPlan ? `${number} to ${key}` : noun === "node" ? `${key} ${number}` : `${key}: ${several(number, noun)}`}`);
+    made.append(those.length ? el("b", {}, those.map(([, , sign]) => sign).join(" or ")) : "", ` ${key === "moved" ? `${number} moved` : !those.length ? several(number, "output") : isPlan ? `${number} to ${key}` : noun === "node" ? `${key} ${number}` : `${key}: ${several(number, noun)}`}`);
     if (those.length) made.style.background = fillOf(those[0][1]);
     return made;
   };

@@ -26,8 +26,8 @@ function inRoom(rows, room, things) {
 /** Each cause with its values, its place, and the numbers of what it sets off. */
 function causeRows() {
   return [...causeKinds()].map(([, { number, causes, changes, title }]) => {
-    const parts = partsOf(causes), [part] = parts, isWhole = part && parts.every(([name]) => name === part[0] || name.startsWith(part[0])), place = SOURCE.exec(title)?.[0] || "";
-    const [name, before, after, where] = isWhole ? part : [title.slice(0, title.length - place.length), "", "", place.slice(2, -1)];
+    const whole = wholeOf(partsOf(causes)), place = SOURCE.exec(title)?.[0] || "";
+    const [name, before, after, where] = whole || [title.slice(0, title.length - place.length), "", "", place.slice(2, -1)];
     const objects = byKey([...changes].filter(change => !isOutput(change)), change => change[1]), outputs = [...changes].filter(isOutput).length;
     const tally = [...byRisk().filter(([action]) => objects.has(action)).map(([action]) => `${signOf.get(action)} ${objects.get(action).length}`.trim()), ...(outputs ? [several(outputs, "output")] : [])];
     return [row([number || "", clipped(name), valueText(before), valueText(after), literal(where), literal(tally.join(", "))]), 1];

@@ -4,7 +4,7 @@ const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3], [4, 2]]; // by layer, as the 
 const FAINT = 0.35; // how much is seen of what is not marked
 const LETTER_OF = 0.602; // the width of a letter at size 1
 const READABLE = 9; // pixels of letters below which texts are left out
-const CONDENSED = 1.25; // how many times as many letters as usual a label may have in its room
+const CONDENSED = 1.35; // how many times as many letters as usual a label may have in its room
 const CROWDED = 40; // edges from which on those within a layer are faint
 const ROUTED = 2000; // edges up to which they are led around boxes
 
@@ -204,7 +204,8 @@ class Painting {
     if (!this.scene.isClosed(b)) for (const colour of ["paper", ...this.scene.outward(b).fill("box")]) { context.fillStyle = this.colours[colour]; context.fillRect(x - 3, y - size * 0.75, room + 6, size * 1.5); } // edges lead behind it
     if (!this.scene.isClosed(b) && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
     const right = this.badges(context, counts, x + room, y, k);
-    this.letters(context, named, x, y, right - x - 4, this.colours.ink, k, "600 ");
+    const isLong = named.length * size * LETTER_OF > (right - x - 4) * CONDENSED; // its key says more than its kind
+    this.letters(context, isLong ? named.replace(/^(\W*)module\./, "$1") : named, x, y, right - x - 4, this.colours.ink, k, "600 ");
     if (!this.scene.isClosed(b)) context.globalAlpha = 1;
   }
   /** Numbers of changes, each on its colour, up to a place on the right; where they begin. */
@@ -222,14 +223,14 @@ class Painting {
     }
     return right;
   }
-  /** Text around the middle of a line, larger than usual where the scale is small; condensed, or with its end, if it is too long. */
+  /** Text around the middle of a line, larger than usual where the scale is small; condensed, or without a part behind its middle, if it is too long. */
   letters(context, text, x, y, room, colour, k, weight = "") {
     const size = sizeOf(k);
     if (size * k < READABLE) return;
     context.font = `${weight}${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
     context.textBaseline = "middle";
     context.fillStyle = colour;
-    const fits = Math.floor(room / (size * LETTER_OF) * CONDENSED), first = Math.floor(fits * 0.4);
+    const fits = Math.floor(room / (size * LETTER_OF) * CONDENSED), first = Math.ceil(fits * 0.7);
     context.fillText(text.length > fits ? `${text.slice(0, first)}\u2026${text.slice(text.length - fits + first + 1)}` : text, x, y, room);
   }
 }

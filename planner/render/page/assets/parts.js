@@ -166,4 +166,6 @@ function changeButton(address, short = address) {
   const node = scene.nodeOf.get(address);
   return node === undefined ? document.createTextNode(short) : button(short, () => { if (scene.nodeOf.has(address)) choose(scene.nodeOf.get(address)); }, { class: "name", "aria-label": address });
 }
+/** A word at the name of an object that was moved. */
+const movedMark = change => formerOf(change) ? el("span", { class: "why", title: `moved from ${formerOf(change)}` }, " moved") : null;
 const nodeButton = (node, short = scene.shown(node)) => button(short, () => choose(node), { class: "name", "aria-label": [scene.shown(node), scene.part(node)].filter(text => text).join(", ") });

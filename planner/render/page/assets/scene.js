@@ -40,7 +40,7 @@ class Scene extends Lines {
     const label = data.noun === "node" ? this.label(node).replace(DEPOSED, this.isOld(node) ? "" : " ($1)").replace(STEP, "") : this.label(node), typed = data.noun === "node" && TYPED.exec(label);
     const part = this.part(node), sign = this.isOld(node) ? "-" : this.isMixed(node) ? "" : signOf.get(this.action[node]) || "";
     const [, before, after] = this.causing.has(node) && !sign && this.ownCause(node) || [], values = before && after && before.length + after.length <= VALUES ? `  ${before} \u2192 ${after}` : "";
-    return [[typed ? typed[1] : "", part].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}${values}`];
+    return [[typed ? typed[1] : "", part, this.isMoved(node) ? "moved" : ""].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}${values}`];
   }
   /** Colours and numbers of what is done with the objects of a node, if that differs. */
   badges(node) { return this.isMixed(node) ? this.actions(node).map(badge) : []; }
