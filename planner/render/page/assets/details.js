@@ -29,7 +29,7 @@ function goBack() {
 /** Verdicts of policies, causes with their changes, and how the graph was made smaller. */
 function showOverview() {
   document.body.classList.remove("chosen");
-  const kinds = [...causeKinds()], changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op");
+  const kinds = [...causeKinds()], changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op" || formerOf(change));
   fill(
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
     kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, "Causes"), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
