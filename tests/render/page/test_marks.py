@@ -231,3 +231,17 @@ def test_a_large_graph_shows_the_nearest_of_what_waits(tmp_path: Path) -> None:
         near = "neighbours(scene.find('first'), false).through.map(([, node]) => scene.name(node))"
         assert tab.evaluate(near) == ["near"]
         assert "These wait for it (1)" in tab.get_by_role("complementary", name="Details").inner_text()
+
+
+@needs_browser
+def test_causes_stand_in_the_order_of_their_numbers_in_large_plans(tmp_path: Path) -> None:
+    edits = ['var.b "1" -> "2" (a.tfvars:1)', 'var.a "1" -> "2" (a.tfvars:2)']
+    names = [f"module.m.box{n}" for n in range(2001)]
+    items = [item(name, "module.m", (n,)) for n, name in enumerate(names)]
+    items += [item(edit[:5])._replace(kind="root_variable", causes=(n,)) for n, edit in enumerate(edits)]
+    changes = tuple(PageChange(name, "create", "", tuple(edits)) for name in names)
+    arrows = [arrow(name, edit[:5]) for name in names for edit in edits]
+    view = PageView("apply", "All", tuple(items), arrows, {"module.m": ("", "module.m")})
+    causes = tuple(PageCause(edit, (CausePart(edit[:5], '"1"', '"2"'),), n + 1) for n, edit in enumerate(edits))
+    with opened(written(tmp_path, Page("Large", (), (view,), LAYERS, ACTIONS, changes, causes=causes))) as tab:
+        assert tab.evaluate("scene.order[0].map(thing => scene.title(thing))") == ["var.b", "var.a"]

@@ -132,7 +132,8 @@ class Scene extends Lines {
     const drawn = this.boxes.length ? [0] : [];
     for (const b of drawn) for (const thing of this.inside[b]) if (thing >= 0) this.home[thing] = b; else { this.homes[-1 - thing] = b; drawn.push(-1 - thing); }
     this.boxes.forEach((box, b) => { if (before[b]?.join() !== this.inside[b].join()) box.plan = null; });
-    if (!isAnew) { this.layered = sources.map(b => this.boxes[b].columns.map(column => column.filter(thing => this.isShown(thing)))); this.loose = this.boxes.map(() => []); return; }
+    const isApart = thing => this.apartCauses.has(thing);
+    if (!isAnew) { this.layered = sources.map(b => this.boxes[b].columns.map(column => column.filter(thing => this.isShown(thing) && !isApart(thing)))); this.loose = this.inside.map(things => things.filter(isApart)); return; }
     const pairs = this.lifted();
     this.loose = this.inside.map((things, b) => things.filter(thing => !pairs[b].has(thing)).sort((a, b) => this.risk(a) - this.risk(b) || NUMERIC.compare(this.title(a), this.title(b))));
     this.layered = this.inside.map((things, b) => layered(things.filter(thing => pairs[b].has(thing)), [...pairs[b]].flatMap(([thing, others]) => [...others].map(other => [thing, other]))));
