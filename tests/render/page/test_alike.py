@@ -39,7 +39,9 @@ def test_instances_of_a_name_in_many_modules_are_one_line(tmp_path: Path) -> Non
         assert listed.locator("summary").all_inner_texts() == heads
         listed.locator("summary", has_text="thing.job[*]").click()
         listed.locator("summary", has_text="module.m3: 12").click()
-        names = listed.locator("details details details .name").all_inner_texts()
+        inner = listed.locator("details details details .name")
+        inner.first.wait_for()  # a list is filled when it is unfolded
+        names = inner.all_inner_texts()
         assert names == [f"thing.job[{n}]" for n in range(12)]
         columns = "scene.boxes.find(box => box.name === 'module.m0').columns.flat().map(n => scene.label(n))"
         assert [name.rpartition("thing.")[2] for name in tab.evaluate(columns)] == [f"job[{n}]" for n in range(12)]
