@@ -333,9 +333,9 @@ class Causes:
 
     def _also_by(self, group: RootCause) -> str:
         """` (4 of them also by [2])`: changes of a cause that also follow from other causes."""
-        own, by = {name for name, _ in group.changes}, dict[str, list[int]]()
+        by = dict[str, list[int]]()
         for number, other in enumerate(self._with_number(), 1):
-            if other is not group and own != {name for name, _ in other.changes}:
+            if other is not group and {*group.changes} != {*other.changes}:
                 for name, _ in other.changes:
                     by.setdefault(name, []).append(number)
         shared = [name for name, _ in group.changes if name in by and not name.startswith(OUTPUT)]

@@ -222,7 +222,7 @@ def test_causes_come_through_objects_of_which_they_change_what_is_used(
         "      -> terraform_data.id (main.tf:11, replaced)",
         "        -> output.id (main.tf:16, updated), terraform_data.of (main.tf:14, updated)",
         "      -> terraform_data.two (main.tf:4, updated), terraform_data.uses (main.tf:7, updated)",
-        "    causes all 4 changes and 1 output",
+        "    causes all 4 changes and 1 output (also by [2])",
         "",
         '[2] var.b "1" -> "2" (-var=b)',
         "      -> terraform_data.id (main.tf:10, replaced)",
@@ -230,5 +230,23 @@ def test_causes_come_through_objects_of_which_they_change_what_is_used(
         "      -> terraform_data.two (main.tf:4, updated)",
         "        -> terraform_data.uses (main.tf:7, updated)",
         "      -> terraform_data.of (main.tf:14, updated)",
-        "    causes the same changes as [1]",
+        "    causes all 4 changes and 1 output (also by [1])",
     ]
+
+
+def test_a_replacement_is_of_the_causes_that_force_it(tmp_path: Path, planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(
+        'variable "suffix" { default = "a" }\nvariable "owner" { default = "ann" }\n'
+        'resource "terraform_data" "db" {\n  triggers_replace = var.suffix\n  input            = var.owner\n}\n'
+    )
+    assert planner("apply", "-auto-approve").code == 0
+    changed = ("-var=suffix=b", "-var=owner=bob")
+    assert planner("why", *changed).out.partition("\n\n")[2].splitlines() == [
+        '[1] var.suffix "a" -> "b" (-var=suffix)',
+        "    causes the only change: replace terraform_data.db (also by [2])",
+        "",
+        '[2] var.owner "ann" -> "bob" (-var=owner)',
+        "    causes the only change: update terraform_data.db (also by [1])",
+    ]
+    assert planner("plan", "-json", "-causes", *changed).code == 0

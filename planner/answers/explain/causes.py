@@ -86,6 +86,8 @@ class Way:
 
     steps: tuple[CauseStep, ...]
     roots: frozenset[tuple[str, str]]
+    forces: bool = False
+    """whether the difference at the end forces a replacement"""
 
 
 @frozen
@@ -102,6 +104,11 @@ class Because:
     """for each further root, steps as in `steps`; empty if only the nearest chain was requested"""
     ways: tuple[Way, ...] = ()
     """all paths into the change that are known to matter"""
+
+    def forces(self, root: CauseStep) -> bool:
+        """Whether a root forces the replacement; true for all roots if it is not known which ones do."""
+        forcing = {part for way in self.ways if way.forces for part in way.roots}
+        return not forcing or (root.what, root.kind) in forcing
 
     def is_itself(self, name: str) -> bool:
         """Whether a change has no cause but itself."""
@@ -286,7 +293,7 @@ class _Chains:
                 roots -= forcing
             if key not in seen and roots:
                 seen.add(key)
-                yield Way(tuple(steps), roots)
+                yield Way(tuple(steps), roots, is_forced)
 
     def _instance(self, name: str) -> str | None:
         """The changed object with this name or with a value of this name; None for other names."""
@@ -505,9 +512,9 @@ def _note(origin: str, source: Any) -> str:
 
 @frozen
 class RootCause:
-    """A root cause and its changes, as (name, action), the riskiest first. `is_certain`: the causes of all these
-    changes are certain. `parts`: root causes from the same edit, as (name, kind); empty for changes without another
-    cause."""
+    """A root cause and its changes, as (name, action), the riskiest first. The action is an update if the object is
+    replaced for other causes, and this one only updates it. `is_certain`: the causes of all these changes are certain.
+    `parts`: root causes from the same edit, as (name, kind); empty for changes without another cause."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -522,6 +529,7 @@ def grouped(
     each. `risks`: {action: rank}."""
     members: dict[Key, list[str]] = {}
     roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
+    forced: set[tuple[Key, str]] = set()
     behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
     crowded = _crowded(chains)
     for name, because in sorted(chains.items()):
@@ -533,13 +541,16 @@ def grouped(
             listed = members.setdefault(key, [])
             if name not in listed[-1:]:
                 listed.append(name)
+            if because.forces(root):
+                forced.add((key, name))
     groups = []
     for key, names in members.items():
-        listed = sorted(names, key=lambda name: (risks.get(actions.get(name, ""), len(risks)), name))
+        done = {name: actions.get(name, "") if (key, name) in forced else "update" for name in names}
+        listed = sorted(names, key=lambda name: (risks.get(done[name], len(risks)), name))
         is_certain = not any(chains[name].is_guess for name in names)
         root = _one_root(list(roots[key].values()))
         parts = frozenset(roots[key]) if root.what else frozenset()
-        groups.append(RootCause(root, tuple((name, actions.get(name, "")) for name in listed), is_certain, parts))
+        groups.append(RootCause(root, tuple((name, done[name]) for name in listed), is_certain, parts))
     return tuple(sorted(groups, key=lambda group: _rank(group, risks)))
 
 
