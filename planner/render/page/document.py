@@ -4,7 +4,7 @@
      "noun": "node", "unit" or "component", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
-     "causes": [[group, [[name, former value, value, where, line of text]...], number or 0]...],
+     "causes": [[group, [[name, former value, value, where, line of text]...], number or 0, [change...]]...],
      "moved": {change: former address},
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
@@ -21,8 +21,8 @@ everything. In the reason of a ground, the characters \\x01 and \\x02 are placeh
 \\x04 for their objects. A place is a file with its line, or a state entry. A view `is_reduced` if it has so many edges
 that implied edges are left out. `about` of a node is an address. Very long `texts` and `blocks` are JSON,
 compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A cause has the values
-of each of its parts; "" is an unknown value, `nothing` means that there is none. Everything is sorted: the same input
-gives the same bytes."""
+of each of its parts; "" is an unknown value, `nothing` means that there is none. Its changes are those that it only
+updates, as other causes replace them. Everything is sorted: the same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -167,11 +167,13 @@ class CausePart(NamedTuple):
 
 class PageCause(NamedTuple):
     """A cause of changes. `group`: the name of the group that changes have; `parts` are of the same edit. `number`: as
-    the commands print it, 0 for an object that is its own cause."""
+    the commands print it, 0 for an object that is its own cause. `updates`: the indexes of changes that this cause only
+    updates, as other causes replace the objects."""
 
     group: str
     parts: tuple[CausePart, ...]
     number: int
+    updates: tuple[int, ...] = ()
 
 
 @frozen
@@ -218,7 +220,10 @@ def page_json(page: Page) -> dict[str, Any]:
             [c.address, c.action, c.reason, list(c.groups), [tables.strings[line] for line in c.lines]]
             for c in page.changes
         ],
-        "causes": [[cause.group, [list(part) for part in cause.parts], cause.number] for cause in page.causes],
+        "causes": [
+            [cause.group, [list(part) for part in cause.parts], cause.number, list(cause.updates)]
+            for cause in page.causes
+        ],
         "moved": {str(n): change.former for n, change in enumerate(page.changes) if change.former},
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "blocks": _pack({where: page.hide(text) for where, text in sorted(page.blocks.items())}),

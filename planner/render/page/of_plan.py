@@ -73,8 +73,8 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     causes = Causes(explored.causes, explored.actions, "full")
     titles = [hide(_title(group)) for group in causes.groups]
     changes = _changes(explored, causes, titles, hide)
-    shown_causes = tuple(_causes(causes, titles, places, hide))
     number = {change.address: n for n, change in enumerate(changes)}
+    shown_causes = tuple(_causes(causes, titles, places, hide, number))
     within = _containing(shown_causes)
     done = {change.action for change in changes} - {NO_OP}
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
@@ -121,7 +121,7 @@ def _title(group: RootCause) -> str:
 
 
 def _causes(
-    causes: Causes, titles: Sequence[str], places: _SourcePlaces, hide: Callable[[str], str]
+    causes: Causes, titles: Sequence[str], places: _SourcePlaces, hide: Callable[[str], str], indexes: Mapping[str, int]
 ) -> Iterator[PageCause]:
     """All causes, in the order and with the numbers of the commands, and the values of the parts of inputs."""
     steps: dict[tuple[str, str], CauseStep] = {}
@@ -130,7 +130,8 @@ def _causes(
     for title, group in zip(titles, causes.groups, strict=True):
         known = sorted((steps[part] for part in group.parts if part in steps), key=lambda step: step.what)
         number = next((causes.numbers[part] for part in group.parts if part in causes.numbers), 0)
-        yield PageCause(title, tuple(_part(step, causes.planned, places, hide) for step in known), number)
+        updates = tuple(indexes[name] for name, action in group.changes if action != causes.planned.get(name, action))
+        yield PageCause(title, tuple(_part(step, causes.planned, places, hide) for step in known), number, updates)
 
 
 def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hide: Callable[[str], str]) -> CausePart:

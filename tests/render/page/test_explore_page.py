@@ -263,18 +263,33 @@ resource "terraform_data" "a" {
     assert planner("apply", "-auto-approve").code == 0
     (tmp_path / "terraform.tfvars").write_text('image = "2"\nkeys = ["x", "z"]\n')
     page = explored(planner, tmp_path)[1]
-    parts = {part[0]: part[1:] for _, parts, _ in page["causes"] for part in parts}
+    parts = {part[0]: part[1:] for _, parts, *_ in page["causes"] for part in parts}
     assert parts["var.image"] == ['"1"', '"2"', "terraform.tfvars:1", 'image = "2"']
     assert parts["var.keys"] == ['["x","y"]', '["x","z"]', "terraform.tfvars:2", 'keys = ["x", "z"]']
     groups = [group for group, *_ in page["causes"]]
     assert {group for change in page["changes"] for group in change[3]} == set(groups)
     printed = re.findall(r"^ *\[(\d+)\] (var\.\w+)", planner("plan", "-causes", "-no-color").out, re.MULTILINE)
-    assert len(printed) == 2 and printed == [(str(number), group.split()[0]) for group, _, number in page["causes"]]
+    assert len(printed) == 2 and printed == [(str(number), group.split()[0]) for group, _, number, _ in page["causes"]]
     for view in page["views"]:
         names = [page["strings"][n] for n in view["nodes"]["name"]]
         causes = {names[int(n)]: [groups[c] for c in numbers] for n, numbers in view["nodes"]["causes"].items()}
         assert "var.image" in causes and all("var.image" in group for group in causes["var.image"])
         assert "local.tag (expand)" in names and "local.tag (expand)" not in causes
+
+
+def test_a_cause_that_forces_no_replacement_only_updates_the_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(
+        'variable "suffix" { default = "a" }\nvariable "owner" { default = "ann" }\n'
+        'resource "terraform_data" "db" {\n  triggers_replace = var.suffix\n  input            = var.owner\n}\n'
+    )
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "terraform.tfvars").write_text('suffix = "b"\nowner = "bob"\n')
+    page = explored(planner, tmp_path)[1]
+    assert [change[0] for change in page["changes"]] == ["terraform_data.db"]
+    assert {group.split()[0]: updates for group, *_, updates in page["causes"]} == {"var.suffix": [], "var.owner": [0]}
 
 
 def test_a_page_has_declarations_without_secrets(

@@ -14,7 +14,7 @@ function causeKinds() {
 function kindsOfCauses() {
   const kinds = new Map();
   for (const change of data.changes) for (const cause of change[3]) {
-    const kind = kindOfCause(cause), found = kinds.get(kind) || kinds.set(kind, { causes: new Set(), changes: new Set() }).get(kind);
+    const kind = kindOfCause(cause), found = kinds.get(kind) || kinds.set(kind, { causes: new Set(), changes: new Set(), beside: new Set() }).get(kind);
     found.causes.add(cause); found.changes.add(change);
   }
   const effect = found => {
@@ -31,6 +31,9 @@ function kindsOfCauses() {
     const own = [...found.causes].map(cause => numbers.get(cause)).filter(number => number);
     found.number = order.size ? (own.length ? Math.min(...own) : 0) : at + 1;
     found.title = causeTitle(kind, found.causes);
+    const forced = new Set(), beside = new Map((data.causes || []).map(([group, , , updated]) => [group, new Set(updated.map(n => data.changes[n]))]));
+    for (const change of found.changes) if (change[3].some(cause => found.causes.has(cause) && !beside.get(cause)?.has(change))) forced.add(change);
+    for (const change of found.changes) if (!forced.has(change)) found.beside.add(change);
   });
   return new Map(ranked.map(({ kind, found }) => [kind, found]));
 }
@@ -114,7 +117,7 @@ function causeParts(node) {
       el("p", { class: "iscause" }, numberSign(found), " This is a cause of changes."),
       ...inputParts(own.length ? own : parts, name),
       el("h3", {}, `It sets off ${countOf(found.changes)}`),
-      ...byAction(found.changes),
+      ...byAction(found.changes, 12, found.beside),
       all.length < 2 && !scene.action[node] ? null : el("p", {}, button("Mark these in the graph", () => { group = null; chooseGroup(found.causes.size === 1 ? found.title : kind); })),
     ];
   });
@@ -122,18 +125,18 @@ function causeParts(node) {
 
 // ---------------------------------------------------------------- the list of causes
 
-function causeItem([kind, { number, causes, changes, title }]) {
+function causeItem([kind, { number, causes, changes, title, beside }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
   const [whole, before, after] = wholeOf(partsOf(causes)) || [], hasValues = before && after && before !== after && before.length + after.length <= SHORT_VALUE;
   const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
   open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, "")))), " ",
-    el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`} `, ...signsOfChanges(changes))));
+    el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`} `, ...signsOfChanges(changes, beside))));
   list.ofCause = () => {
     if (list.firstChild) return;
     const parts = partsOf(causes), node = nodeOfCause(causes);
     list.append(...inputParts(parts, parts.length === 1 ? parts[0][0] : ""),
-      ...(node === null ? [] : [el("p", {}, button(`Details of ${scene.shown(node)}`, () => choose(node), { class: "name" }))]), ...byAction(changes));
+      ...(node === null ? [] : [el("p", {}, button(`Details of ${scene.shown(node)}`, () => choose(node), { class: "name" }))]), ...byAction(changes, 12, beside));
   };
   return el("li", {}, open, list);
 }

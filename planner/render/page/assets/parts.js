@@ -63,14 +63,15 @@ function countOf(changes) {
   return [others || !outputs ? several(others, noun === "node" ? "object" : noun) : "", outputs ? several(outputs, "output") : ""].filter(text => text).join(", ");
 }
 /** Numbers of objects by what is done with them, each on its colour. */
-function signsOfChanges(changes) {
-  const objects = byKey([...changes].filter(change => !isOutput(change)), change => change[1]);
+function signsOfChanges(changes, beside = NOTHING) {
+  const objects = byKey([...changes].filter(change => !isOutput(change) && !beside.has(change)), change => change[1]);
   return byRisk().filter(([action]) => objects.has(action)).map(([action]) => signOfAction(action, objects.get(action).length));
 }
-/** Lists of changes by what is done, the most dangerous first, then of outputs. */
-function byAction(changes, first = 12) {
-  const all = [...changes], groups = byRisk().map(([action]) => [[signOfAction(action), wordsOf.get(action)], all.filter(change => change[1] === action && !isOutput(change))]);
-  return [...groups, [["Outputs"], all.filter(isOutput)]].filter(([, own]) => own.length).map(([title, own]) => el("section", { class: "byaction" },
+const NOTHING = new Set();
+/** Lists of changes by what is done, the most dangerous first, then of outputs. `beside`: those that are replaced for other causes. */
+function byAction(changes, first = 12, beside = NOTHING) {
+  const all = [...changes], groups = byRisk().map(([action]) => [[signOfAction(action), wordsOf.get(action)], all.filter(change => change[1] === action && !isOutput(change) && !beside.has(change))]);
+  return [...groups, [["Also updates, replaced for other causes"], all.filter(change => beside.has(change))], [["Outputs"], all.filter(isOutput)]].filter(([, own]) => own.length).map(([title, own]) => el("section", { class: "byaction" },
     el("h4", {}, ...title, ` (${own.length})`), some(el("ul", { class: "plain" }), own.sort((a, b) => NUMERIC.compare(a[0], b[0])), title.length > 1 ? (change, short = change[0]) => el("li", {}, changeButton(change[0], short)) : changeItem, first, change => change[0], true)));
 }
 const byRisk = () => [...data.actions].sort(([a], [b]) => rank(a) - rank(b));
