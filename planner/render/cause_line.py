@@ -378,8 +378,9 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """(characters of each text after the first difference, number of differences). `end`: length of the texts' common
-    end. Differences close to each other count as one."""
+    """(characters of each text after the first difference, number of differences). `before` and `value` are without
+    their common start and end; `end` is the length of that end, which counts. Differences close to each other count as
+    one."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     apart = [

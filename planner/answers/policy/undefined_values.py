@@ -10,7 +10,8 @@ planner.logic.datalog.language.builtins) on other strings; an order between a st
 such values; and, in a verdict itself, `min` and `max` of an empty set.
 
 Two cases are not errors, and simply do not hold: a function that searches a string (`before`, `after`, ...) and finds
-nothing; and a comparison by order in a relation over all paths of an object, which selects paths."""
+nothing; and, in rules other than verdicts, an order of values that a rule reads at all paths of an object
+(`planned(A, P, V), V > 10`): it selects the paths with numbers."""
 
 from __future__ import annotations
 
@@ -134,9 +135,9 @@ class Flaws:
         count = 1
         for options in others:
             count *= len(options)
-        if (
-            count > MOST_VARIANTS
-        ):  # flawed values are not checked further: too many broken results are better than too few
+        # with too many variants, `broken` holds too often rather than too rarely: the other literals that may have no
+        # value are left out
+        if count > MOST_VARIANTS:
             others = [options for options in others if len(options) == 1]
         for chosen in product(*others):
             yield tuple(part for parts in chosen for part in parts)

@@ -192,7 +192,7 @@ class _MatchFinder:
             word = next_word
 
     def _by_end(self, at: int, before: int, length: int, last: int, end: int) -> tuple[int, int, int]:
-        """A longer match, found by the bytes after this one; its first two bytes need not match."""
+        """This match, or a longer one, which begins two bytes later and is found by the bytes after this match."""
         behind = at + length
         if behind >= last:
             return at, before, length

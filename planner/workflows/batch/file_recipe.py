@@ -28,7 +28,8 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @frozen
 class GeneratedFile:
-    """`comment` begins the line that contains the mark, for example "# "."""
+    """A file that planner writes into a unit. `comment`: the characters before the line that marks it as generated
+    (`file_parts.MARK`), for example "# "."""
 
     name: str
     text: str

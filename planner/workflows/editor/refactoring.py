@@ -234,7 +234,7 @@ def target_of(workspace: Workspace, options: OperationOptions, address: str) -> 
     if rest.endswith("]") and declarations(workspace, DeclaredObject(here, rest.partition("[")[0])):
         raise refusal(f"{address} is one instance: name the whole block, {module}{rest.partition('[')[0]}.")
     if not declarations(workspace, target):
-        read_configuration(options).loaded()  # files with errors have no declarations
+        read_configuration(options).loaded()  # raises the errors of the files, which then have no declarations
         where = os.path.relpath(here) if module else "this directory"
         names = [f"{module}{key}" for key in workspace.module(here).symbols]
         raise refusal(f"{address} is not declared in {where}.{did_you_mean(address, names)}")

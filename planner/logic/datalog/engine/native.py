@@ -121,8 +121,8 @@ def _direct_successors(node: int, successors: list[list[int]]) -> list[int]:
 
 def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
     """Decide the edges that lead to nodes from `low` to below `high`; `last` is the last node from which such an edge
-    starts. Integer bitsets of these nodes represent reachability. An edge is implied if its end can be reached from a
-    successor with a higher number, which was handled before."""
+    starts. Integer bitsets of these nodes represent reachability. The successors of a node are visited from the highest
+    number down, and an edge is implied if its end can be reached from a successor that was visited before."""
     reach: list[int] = []
     for node in range(low, last + 1):
         targets = doubtful[node]
