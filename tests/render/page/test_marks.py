@@ -214,6 +214,8 @@ def test_only_what_reads_a_value_depends_on_it(tmp_path: Path) -> None:
         later.click()
         for name in ('module.m["b"].t.y', "late"):
             details.get_by_role("button", name=name).wait_for()
+        tab.evaluate("""scene.view.is_reduced = true, showBlast(scene.find('module.m["a"].t.x'))""")
+        assert "At least 2 objects" in details.inner_text() and "is not known" in details.inner_text()
 
 
 @needs_browser
@@ -245,3 +247,17 @@ def test_causes_stand_in_the_order_of_their_numbers_in_large_plans(tmp_path: Pat
     causes = tuple(PageCause(edit, (CausePart(edit[:5], '"1"', '"2"'),), n + 1) for n, edit in enumerate(edits))
     with opened(written(tmp_path, Page("Large", (), (view,), LAYERS, ACTIONS, changes, causes=causes))) as tab:
         assert tab.evaluate("scene.order[0].map(thing => scene.title(thing))") == ["var.b", "var.a"]
+
+
+@needs_browser
+def test_markdown_says_which_cause_forces_a_replacement(tmp_path: Path) -> None:
+    items = (item("db", "", (0,))._replace(kind="instance_apply"),)
+    changes = (PageChange("db", "create_then_delete", "", ("var.a", "var.b")),)
+    causes = (PageCause("var.a", (), 1), PageCause("var.b", (), 2, (0,)))
+    page = Page("Forced", (), (PageView("apply", "All", items, ()),), LAYERS, REPLACED, changes, causes=causes)
+    with opened(written(tmp_path, page)) as tab:
+        lines = tab.evaluate("markdown()").splitlines()
+        assert r"| +/- | db | \[1\] var.a; \[2\] var.b (only updates it) |" in lines
+        assert next(line for line in lines if line.startswith("| 2 |")).endswith(
+            "also updates 1 object, replaced for other causes |"
+        )

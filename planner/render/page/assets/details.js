@@ -260,9 +260,11 @@ function thingsText({ changes, calm }) {
   return `${countOf(changes)} that ${verb(changes.size, "changes", "change")}${calm.size ? `, ${same} that ${verb(calm.size, "does", "do")} not` : ""}`;
 }
 function showBlast(node) {
+  still(node, () => scene.reveal(node)); // as if it had been chosen before, also from a link
+  syncControls();
   const { reads, waits } = scene.blast(node), own = scene.shown(node), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
-  const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), text = `${thingsText(things)}.`;
-  drawing.chosen = standIn(node); drawing.marked = marks([node, ...rest], edges);
+  const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), text = `${scene.view.is_reduced && noun === "node" && things.changes.size ? "at least " : ""}${thingsText(things)}.`;
+  drawing.chosen = standIn(node); drawing.marked = marks([node, ...rest], edges, new Set([...things.changes].map(([address]) => address)));
   drawing.redraw();
   note({ blast: scene.name(node) }, "What depends on it");
   say(`What depends on ${own}: ${text}`);
@@ -272,13 +274,13 @@ function showBlast(node) {
     ofCause.size ? el("p", { class: "why" }, `This cause sets off ${countOf(ofCause)} of them; the others change for other reasons, or not at all.`) : null,
     ...byAction(things.changes, 20),
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
-    internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item),
-    scene.view.is_reduced && noun === "node" ? el("p", { class: "why" }, "In a graph of this size, an object that reads a value, and also waits for it through others, may be listed only by its order.") : null);
+    internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item));
 }
-/** Nodes that come later without reading a value, to be unfolded. */
+/** Nodes that come later without reading a value, as far as this is known, to be unfolded. */
 function onlyWaiting(nodes, item) {
   const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, nodes, item, 30, n => scene.shown(n)); };
-  return nodes.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, `Only the order: ${several(nodes.length, "more step")} ${nodes.length === 1 ? "comes" : "come"} later without reading a value of it`), list) : null;
+  const isCertain = !scene.view.is_reduced || noun !== "node", steps = `${several(nodes.length, "more step")} ${nodes.length === 1 ? "comes" : "come"}`;
+  return nodes.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, isCertain ? `Only the order: ${steps} later without reading a value of it` : `${steps} later. Whether they read a value of it, too, is not known, because the arrows that follow from others are left out in a graph of this size`), list) : null;
 }
 /** Wait for the other end of a path. */
 function beginPath(node) {

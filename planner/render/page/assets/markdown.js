@@ -25,20 +25,22 @@ function inRoom(rows, room, things) {
 }
 /** Each cause with its values, its place, and the numbers of what it sets off. */
 function causeRows() {
-  return [...causeKinds()].map(([, { number, causes, changes, title }]) => {
+  return [...causeKinds()].map(([, { number, causes, changes, title, beside }]) => {
     const whole = wholeOf(partsOf(causes)), place = SOURCE.exec(title)?.[0] || "";
     const [name, before, after, where] = whole || [title.slice(0, title.length - place.length), "", "", place.slice(2, -1)];
-    const objects = byKey([...changes].filter(change => !isOutput(change)), change => change[1]), outputs = [...changes].filter(isOutput).length;
-    const tally = [...byRisk().filter(([action]) => objects.has(action)).map(([action]) => `${signOf.get(action)} ${objects.get(action).length}`.trim()), ...(outputs ? [several(outputs, "output")] : [])];
+    const objects = byKey([...changes].filter(change => !isOutput(change) && !beside.has(change)), change => change[1]), outputs = [...changes].filter(isOutput).length;
+    const tally = [...byRisk().filter(([action]) => objects.has(action)).map(([action]) => `${signOf.get(action)} ${objects.get(action).length}`.trim()), ...(beside.size ? [`also updates ${several(beside.size, "object")}, replaced for other causes`] : []), ...(outputs ? [several(outputs, "output")] : [])];
     return [row([number || "", clipped(name), valueText(before), valueText(after), literal(where), literal(tally.join(", "))]), 1];
   });
 }
 /** Why something is done: the reason, unless a cause has it, and the numbers and names of causes. */
-function whyText([address, , reason, causes]) {
+function whyText(change) {
+  const [address, , reason, causes] = change;
   const kinds = new Map(causes.map(cause => [kindOfCause(cause), cause]));
   const named = [...kinds].map(([kind, cause]) => {
-    const { number } = causeKinds().get(kind), [part] = partsOf(new Set([cause])), own = cause.startsWith(`${address}: `) ? cause.slice(address.length + 2) : cause.replace(SOURCE, "");
-    return number ? `[${number}] ${part ? part[0] : own}` : own;
+    const { number, beside } = causeKinds().get(kind), parts = partsOf(new Set([cause])), own = cause.startsWith(`${address}: `) ? cause.slice(address.length + 2) : cause.replace(SOURCE, "");
+    const text = number ? `[${number}] ${parts.length === 1 ? parts[0][0] : own}` : own;
+    return beside.has(change) ? `${text} (only updates it)` : text;
   });
   return [...(reason && !named.some(text => text.endsWith(reason)) ? [reason] : []), ...named].join("; ");
 }
