@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from render.page.browser import needs_browser, opened
 from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, one_browser, written
 
@@ -98,6 +99,7 @@ def test_a_variable_that_is_a_cause_leads_to_its_effects(tmp_path: Path) -> None
         assert tab.evaluate("drawing.marked.nodes.size") == 1
 
 
+@pytest.mark.slow
 @needs_browser
 def test_causes_with_many_effects_have_a_line_to_each_box(tmp_path: Path) -> None:
     with opened(written(tmp_path, caused(30))) as tab:
@@ -127,6 +129,7 @@ def test_causes_with_many_effects_have_a_line_to_each_box(tmp_path: Path) -> Non
         assert "sets off (the causes with the worst effects)" in tab.locator("#legend").inner_text()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_drawn_modules_are_joined_where_there_is_no_room_for_all_ways(tmp_path: Path) -> None:
     late, early = ([f"module.{word}.n{n:03}" for n in range(250)] for word in ("late", "early"))
@@ -156,6 +159,7 @@ def test_lines_through_hidden_objects_have_their_number(tmp_path: Path) -> None:
         assert "hidden" not in tab.locator("#legend").inner_text()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_chosen_object_has_its_ways_where_there_is_no_room_for_those_of_all(tmp_path: Path) -> None:
     late, early = ([f"{word}{n:03}" for n in range(250)] for word in ("late", "early"))
@@ -172,6 +176,7 @@ def test_a_chosen_object_has_its_ways_where_there_is_no_room_for_those_of_all(tm
             assert tab.evaluate("drawing.marked.nodes.size") == 251
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_legend_has_the_kinds_of_lines_that_are_drawn(tmp_path: Path) -> None:
     items = tuple(item(name, "", (n,)) for n, name in enumerate("abc"))

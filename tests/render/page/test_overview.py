@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from render.page.browser import needs_browser, opened
 from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, large, many, one_browser, small, written
 
@@ -12,6 +13,7 @@ from planner.render.page.document import Page, PageChange, PageView
 __all__ = ["one_browser"]
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_small_picture_leads_to_what_is_not_in_view(tmp_path: Path) -> None:
     with opened(written(tmp_path, small())) as tab:
