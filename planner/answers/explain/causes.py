@@ -90,6 +90,10 @@ class Way:
     """whether the difference at the end forces a replacement"""
 
 
+_REPLACING = ("replace_because_tainted", "replace_by_request")
+"""kinds of roots that replace an object, whatever its arguments are"""
+
+
 @frozen
 class Because:
     """The causes of a change. `steps`: from the root cause to the step before the change. `roots`: all root causes, the
@@ -108,7 +112,8 @@ class Because:
     def forces(self, root: CauseStep) -> bool:
         """Whether a root forces the replacement; true for all roots if it is not known which ones do."""
         forcing = {part for way in self.ways if way.forces for part in way.roots}
-        return not forcing or (root.what, root.kind) in forcing
+        forcing |= {(one.what, one.kind) for one in self.roots if one.kind in _REPLACING}
+        return self.is_guess or not forcing or (root.what, root.kind) in forcing
 
     def is_itself(self, name: str) -> bool:
         """Whether a change has no cause but itself."""
