@@ -109,11 +109,13 @@ class Because:
     ways: tuple[Way, ...] = ()
     """all paths into the change that are known to matter"""
 
-    def forces(self, root: CauseStep) -> bool:
-        """Whether a root forces the replacement; true for all roots if it is not known which ones do."""
+    def forcing(self) -> set[tuple[str, str]]:
+        """The roots that force the replacement, as (name, kind); empty if it is not known which ones do, and for other
+        changes."""
+        if self.is_guess:
+            return set()
         forcing = {part for way in self.ways if way.forces for part in way.roots}
-        forcing |= {(one.what, one.kind) for one in self.roots if one.kind in _REPLACING}
-        return self.is_guess or not forcing or (root.what, root.kind) in forcing
+        return forcing | {(one.what, one.kind) for one in self.roots if one.kind in _REPLACING}
 
     def is_itself(self, name: str) -> bool:
         """Whether a change has no cause but itself."""
@@ -538,6 +540,7 @@ def grouped(
     behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
     crowded = _crowded(chains)
     for name, because in sorted(chains.items()):
+        forcing = because.forcing()
         for root in because.roots:
             is_itself = root.what == name and not (root.kind in _TOGETHER and name in behind_others)
             whole = evolve(root, what="", source=None) if is_itself else root
@@ -546,7 +549,7 @@ def grouped(
             listed = members.setdefault(key, [])
             if name not in listed[-1:]:
                 listed.append(name)
-            if because.forces(root):
+            if not forcing or (root.what, root.kind) in forcing:
                 forced.add((key, name))
     groups = []
     for key, names in members.items():
