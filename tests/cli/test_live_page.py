@@ -274,7 +274,7 @@ def test_answers_and_typed_values_stay_when_the_plan_changes(tmp_path: Path) -> 
             expect(since).to_contain_text("The plan is unchanged.")
             expect(since).to_contain_text("+ deny named: is denied")
             expect(since.get_by_role("button", name="terraform_data.third")).to_be_visible()
-            expect(tab.locator("#about .denied")).to_have_text("3 denied")
+            expect(tab.locator("#about .denied")).to_have_text("3 denied, none undecided")
             policy.write_text('warn("named", A, "is denied") :- action(A, "create").\n')
             expect(since).to_contain_text("- deny named: is denied")
             tab.get_by_role("button", name="Plan again").click()

@@ -266,3 +266,56 @@ def test_markdown_says_which_cause_forces_a_replacement(tmp_path: Path) -> None:
         assert next(line for line in lines if line.startswith("| 2 |")).endswith(
             "also updates 1 object, replaced for other causes |"
         )
+
+
+@needs_browser
+def test_what_a_selection_unfolds_is_folded_again(tmp_path: Path) -> None:
+    folded = "[...scene.boxes.keys()].filter(b => scene.folded[b]).map(b => scene.boxes[b].name).join()"
+    with opened(written(tmp_path, caused(3))) as tab:
+        tab.evaluate("foldAll(true)")
+        eye = tab.evaluate("drawing.eye")
+        for choice in ("choose(scene.find('module.m.box1'))", "chooseAction('create')", "chooseGroup('other')"):
+            tab.evaluate(choice)
+            assert tab.evaluate(folded) == ""
+            tab.keyboard.press("Escape")
+            assert tab.evaluate(folded) == "module.m"
+            assert tab.evaluate("drawing.eye") == eye
+        tab.evaluate("choose(scene.find('module.m.box1'))")
+        tab.evaluate("choose(scene.find('var.image'))")  # it is drawn, so nothing moves below the pointer
+        assert tab.evaluate(folded) == ""
+        tab.evaluate("toggle(1)")
+        tab.evaluate("toggle(1)")  # unfolded by hand
+        tab.keyboard.press("Escape")
+        assert tab.evaluate(folded) == ""
+
+
+@needs_browser
+def test_what_is_marked_and_outside_the_picture_is_counted(tmp_path: Path) -> None:
+    items = tuple(item(f"box{n:03}", "", (n,)) for n in range(400))
+    changes = tuple(
+        PageChange(one.name, "delete" if n == 399 else "create", "", ("all",)) for n, one in enumerate(items)
+    )
+    with opened(
+        written(tmp_path, Page("Many", (), (PageView("apply", "All", items, ()),), LAYERS, ACTIONS, changes))
+    ) as tab:
+        tab.evaluate("foldAll(false)")
+        tab.evaluate("chooseGroup('all')")
+        seen = "n => drawing.sees(scene.area(scene.stands[n]))"
+        outside = sum(not tab.evaluate(seen, n) for n in range(400))
+        assert outside and tab.get_by_role("status").inner_text() == (
+            f"all: 400 objects, {outside} of them outside the picture."
+        )
+        assert tab.evaluate(seen, 399)  # the destroyed one
+
+
+@needs_browser
+def test_the_key_of_an_instance_stays_in_its_label(tmp_path: Path) -> None:
+    cut = "text => [24, 18, 12].map(most => cut(text, most))"
+    with opened(written(tmp_path, replacing())) as tab:
+        assert tab.evaluate(cut, '~ private_subnet["eu-1"]') == [
+            '~ private_subnet["eu-1"]',
+            '~ private\u2026["eu-1"]',
+            '~ p\u2026["eu-1"]',
+        ]
+        assert tab.evaluate(cut, '+ a["a key that is very long"]')[2] == '+ \u2026["a key \u2026'
+        assert tab.evaluate(cut, "zones_of_all_networks")[1:] == ["zones_of_all_\u2026orks", "zones_of_\u2026ks"]

@@ -15,6 +15,7 @@ class Drawing extends Painting {
     this.front = null; // the last finished picture: {image, eye}
     this.job = null;
     this.chosen = null;
+    this.isMoved = false; // by hand, since something was chosen
     this.marked = null; // {nodes: Set, edges: Set} that stand out
     this.colours = {};
     this.show(scene);
@@ -75,7 +76,6 @@ class Drawing extends Painting {
     const start = k === eye.k ? eye : { x: x + (w - width) / 2, y: y + (h - height) / 2 };
     const at = (from, size, was, seen) => size + free > seen ? from - free : Math.max(from + size + free - seen, Math.min(was, from - free));
     this.eye = this.within({ k, x: at(x, w, start.x, width), y: at(y, h, start.y, height) });
-    if (k < LEGIBLE) this.coarse = { eye: this.eye, before: eye };
     this.redraw(true);
   }
   /** Bring a thing into the middle, with what is around it where both are legible together; no movement where it is well in view. */
@@ -89,16 +89,27 @@ class Drawing extends Painting {
     this.eye = this.within({ k: scale, x: wide + 2 * EDGE / scale > width ? left - EDGE / scale : left + (wide - width) / 2, y: tall + 2 * EDGE / scale > height ? top - EDGE / scale : top + (tall - height) / 2 });
     this.redraw(true);
   }
-  /** Return to the view before many marked things were brought into view at a small scale. */
-  goBack() { if (this.eye === this.coarse?.eye) this.eye = this.within(this.coarse.before); }
+  /** The rectangle around as many of these as are legible together at a scale, the first ones before others. */
+  most(areas, scale) {
+    let all = null;
+    for (const [x, y, w, h] of areas) {
+      const [left, top, right, foot] = all ? [Math.min(all[0], x), Math.min(all[1], y), Math.max(all[0] + all[2], x + w), Math.max(all[1] + all[3], y + h)] : [x, y, x + w, y + h];
+      if (!all || this.scaleOf([left, top, right - left, foot - top]) >= scale) all = [left, top, right - left, foot - top];
+    }
+    return all;
+  }
   /** Keep a point of the drawing where it is on the screen, though it was elsewhere in the drawing. */
   follow([x, y], [newX, newY]) { this.eye = this.within({ k: this.eye.k, x: this.eye.x + (newX - x), y: this.eye.y + (newY - y) }); }
+  /** Show all of the graph, by hand. */
+  showWhole() { this.isMoved = true; this.fit(); }
   zoom(factor, x = this.width / 2, y = this.height / 2) {
     const { eye } = this, k = Math.min(MOST, Math.max(LEAST, eye.k * factor));
+    this.isMoved = true;
     this.eye = { k, x: eye.x + x / eye.k - x / k, y: eye.y + y / eye.k - y / k };
     this.redraw();
   }
   move(dx, dy) {
+    this.isMoved = true;
     this.eye = { ...this.eye, x: this.eye.x - dx / this.eye.k, y: this.eye.y - dy / this.eye.k };
     this.blit();
     if (!this.covers()) this.redraw();
@@ -147,7 +158,7 @@ class Drawing extends Painting {
     drawMap(this, context);
   }
   /** Bring a point of the drawing into the middle. */
-  centre([x, y]) { this.eye = { ...this.eye, x: x - this.width / this.eye.k / 2, y: y - this.height / this.eye.k / 2 }; this.blit(); if (!this.covers()) this.redraw(); }
+  centre([x, y]) { this.isMoved = true; this.eye = { ...this.eye, x: x - this.width / this.eye.k / 2, y: y - this.height / this.eye.k / 2 }; this.blit(); if (!this.covers()) this.redraw(); }
   /** Signs at the sides of the window beyond which the drawing goes on. */
   beyond(context) {
     const { eye, ratio, width, height } = this, all = this.scene.rect[0], far = 2 * EDGE / eye.k;

@@ -40,7 +40,8 @@ function wanted(thing) {
 }
 function choose(thing, { look = true } = {}) {
   if (start !== null && thing >= 0 && thing !== start) { showPath(start, thing); return; }
-  if (still(thing, () => scene.reveal(thing))) syncControls();
+  remember();
+  if (still(thing, () => scene.reveal([thing], scene.where.has(thing) ? null : foldedAtRest()))) syncControls();
   if (thing >= 0) scene.findOwnWays(thing);
   drawing.chosen = drawnFor(thing);
   drawing.marked = thing < 0 ? null : scene.causing.has(thing) && !scene.action[thing] ? marksOfCauses(change => change[3].some(cause => scene.causes(thing).includes(cause)), thing) : around(thing);
@@ -116,6 +117,7 @@ function toggle(b) {
   still(-1 - b, () => { scene.folded[b] = !scene.folded[b]; scene.arrange(); });
   drawing.chosen = -1 - b;
   if (!drawing.marked?.isCounted) drawing.marked = null; // of a node chosen before
+  keepFolding(b);
   syncControls();
   const [x, y, w, h] = scene.area(-1 - b), [width, height] = [drawing.width - 2 * EDGE, drawing.height - 2 * EDGE], worst = scene.folded[b] ? null : scene.worst(b);
   drawing.focus([x, y, Math.min(w, width / LEGIBLE), Math.min(h, height / LEGIBLE)]); // of a large box, its beginning
@@ -124,18 +126,15 @@ function toggle(b) {
   note({ node: scene.title(-1 - b) }, nameOfBox(scene.boxes[b]));
   say(spoken(-1 - b));
   showBox(b); showCurrent(null);
-  before = null;
 }
 function clearMarks() {
   hideBanner();
   actionFilter = null;
-  still(drawing.chosen ?? -1, () => scene.unpin());
-  drawing.goBack();
+  restore();
   drawing.chosen = null; drawing.marked = null; start = null; group = null;
   $("search").value = "";
   if (location.hash) history.pushState({ from: current }, "", location.pathname + location.search);
   current = null;
-  restore();
   drawing.redraw(true);
   showOverview(); fillList(); syncControls(); showCurrent(null); syncChips();
   say("Nothing is marked.");
@@ -146,23 +145,36 @@ function marksOfCauses(isOf, ...sources) {
   for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOf)) nodes.push(n);
   return { ...marks(nodes, new Set(), names), sources };
 }
+/** Mark nodes, and bring what is drawn for them into view: few are unfolded, and if not all are legible together, the most
+ * dangerous come first. Returns how many objects are outside. `mark` makes the marks. */
+function presentAll(nodes, mark) {
+  remember();
+  drawing.chosen = null;
+  if (rest.view === scene.view && rest.eye && !drawing.isMoved) drawing.eye = rest.eye;
+  if (still(nodes[0] ?? -1, () => scene.reveal(nodes.length <= OPENED ? nodes : [], foldedAtRest()))) syncControls();
+  drawing.marked = mark();
+  const seen = nodes.filter(node => !scene.hidden[node]), areas = [...byKey(seen, node => scene.stands[node])].map(([thing, those]) => [scene.area(thing), those.reduce((least, node) => Math.min(least, scene.risk(node)), Infinity)]).sort(([, a], [, b]) => a - b).map(([area]) => area);
+  const all = scene.around(seen);
+  if (!all) { drawing.redraw(true); return ""; }
+  drawing.bring(drawing.scaleOf(all) >= COARSE ? all : drawing.most(areas, COARSE), COARSE);
+  const outside = new Set(seen.filter(node => !drawing.sees(scene.area(scene.stands[node]))).map(node => scene.shown(node))).size;
+  return outside ? `, ${outside} of them outside the picture` : "";
+}
 const isOfGroup = change => group !== null && change[3].some(cause => cause === group || kindOfCause(cause) === group);
 /** Mark the changes of a cause, and list them; of the chosen one, nothing. */
 function chooseGroup(name) {
   group = group === name ? null : name;
   if (actionFilter !== null) { actionFilter = null; fillList(); syncChips(); }
-  drawing.chosen = null;
   if (document.body.classList.contains("chosen") || !$("groups")) showOverview(); else syncCauses();
-  drawing.goBack();
   showCurrent(null);
-  if (group === null) { drawing.marked = null; drawing.redraw(true); say("All causes."); return; }
+  if (group === null) {
+    if (!isSought()) restore();
+    drawing.chosen = null; drawing.marked = null; drawing.redraw(true); say("All causes.");
+    return;
+  }
   const changes = data.changes.filter(isOfGroup), sources = [...scene.causing].filter(node => scene.causes(node).some(cause => cause === group || kindOfCause(cause) === group));
-  const affected = marksOfCauses(isOfGroup, ...sources), nodes = [...affected.nodes];
-  if (nodes.length && nodes.length <= OPENED) { still(nodes[0], () => scene.reveal(...nodes)); syncControls(); } // few are shown, not only counted at their boxes
-  drawing.marked = nodes.length && nodes.length <= OPENED ? marksOfCauses(isOfGroup, ...sources) : affected;
-  const area = scene.around(nodes);
-  if (area) drawing.bring(area, COARSE); else drawing.redraw();
-  say(`${arrows(causeKinds().get(group)?.title || group)}: ${countOf(changes)}.`);
+  const affected = marksOfCauses(isOfGroup, ...sources), outside = presentAll([...affected.nodes], () => affected);
+  say(`${arrows(causeKinds().get(group)?.title || group)}: ${countOf(changes)}${outside}.`);
   note({ cause: group }, "Cause");
 }
 /** Begin to show what was arranged anew: the box around the chosen thing is chosen if that is not drawn any more. */
@@ -175,7 +187,7 @@ function showWorst() {
   const worst = scene.worst(0);
   if (worst !== null && scene.risk(worst) < BY_RISK.length && !drawing.sees(scene.area(worst))) drawing.focus(scene.area(worst));
 }
-function foldAll(folded) { before = null; scene.foldAll(folded); scene.arrange(); beginAgain(); if (!folded) showWorst(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
+function foldAll(folded) { rest = null; scene.foldAll(folded); scene.arrange(); beginAgain(); if (!folded) showWorst(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
 let isReduced = scene.onlyChanged; // whether only changes are wanted, in all graphs
 /** Show another graph, with what is folded as it is in this one. */
 function chooseView(n) {
@@ -218,11 +230,11 @@ function note(chosen, name) {
 function follow(isBack = false) {
   if (isBack && !location.hash) { clearMarks(); return; }
   const words = new URLSearchParams(location.hash.slice(1)), named = data.views.findIndex(view => view.name === words.get("graph")), n = isBack && named < 0 ? 0 : named;
-  if (n >= 0 && scene.view !== data.views[n]) chooseView(n);
+  if (n >= 0 && scene.view !== data.views[n]) { rest = null; chooseView(n); }
   const [node, other] = ["node", "to"].map(word => words.has(word) ? scene.find(words.get(word)) : null);
   if (node !== null && node >= 0 && other !== null && other >= 0) {
     const edge = scene.out[node].find(e => scene.to[e] === other);
-    if (edge !== undefined) { scene.reveal(node); scene.reveal(other); chooseEdge(edge); } else showPath(node, other);
+    if (edge !== undefined) { remember(); scene.reveal([node, other], foldedAtRest()); chooseEdge(edge); } else showPath(node, other);
   } else if (words.has("blast") && scene.find(words.get("blast")) >= 0 && scene.find(words.get("blast")) !== null) showBlast(scene.find(words.get("blast")));
   else if (node !== null) choose(node);
   else if (words.has("node")) say(`The plan has no "${words.get("node")}".`);
@@ -268,7 +280,7 @@ canvas.addEventListener("keydown", event => {
     if (drawing.chosen < 0) toggle(-1 - drawing.chosen); else $("details").focus();
   } else if (event.key === "+" || event.key === "=") drawing.zoom(1.3);
   else if (event.key === "-") drawing.zoom(1 / 1.3);
-  else if (event.key === "0") drawing.fit();
+  else if (event.key === "0") drawing.showWhole();
   else return;
   event.preventDefault();
 });
@@ -317,15 +329,15 @@ canvas.addEventListener("wheel", event => {
   drawing.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), event.clientX - box.left, event.clientY - box.top);
 }, { passive: false });
 
-$("changed").addEventListener("change", () => { 
-  before = null;
+$("changed").addEventListener("change", () => {
+  rest = null;
   isReduced = scene.onlyChanged = $("changed").checked; scene.arrange(); beginAgain(); fillList(); syncControls();
   say(scene.onlyChanged ? "Only changes are shown." : "What does not change is shown, too.");
 });
-$("view").addEventListener("change", () => { before = null; hideBanner(); chooseView(+$("view").value); });
+$("view").addEventListener("change", () => { rest = null; hideBanner(); chooseView(+$("view").value); });
 $("in").addEventListener("click", () => drawing.zoom(1.4));
 $("out").addEventListener("click", () => drawing.zoom(1 / 1.4));
-$("fit").addEventListener("click", () => drawing.fit());
+$("fit").addEventListener("click", () => drawing.showWhole());
 $("fold").addEventListener("click", () => foldAll(true));
 $("unfold").addEventListener("click", () => foldAll(false));
 

@@ -260,7 +260,8 @@ function thingsText({ changes, calm }) {
   return `${countOf(changes)} that ${verb(changes.size, "changes", "change")}${calm.size ? `, ${same} that ${verb(calm.size, "does", "do")} not` : ""}`;
 }
 function showBlast(node) {
-  still(node, () => scene.reveal(node)); // as if it had been chosen before, also from a link
+  remember();
+  still(node, () => scene.reveal([node], scene.where.has(node) ? null : foldedAtRest())); // as if it had been chosen before, also from a link
   syncControls();
   const { reads, waits } = scene.blast(node), own = scene.shown(node), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
   const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), text = `${scene.view.is_reduced && noun === "node" && things.changes.size ? "at least " : ""}${thingsText(things)}.`;
@@ -303,7 +304,8 @@ function showPath(from, to) {
     return;
   }
   const nodes = [from, ...edges.map(e => scene.to[e])];
-  still(from, () => scene.reveal(...nodes));
+  remember();
+  still(from, () => scene.reveal(nodes, nodes.every(node => scene.where.has(node)) ? null : foldedAtRest()));
   syncControls();
   drawing.marked = marks(nodes, new Set(edges));
   drawing.chosen = from;

@@ -41,7 +41,7 @@ function elsewhere(nodes) {
 }
 /** Choose a node of another graph. Escape, or the button of the notice, leads back. */
 function chooseIn(number, node) {
-  const sought = $("search").value, from = { view: scene.view, folded: scene.folded.slice(), eye: drawing.eye };
+  const sought = $("search").value, from = { view: scene.view, folded: scene.folded.slice(), eye: drawing.eye }, was = rest;
   chooseView(number);
   $("search").value = sought;
   searchNames();
@@ -53,19 +53,35 @@ function chooseIn(number, node) {
     scene.arrange();
     drawing.eye = from.eye;
     $("search").value = sought;
+    rest = was;
     searchNames(); showOverview(); syncControls();
   });
 }
-let before = null; // the graph before a search: what was folded, and what was in view
-/** Show the graph again as it was before the search. */
+let rest = null; // the graph while nothing is chosen or sought: what is folded, and what is in view
+/** Remember the graph before something is chosen or sought. */
+function remember() {
+  if (rest !== null) return;
+  rest = { view: scene.view, folded: scene.folded.slice(), eye: drawing.eye };
+  drawing.isMoved = false;
+}
+/** What is folded while nothing is chosen. */
+const foldedAtRest = () => rest?.view === scene.view ? rest.folded : null;
+/** Keep what was folded or unfolded by hand. */
+function keepFolding(b) {
+  const folded = foldedAtRest();
+  if (!folded) return;
+  folded[b] = scene.folded[b];
+  for (let outer = scene.boxes[b].parent; outer > 0; outer = scene.boxes[outer].parent) folded[outer] = 0;
+  rest.eye = null;
+}
+/** Show the graph again as it was before something was chosen or sought; what was in view only if that was not changed by hand since. */
 function restore() {
-  if (before === null) return;
-  const { view, folded, eye } = before;
-  before = null;
+  if (rest === null) return;
+  const { view, folded, eye } = rest;
+  rest = null;
   if (scene.view !== view) chooseView(data.views.indexOf(view));
-  scene.folded.set(folded);
-  scene.arrange();
-  drawing.eye = eye;
+  const isNew = still(drawing.chosen ?? -1, () => scene.reveal([], folded));
+  if (eye && (isNew || !drawing.isMoved)) drawing.eye = eye;
   syncControls();
 }
 /** The module of a node that begins or ends it; the node itself otherwise. */
@@ -150,16 +166,11 @@ function chooseAction(key) {
   if (actionFilter === key) { clearMarks(); return; }
   group = null; actionFilter = key;
   $("search").value = "";
-  drawing.chosen = null;
-  drawing.goBack();
   const changes = data.changes.filter(isOfFilter), nodes = [];
   for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfFilter)) nodes.push(n);
-  if (nodes.length && nodes.length <= OPENED) { still(nodes[0], () => scene.reveal(...nodes)); syncControls(); }
-  drawing.marked = marks(nodes, new Set(), new Set(changes.map(([address]) => address)));
-  const area = scene.around(nodes);
-  if (area) drawing.bring(area, COARSE); else drawing.redraw();
+  const outside = presentAll(nodes, () => marks(nodes, new Set(), new Set(changes.map(([address]) => address))));
   showOverview(); fillList(); syncChips(); showCurrent(null);
-  say(`${key}: ${countOf(changes)}.`);
+  say(`${key}: ${countOf(changes)}${outside}.`);
   note({ action: key }, key);
 }
 
@@ -216,7 +227,7 @@ function syncControls() {
 
 function searchNames() {
   document.body.classList.remove("chosen"); // a narrow window shows the list again
-  if (isSought()) before ||= { view: scene.view, folded: scene.folded.slice(), eye: drawing.eye };
+  if (isSought()) remember();
   else if (drawing.chosen === null && group === null) restore();
   const nodes = fillList(), { names } = objectsOf(nodes);
   drawing.marked = isSought() ? marks(nodes, new Set(), names) : null;

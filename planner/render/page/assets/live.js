@@ -66,7 +66,7 @@ $("again").addEventListener("click", () => request("plan-again", {}));
 
 /** Show another document, with what is folded, chosen and in view as it was. */
 function renew(document_) {
-  const was = scene, eye = { ...drawing.eye }, folded = new Map(was.boxes.map((box, b) => [box.name, was.folded[b]]));
+  const was = scene, eye = { ...drawing.eye }, atRest = foldedAtRest() || was.folded, folded = new Map(was.boxes.map((box, b) => [box.name, atRest[b]]));
   take(document_);
   scenes.clear();
   const n = Math.max(0, data.views.findIndex(view => view.name === was.view.name));
@@ -79,7 +79,7 @@ function renew(document_) {
     scene.boxes.forEach((box, b) => { if (folded.has(box.name)) scene.folded[b] = folded.get(box.name); });
     scene.arrange();
   }
-  group = null; start = null; actionFilter = null;
+  group = null; start = null; actionFilter = null; rest = null;
   hideBanner();
   drawing.show(scene);
   if (was.count && scene.where.size > 1 && Math.abs(scene.rect[0].w - was.rect[0].w) + Math.abs(scene.rect[0].h - was.rect[0].h) < 1) { drawing.eye = eye; drawing.redraw(true); }

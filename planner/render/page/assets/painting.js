@@ -11,6 +11,17 @@ const ROUTED = 2000; // edges up to which they are led around boxes
 /** The size of letters at a scale: larger than usual where the scale is small, so that they have 12 pixels. */
 const sizeOf = k => Math.min(NODE * 0.62, Math.max(13, 12 / k));
 
+const KEYED = /^(\W*)(\S*[^\s[])(\[(?:"(?:\\.|[^"\\])*"|\d+)\].*)$/; // the label of an instance: its sign, its name, its key
+/** A text with at most so many letters. Of an instance the key is kept, which tells it from others, or as much of its beginning as fits. */
+function cut(text, most) {
+  if (text.length <= most) return text;
+  const [, sign, name, key] = KEYED.exec(text) || [], room = most - (sign?.length || 0) - (key?.length || 0) - 1;
+  if (key && room >= 1) return `${sign}${name.slice(0, room)}\u2026${key}`;
+  if (key) return `${sign}\u2026${key.slice(0, Math.max(0, most - sign.length - 2))}\u2026`;
+  const first = Math.ceil(most * 0.7);
+  return `${text.slice(0, first)}\u2026${text.slice(text.length - most + first + 1)}`;
+}
+
 class Painting {
   *paint(image, eye) {
     const context = image.getContext("2d"), { ratio } = this, k = eye.k;
@@ -230,7 +241,6 @@ class Painting {
     context.font = `${weight}${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
     context.textBaseline = "middle";
     context.fillStyle = colour;
-    const fits = Math.floor(room / (size * LETTER_OF) * CONDENSED), first = Math.ceil(fits * 0.7);
-    context.fillText(text.length > fits ? `${text.slice(0, first)}\u2026${text.slice(text.length - fits + first + 1)}` : text, x, y, room);
+    context.fillText(cut(text, Math.floor(room / (size * LETTER_OF) * CONDENSED)), x, y, room);
   }
 }

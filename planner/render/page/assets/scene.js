@@ -89,9 +89,15 @@ class Scene extends Lines {
       waiting.push(...byRisk(inside.filter(thing => thing < 0)).map(thing => -1 - thing));
     }
   }
-  /** Unfold all boxes around nodes, and show them even if they do not change. Returns whether anything was arranged. */
-  reveal(...nodes) {
+  /** Unfold all boxes around nodes, and show them even if they do not change. `folded`: what is folded otherwise, where
+   * what was revealed before is hidden again. Returns whether anything was arranged. */
+  reveal(nodes, folded = null) {
     let was = false;
+    if (folded && (this.pins.size || folded.some((is, b) => is !== this.folded[b]))) {
+      was = true;
+      this.folded.set(folded);
+      if (this.pins.size) { this.pins.clear(); this.whole.clear(); this.settled = null; }
+    }
     for (const node of nodes) {
       const hidden = !this.isShown(node);
       for (let b = node >= 0 ? this.view.nodes.box[node] : this.boxes[-1 - node].parent; b > 0; b = this.boxes[b].parent) {
@@ -103,13 +109,6 @@ class Scene extends Lines {
     }
     if (was) this.arrange();
     return was;
-  }
-  /** Hide again what was only shown because it was chosen. */
-  unpin() {
-    if (!this.pins.size) return;
-    this.pins.clear(); this.whole.clear();
-    this.settled = null;
-    this.arrange();
   }
 
   // -------------------------------------------------------------- contents
