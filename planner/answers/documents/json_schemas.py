@@ -35,7 +35,7 @@ def provider_json(schema: ProviderSchema) -> dict[str, Any]:
 
 
 def _function(function: Function) -> dict[str, Any]:
-    """Descriptions are included even if empty."""
+    """A function as JSON. Descriptions are included even if empty."""
     return {
         "description": function.description,
         "summary": function.summary,
@@ -131,7 +131,8 @@ def _present(name: str, value: Any) -> dict[str, Any]:
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:
-    """Raises ValueError for an unknown type of values."""
+    """A provider schema from its JSON form. Raises ValueError for an unknown type of values, KeyError for missing
+    members."""
     identities = data.get("resource_identity_schemas") or {}
     versions = {name: int(one.get("version") or 0) for name, one in identities.items()}
 
@@ -150,7 +151,8 @@ def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:
 
 
 def resource_schema(data: Mapping[str, Any], identity_version: int = 0) -> ResourceSchema:
-    """Raises ValueError for an unknown type of values."""
+    """A resource schema from its JSON form. Raises ValueError for an unknown type of values, KeyError for missing
+    members."""
     block, version = _block(data.get("block") or {}), int(data.get("version") or 0)
     return ResourceSchema(block, version, identity_version=identity_version)
 

@@ -27,7 +27,7 @@ SENSITIVE_MARK = frozenset({SENSITIVE})
 
 
 def state_json(state: State | None, schema_of: SchemaOf) -> dict[str, Any]:
-    """Raises Failure if an object has no schema or does not match it."""
+    """A state as JSON. Raises Failure if an object has no schema or does not match it."""
     if state is None or state.is_empty:
         return {"format_version": FORMAT_VERSION}
     with collector_paused():
@@ -147,7 +147,7 @@ def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKe
 
 
 def resource_schema(schema_of: SchemaOf, source: str, mode: str, type: str, address: str) -> ResourceSchema:
-    """Raises Failure if the provider has no such type."""
+    """The schema of a type of objects. Raises Failure if the provider has no such type."""
     schema = schema_of(source).resource(mode, type)
     if schema is None:
         detail = f"{address} cannot be shown: {source} has no schema of {type}."

@@ -10,7 +10,8 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 
 
 def plain(value: Value) -> Any:
-    """Unknown attributes and map elements are omitted; other unknown parts are null. Raises Failure for infinities."""
+    """A value as JSON. Unknown attributes and map elements are omitted; other unknown parts are null. Raises Failure
+    for infinities."""
     cls = value.__class__
     if cls is str or cls is bool or cls is int:
         return value

@@ -408,7 +408,7 @@ class _Chains:
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))
 
     def _missing(self, unit: ChangedInput, value: str) -> str:
-        """The name of a root cause that no rule derives."""
+        """The name of a root cause that no rule derives; its step is kept in `_added`."""
         trace = self._derived[0].trace
         name, kind, source, origin = trace.describe(unit)
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:

@@ -275,7 +275,7 @@ class CheckedRoots:
 
     def path(self, name: str, roots: Collection[str], unknown: Collection[str] = ()) -> list[str]:
         """The steps from a change to the nearest of these roots, preferably through causes that force replacements;
-        empty if no chain leads there. `unknown`: values whose being unknown the chain should explain."""
+        empty if no chain leads there. `unknown`: unknown values; if possible, the chain shows why they are unknown."""
         steps = self._path(name, roots, True, unknown) if unknown else []
         return steps or self._path(name, roots, True, ()) or self._path(name, roots, False, ())
 

@@ -225,8 +225,8 @@ class _Denial:
 
 @frozen
 class Cause:
-    """A root cause as a place to edit, with its former value if that is known: an expression for a variable, True for
-    an option that was not set."""
+    """A root cause as a place to edit. `before`: its former value if that is known, as an expression; True for an
+    option, which was not set."""
 
     root: Root
     place: FixLocation

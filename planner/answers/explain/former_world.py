@@ -93,8 +93,8 @@ class FormerWorld:
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
-        """The former place of a value; None if its module instance did not exist or, if `exists` is false, if the
-        module had no instance at all."""
+        """The former place of a value; None if its module instance did not exist. If `exists` is false, the instance
+        need not have existed, and None means that its module was not called."""
         name, key = place.name, place.key
         if place.kind in ("resource", "resources", "each"):
             address, name, key = self.names.resource(place.module.text, name, key)

@@ -55,8 +55,8 @@ class UncheckedError(Exception):
 
 
 class Interventions:
-    """Finds the inputs that matter to a plan's values. `places`: of the plan. `given`: values of its root variables.
-    `changes`: of objects, including changes made outside planner."""
+    """Finds the inputs that matter to a plan's values. `places`: the places of the plan. `given`: the values of its
+    root variables. `changes`: changes of objects, including those made outside planner."""
 
     def __init__(
         self,
@@ -606,7 +606,7 @@ def _only(parts: Sequence[tuple[Path, Value]], path: Path) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Two unknown values count as equal."""
+    """Whether two outcomes are equal. Two unknown values count as equal."""
     if _INVALID in (one, other):
         return False
     if _NOTHING in (one, other) or one.__class__ is bool or one.__class__ is int:

@@ -159,8 +159,8 @@ class MixedObjects:
 
 
 class MixedTree:
-    """The former files, except some current ones. `is_digested`: of some file only a digest is recorded.
-    `is_incomplete`: a needed content is not recorded."""
+    """The former files, except some current ones. `is_digested`: whether only the digest of a file matters, so that its
+    former content may be unrecorded. `is_incomplete`: a needed content is not recorded."""
 
     root = "/"
     is_incomplete = False

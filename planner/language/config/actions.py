@@ -33,7 +33,8 @@ ON_FAILURE = ("halt", "continue", "taint")
 
 
 def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """An operation that a provider offers. `body` of the result is the content of the `config` block."""
+    """The action in a block: an operation that a provider offers. Its `body` is the content of the `config` block,
+    empty without one."""
     type_, name = (label.value for label in block.labels)
     for at, title in enumerate(("Invalid action type name", "Invalid action name")):
         if not valid_identifier(block.labels[at].value):

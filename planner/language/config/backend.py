@@ -38,8 +38,9 @@ def backend_settings(
     workspace: str = "default",
     overrides: Overrides | None = None,
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """The settings of the root module's backend or cloud block as plain values, None for arguments that are not set.
-    `overrides` take precedence. Secrets are rejected, because the settings are stored unencrypted."""
+    """The settings of the root module's backend or cloud block as plain values: None for arguments that are not set;
+    empty without such a block. `overrides` take precedence. Sensitive and ephemeral values are errors, because the
+    settings are stored unencrypted."""
     problems = Problems()
     backend = config.root.backend
     settings: dict[str, Any] = {}
@@ -127,8 +128,7 @@ class _Decoder:
 
 
 def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
-    """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. An empty value removes all earlier
-    values."""
+    """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. Empty values are ignored."""
     problems = Problems()
     overrides: list[tuple[str, str] | Body] = []
     for item in items:

@@ -17,8 +17,8 @@ DEFAULT_REGISTRY = "registry.opentofu.org/"
 
 
 def check_languages(config: Config, problems: Problems) -> None:
-    """Report all differences in one warning, if a file of the configuration or PLANNER_COMPATIBILITY declares that the
-    configuration is written for Terraform."""
+    """Report an example of each difference in one warning, if a file of the configuration or PLANNER_COMPATIBILITY
+    declares that the configuration is written for Terraform."""
     declared = [
         one for module in config.root.walk() for one in module.languages if one.language == TERRAFORM and one.constraint
     ]

@@ -22,8 +22,8 @@ _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 
 def folder_at(root_dir: str, directory: str, absolute: str = "") -> str:
-    """The path of a module's directory, which is absolute or relative to the root module. `absolute`: a directory with
-    copies of the directories that have absolute paths."""
+    """The path of the directory of a module. `directory` is absolute or relative to `root_dir`. `absolute`: a directory
+    with copies of the directories that have absolute paths."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
 
 
@@ -37,9 +37,9 @@ class ModuleFiles:
 
 
 def module_files(directory: str, queries: str = "") -> ModuleFiles:
-    """The configuration files of a directory, without hidden files and backups of editors. A `.tofu` file replaces the
-    `.tf` file of the same name. `queries`: the suffix of files with searches, if these are read, too. Raises
-    OSError."""
+    """The configuration files of a directory, without files whose names begin with a dot and backups of editors. A
+    `.tofu` file replaces the `.tf` file of the same name. `queries`: the suffix of files with searches, if these are
+    read, too. Raises OSError."""
     names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _is_ignored(e.name))
     normal: list[str] = []
     override: list[str] = []
@@ -106,8 +106,8 @@ _BLOCK = re.compile(rb'(?:^|[\s{])encryption\s*\{|"encryption"\s*:')
 
 
 def is_secret(texts: Iterable[bytes]) -> bool:
-    """Whether the files of a root module, or the environment, may have an encryption block. Can be a false positive,
-    never a false negative."""
+    """Whether the files of a root module, or the environment, may have an encryption block. True may be a false
+    positive."""
     return bool(os.environ.get(VARIABLE, "").strip()) or any(map(_has_block, texts))
 
 
@@ -154,7 +154,7 @@ def manifest_path(root_dir: str, data_dir: str = DATA_DIRECTORY) -> str:
 
 
 def read_manifest(root_dir: str, data_dir: str = DATA_DIRECTORY) -> tuple[Manifest, list[Diagnostic]]:
-    """The installed modules by key; empty before the first init."""
+    """The installed modules by key; empty before the first init, or if the file is unreadable or damaged (reported)."""
     problems = Problems()
     path = manifest_path(root_dir, data_dir)
     try:

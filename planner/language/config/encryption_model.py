@@ -9,7 +9,8 @@ from planner.language.syntax.body import Attribute, Body
 
 @frozen(eq=False)
 class NamedBlock:
-    """A key_provider or method block. `alias`: the name of its metadata in envelopes ("": its address)."""
+    """A key_provider or method block. `alias`: the name of its metadata in envelopes ("": `key_provider.` and its
+    address)."""
 
     type: str
     name: str

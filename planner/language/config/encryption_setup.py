@@ -304,7 +304,8 @@ class _SetUp:
         return unmark_deep(value)[0]
 
     def _key_provider_values(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
-        """The values of the key providers in an expression: `{type: {name: keys}}`. Raises Failure."""
+        """The values of the key providers in an expression: `{"key_provider": {type: {name: keys}}}`; empty if there
+        are none, or if a reference has another form. Raises Failure."""
         mentioned = [node for node in variables(expr.node) if _is_provider(node)]
         names = [_words(node) for node in mentioned]
         for node, words in zip(mentioned, names, strict=True):
@@ -368,7 +369,8 @@ _BYTES = ListType(NUMBER)
 
 
 def plain_value(value: Value) -> Any:
-    """A value as a Python value; None for null. Numbers must be whole. Raises ConversionError."""
+    """A value as a Python value; None for null. Members that are null are left out of maps and objects. Numbers must be
+    whole and fit into 64 bits. Raises ConversionError."""
     if not is_wholly_known(value):
         raise ConversionError("value must be known")
     if is_null(value):
@@ -403,7 +405,7 @@ def convert_value(value: Value, wanted: Type) -> Value:
 
 
 def keys_value(keys: Keys | None) -> Value:
-    """Keys as a value for expressions: lists of bytes, null for a missing key."""
+    """Keys as a value for expressions: lists of bytes, null for a missing key; unknown for None."""
     if keys is None:
         return UNKNOWN
     return {"encryption_key": _list(keys.encryption), "decryption_key": _list(keys.decryption)}

@@ -249,7 +249,8 @@ _CHECK = BodySchema({}, (ExpectedBlock("data", ("type", "name")), ExpectedBlock(
 
 
 def check_block(block: Block, override: bool, problems: Problems) -> CheckDecl | None:
-    """A check block has at most one data source and at least one assertion."""
+    """The check in a block, with at most one data source and at least one assertion; None in an override file
+    (reported)."""
     name, span = block.labels[0].value, block.header_span
     if override:
         detail = "Override files may not hold check blocks."

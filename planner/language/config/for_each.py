@@ -41,8 +41,8 @@ def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Va
 
 
 def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
-    """Report every reason why the value is not valid for for_each: it must be a map, an object or a set of strings,
-    neither null nor secret."""
+    """Report every reason why the value is not valid for for_each: it must be a known map, object or set of strings,
+    and neither null, sensitive nor ephemeral."""
 
     def report(code: str, detail: str, **more: Any) -> None:
         problems.error(code, "Invalid for_each argument", detail, expr.span, **more)
@@ -91,8 +91,8 @@ def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[
 
 
 def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
-    """The instances of a block: keys as written in addresses, and scopes. If they are unknown before planning, the
-    block itself represents all instances."""
+    """The instances of a block as (key, scope). Keys are written as in addresses, "" without repetition. If the
+    instances are unknown before planning, one pair with the key "" represents all of them."""
     problems = Problems()
     for expr in (decl.enabled, decl.count, decl.for_each):
         if expr is None:
@@ -135,7 +135,7 @@ def _known_arguments(child: ModuleConfig, outer: StaticScope) -> Given:
 
 
 def constant(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
-    """The plain value of an expression; None if it is unknown before planning."""
+    """The plain value of an expression; None if it is unknown before planning, or invalid (reported)."""
     mine = Problems()
     value = scope.evaluate(expr, "this", expr.span, mine)
     problems.extend(mine)

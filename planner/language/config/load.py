@@ -40,7 +40,7 @@ DEEPEST_RECURSION = 16
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
 """Locates a called module. Parameters: its path, the call, the directory of the caller, and the list for problems.
-Returns the directory of the module relative to the root module, or None."""
+Returns the directory of the module, absolute or relative to the root module; None if the module is not to be loaded."""
 
 
 def load_config(
@@ -161,8 +161,8 @@ def _fits(wanted: str, version: str | None) -> bool:
 
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], tuple[str, _Read]] = {}
-"""a cache of parsed files with the digests of their contents, by path, name in diagnostics and kind; the last item is
-the most recently used. init, surveys and plans of one module follow each other"""
+"""a cache of parsed files with the digests of their contents, by path, name in diagnostics and whether they are
+override files; the last item is the most recently used. init, surveys and plans of one module follow each other"""
 _most_files = 64
 
 

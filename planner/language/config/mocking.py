@@ -25,7 +25,7 @@ class Override:
     target: ResourceAddress
     values: Values
     span: Span  # the source location of the target
-    known_late: bool = False  # whether generated values of a new object are known only after it is applied
+    known_late: bool = False  # whether computed values of a new object are known only after it is applied
 
     @property
     def block(self) -> str:
@@ -39,7 +39,7 @@ class Mocking:
 
     defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
     overrides: tuple[Override, ...] = ()
-    known_late: bool = False  # whether generated values of new objects are known only after these are applied
+    known_late: bool = False  # whether computed values of new objects are known only after these are applied
     late_types: Mapping[str, bool] = field(factory=dict)  # overrides `known_late` by type of managed object
 
     def with_shared(self, other: Mocking) -> Mocking:
@@ -50,7 +50,7 @@ class Mocking:
         return Mocking({**other.defaults, **self.defaults}, (*self.overrides, *more), self.known_late, late)
 
     def is_late(self, mode: str, type: str, config_address: str) -> bool:
-        """Whether generated values of a new object are unknown while it is planned."""
+        """Whether computed values of a new object are unknown while it is planned."""
         override = self.override(mode, config_address)
         return self.late_types.get(type, self.known_late) if override is None else override.known_late
 

@@ -1,7 +1,7 @@
 """The model of a configuration: a tree of modules, each with its declarations and their syntax.
 
-Only values that must be known early are evaluated: module sources, backend settings, type constraints and defaults.
-Every declaration keeps its source location (span)."""
+Only values that must be known early are evaluated: sources and versions of modules and providers, for_each of
+providers, type constraints and defaults. Every declaration keeps its source location (span)."""
 
 from __future__ import annotations
 
@@ -284,8 +284,8 @@ class ProviderDecl:
 
     @property
     def is_empty(self) -> bool:
-        """In a called module, an empty block is the deprecated way to declare that the module expects this
-        configuration."""
+        """Whether the block has no settings of the provider. In a called module, this is the deprecated way to declare
+        that the module expects this configuration."""
         return self.version is None and not has_errors(self.body.content(BodySchema()).diagnostics)
 
 

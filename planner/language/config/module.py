@@ -276,7 +276,8 @@ class ModuleBuilder:
     # ------------------------------------------------------------ static evaluation
 
     def finish(self, scope: StaticScope, problems: Problems) -> ModuleConfig:
-        """The module. In calls and providers, the parts that must be known before planning are evaluated."""
+        """The module. In calls, providers and provider requirements, the parts that must be known before planning are
+        evaluated."""
         module = self.module
         for name, required in module.required_providers.items():
             if required.computed:

@@ -147,7 +147,7 @@ def provider_entries(
     has_quoted_names: bool = False,
 ) -> tuple[tuple[ProviderRef, Outside], ...]:
     """The entries of a `providers` argument: (name in the called module, configuration of the caller). `detail`: the
-    message if the expression is not an object. `has_quoted_names`: whether the names are in quotes."""
+    message if the expression is not an object. `has_quoted_names`: whether the names may be in quotes."""
     entries = pairs(expr)
     if entries is None:
         problems.error("map_required", "Invalid expression", detail, expr.start_span)
@@ -174,7 +174,8 @@ def provider_entries(
 def provider_reference(
     expr: ExpressionPiece, argument: str, problems: Problems, bare: bool = False
 ) -> ProviderRef | None:
-    """`name`, `name.alias`, `name.alias["key"]` or `name.alias[expression]`; None if it is invalid (reported)."""
+    """`name`, `name.alias`, `name.alias["key"]` or `name.alias[expression]`. Problems are reported; the result is then
+    None, or the valid beginning."""
     before = len(problems)
     written = native(expr, problems)
     if written is None:
@@ -285,7 +286,7 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
 
 
 def _with_templates(attribute: Attribute, problems: Problems) -> ExpressionPiece:
-    """In JSON syntax, strings are templates."""
+    """The expression of an attribute. In JSON syntax, its strings are templates."""
     written = expr_of(attribute, problems)
     return ExpressionPiece(written.node, written.source)
 
@@ -296,7 +297,7 @@ def _if_computed(expr: ExpressionPiece) -> Expr | None:
 
 
 def resolve_requirement(required: RequiredProvider, scope: StaticScope, problems: Problems) -> RequiredProvider:
-    """Evaluate the source and the version. Invalid ones are reported and left out."""
+    """Evaluate the source and the version. Invalid values are reported and ignored."""
     source, version = required.source, required.version
     for word, expr in required.computed.items():
         text = scope.text(expr, f"required_providers.{required.name}.{word}", problems)

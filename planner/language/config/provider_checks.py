@@ -53,7 +53,7 @@ class _Module:
             self.types.setdefault(provider.name, _default(provider.name))
 
     def _requirements(self, problems: Problems) -> None:
-        """Record required names. Warns if one provider has two names."""
+        """Record required names, and warn if one provider has two names."""
         seen: set[str] = set()
         configured = {provider.name for provider in self.module.providers.values()}
         for name in sorted(self.module.required_providers):
@@ -201,7 +201,7 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
 def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
-    """The configurations that this module passes must exist in it."""
+    """Warn if this module passes a default configuration that it neither configures, requires nor receives."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:

@@ -45,7 +45,8 @@ class Problems(list[Diagnostic]):
 
 @frozen(eq=False)
 class ExpressionPiece:
-    """An expression that is read without evaluation. With `json`, strings are literal and may contain expressions."""
+    """An expression that is read without evaluation. `json`: whether it is in JSON syntax, where a literal string may
+    contain an expression."""
 
     node: Expression
     source: Source
@@ -298,7 +299,8 @@ def named_by(items: Iterable[ExpressionPiece], problems: Problems) -> tuple[Refe
 
 
 def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references") -> ExpressionPiece:
-    """The traversal in a quoted string of native syntax, with a warning that quotes are an old form."""
+    """The traversal in a quoted string of native syntax, with a warning that quotes are an old form. Other expressions
+    are returned unchanged."""
     if not expr.is_quoted or not isinstance(expr.node, nodes.Literal):
         return expr
     text, start = expr.node.value, expr.node.start + 1

@@ -1,7 +1,7 @@
 """Resolves traversals in expressions: `terraform_data.a[0].id` is the attribute path `.id` of an instance.
 
 The root names `count each data ephemeral list resource local module path self terraform tofu var` have special
-meanings; any other root is the type of a managed resource."""
+meanings, and `arg lazy template` are reserved; any other root is the type of a managed resource."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Ref:
 
     `kind`: resource, module (a call or its instance), output (of a module call), var, local, path, terraform, self,
     count, each. `name`: the key of the resource (`data.t.n`), the module call, or the attribute. `key`: a constant
-    instance key. `rest`: the remaining steps. [start, end): the offsets of the reference without the rest.
+    instance key, or None. `output`: the name of a module's output, or "". `rest`: the remaining steps. [start, end):
+    the offsets of the reference without the rest.
     """
 
     kind: str

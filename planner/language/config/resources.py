@@ -302,7 +302,8 @@ def _meta_arguments(build: _Builder, content: Content) -> dict[str, Any]:
 def _first_blocks(
     build: _Builder, content: Content, report_connections: bool = True
 ) -> tuple[list[Block], list[Block], list[Block]]:
-    """The lifecycle, connection and escape blocks. Second blocks of a kind, and reserved blocks, are reported."""
+    """The first lifecycle, connection and escape block, each as a list with at most one item. More blocks of a kind,
+    and reserved blocks, are reported."""
     kept: dict[str, list[Block]] = {"lifecycle": [], "connection": [], "_": []}
     for inner in content.blocks:
         if inner.type == "provisioner" or (inner.type == "connection" and not report_connections):

@@ -83,8 +83,8 @@ def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems
 
 
 def check_versions(body: Body, filename: str, problems: Problems) -> list[LanguageStatement]:
-    """Report modules that require another version. Returns the statements of the file about its language.
-    `required_version` in terraform blocks is used only in files for OpenTofu (`.tofu`)."""
+    """Report version constraints that this program does not satisfy. Returns the statements of the file about its
+    language. `required_version` in terraform blocks is checked only in files for OpenTofu (`.tofu`)."""
     statements: list[LanguageStatement] = []
     is_tofu = filename.endswith((".tofu", ".tofu.json"))
     content, _ = body.partial_content(_VERSION_BLOCKS)
@@ -109,8 +109,8 @@ def check_versions(body: Body, filename: str, problems: Problems) -> list[Langua
 
 
 def _written_for_terraform(attribute: Attribute | None, statements: list[LanguageStatement]) -> None:
-    """Record a constraint that a version of Terraform satisfies but no known version of OpenTofu. OpenTofu does not
-    read this constraint, so its problems are not errors."""
+    """Record a constraint on versions of Terraform: the argument `terraform`, or a `required_version` that excludes the
+    supported versions of OpenTofu. OpenTofu does not read it, so its problems are not errors."""
     text = version_constraint(attribute, Problems()) if attribute is not None else None
     if text is None or attribute is None:
         return
@@ -147,7 +147,7 @@ def _compatible_with(block: Block, problems: Problems) -> Attribute | None:
 
 
 def language_block(block: Block, override: bool, problems: Problems) -> None:
-    """The language edition and the experiments that a module requires."""
+    """Check the language edition, the experiments and the versions that a module requires."""
     if override:
         detail = "Language settings belong to the normal files, not to override files."
         problems.error("language_in_override", "Language selections in override file", detail, block.header_span)

@@ -1,8 +1,8 @@
 """Validates and normalizes `source` arguments of providers and modules.
 
-Provider addresses are `host/namespace/type`; each part is a DNS label. Module sources are local paths, registry
-addresses (`[host/]namespace/name/system[//subdir]`), or other addresses, which are passed to the downloader in the
-normalized form that modules.json records."""
+Provider addresses are `host/namespace/type`, where namespace and type consist of letters, digits and single dashes.
+Module sources are local paths, registry addresses (`[host/]namespace/name/system[//subdir]`), or other addresses, which
+are passed to the downloader in the normalized form that modules.json records."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ class ModuleSource:
 
 
 def parse_module_source(text: str, registry_only: bool = False) -> ModuleSource:
-    """`registry_only`: whether the call has a version, which only registry modules have. Raises SourceError."""
+    """Classify and normalize a module source. `registry_only`: whether the call has a version, which only registry
+    modules have. Raises SourceError."""
     local = text.startswith(("./", "../", ".\\", "..\\"))
     if registry_only:
         if local:

@@ -113,7 +113,7 @@ def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
 
 
 def import_block(block: Block, problems: Problems) -> ImportDecl | None:
-    """The content of an import block; None if the address is invalid (reported)."""
+    """The content of an import block; None if the address is missing or invalid (reported)."""
     content = read(block.body, _IMPORT, problems)
     attributes = content.attributes
     span = block.header_span

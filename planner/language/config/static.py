@@ -105,7 +105,7 @@ class StaticScope:
         return None
 
     def root_value(self, name: str, problems: Problems) -> Value | None:
-        """The value of an input variable of the root module."""
+        """The value of an input variable of this module; None if it cannot be evaluated (reported)."""
         variable = self.variables[name]
         return self._variable(variable, (StaticSubject(f"var.{name}", variable.span),), problems)
 

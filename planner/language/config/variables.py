@@ -54,7 +54,8 @@ class RawValue:
 
     @property
     def source(self) -> str:
-        """The origin of the value, for messages: an option, an environment variable, or a line of a file."""
+        """The origin of the value, for messages: an option, an environment variable, a line of a file, an answer or the
+        plan."""
         words = {
             "environment": f"the environment variable {_PREFIX}{self.name}",
             "automatic file": f"{self.span}",
@@ -277,8 +278,8 @@ def root_variables(
 
 
 def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems, giver: str = "") -> Value:
-    """The value converted to the variable's type. A null is replaced by the default if null is not allowed. `giver`:
-    the origin of the value, if it is not a line of the configuration."""
+    """The value converted to the variable's type; unknown if it is invalid (reported). A null is replaced by the
+    default if null is not allowed. `giver`: the origin of the value, for messages."""
     _, marks = unmark_deep(value)
     if EPHEMERAL in marks and not variable.ephemeral:
         detail = f"The value is ephemeral, so the variable {variable.name} must be declared with ephemeral = true."
@@ -334,7 +335,8 @@ def check_plan_variables(
     given: RawVariables,
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
     """The variables for applying a saved plan. `planned`: the raw values in the plan; it has no values of ephemeral
-    variables, which must be supplied again. Values supplied now must be equal to the planned ones."""
+    variables, which must be supplied again. Values supplied now, except computed ones, must be equal to the planned
+    ones."""
     problems = Problems()
     for name in sorted(set(planned) - set(declared)):
         detail = f"The plan has a value for {name}, which the configuration does not declare."

@@ -35,8 +35,8 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
 def _answer(text: str, scope: Scope) -> dict[str, Any]:
     """Evaluate an expression as if it were written in a locals block.
 
-    Returns `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
-    `ranges` relative to the text, and `diagnostics` as strings.
+    Returns `value` (unless it is unknown), `type`, `sensitive` and `unknown`; or `nonfinite` and `type`; or `error`
+    with `phase` ("parse" or "eval"), `ranges` relative to the text, and `diagnostics` with `summary` and `detail`.
     """
     source = Source("<console-input>", BEFORE + text + AFTER)
     body, problems = parse_config(source)
@@ -84,8 +84,8 @@ class _Now(Scope):
 
 
 def _type_now(node: Expression, scope: Scope, source: Source) -> Type:
-    """The result of the console's `type()` for a value that is unknown in plans. A plan cannot know whether an impure
-    function will fail; the console calls it, and without a result there is no type."""
+    """The type of an expression whose value is unknown in plans, for the console's `type()`. Unlike a plan, the console
+    calls impure functions. DYNAMIC if the evaluation fails."""
     try:
         return type_of(unmark_deep(evaluate(node, _Now(scope), source))[0])
     except EvaluationError:

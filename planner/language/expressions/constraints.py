@@ -110,8 +110,8 @@ def _unify(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
 
 @frozen
 class TypeConstraint:
-    """The type of a variable, and the defaults that are applied before conversion. `written`: the type with optional
-    attributes; values have the type without them, `type`."""
+    """The type of a variable, and the defaults that are applied before conversion. `written`: the type in which
+    optional attributes are marked; `type`, the type of converted values, has all attributes without these marks."""
 
     written: Type
     defaults: Defaults | None = None

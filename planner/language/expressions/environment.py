@@ -26,8 +26,8 @@ parse_type: Callable[[Any, Any], tuple[Any, list[Diagnostic]]] | None = None
 class Environment:
     """The state of one evaluation. `node`: the expression of `program`; the program has no reference to it, because
     this would be a cycle. `errors`: problems so far. `refused`: errors of invalid references, which must never be
-    dropped. `slots`: current values of `for` variables and splat elements, by slot number. `evaluate_template`:
-    evaluates templates, for functions that contain or read one."""
+    dropped. `slots`: current values of `for` variables and splat elements, by slot number. `evaluate_template`: renders
+    templates, for functions such as `templatefile`."""
 
     __slots__ = ("errors", "evaluate_template", "node", "program", "refused", "scope", "slots", "source")
 

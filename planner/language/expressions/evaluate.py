@@ -49,10 +49,9 @@ __all__ = [
 
 
 def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Value:
-    """Raises EvaluationError.
-
-    All references are resolved, even in parts that are not evaluated, such as the body of a `for` over an empty
-    collection. If there are invalid references, only these are reported.
+    """The value of an expression. Raises EvaluationError. All references are resolved, even in parts that are not
+    evaluated, such as the body of a `for` over an empty collection. If there are invalid references, only these are
+    reported.
     """
     try:
         try:

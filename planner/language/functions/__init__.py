@@ -48,7 +48,7 @@ _loaded: dict[str, Function] = {}
 
 
 def lookup(name: str) -> Function | None:
-    """The name may begin with `core::`. None if there is no such function."""
+    """The function of this name, which may begin with `core::`; None if there is no such function."""
     if name.startswith(CORE):
         name = name[len(CORE) :]
     if name in NEXT and not has_next_functions():
@@ -75,7 +75,8 @@ def names() -> list[str]:
 
 
 def metadata() -> dict[str, Any]:
-    """All signatures in the ecosystem's JSON (`metadata functions -json`, format 1.0)."""
+    """The signatures of all functions, except the removed `list` and `map`, in the ecosystem's JSON (`metadata
+    functions -json`, format 1.0)."""
 
     signatures = {}
     for name in names():

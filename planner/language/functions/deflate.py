@@ -81,8 +81,8 @@ class Bits:
 
 
 class _Block(NamedTuple):
-    """Tokens: literals (0 to 255) and matches (`length << 16 | distance`, always above 255). `source`: the
-    encoded data if the compressor could still store it uncompressed, otherwise None."""
+    """Tokens: literals (0 to 255) and matches (`length << 16 | distance`, always above 255). `source`: the data that
+    the tokens represent, if the compressor can still store it uncompressed, otherwise None."""
 
     tokens: list[int]
     source: bytes | None

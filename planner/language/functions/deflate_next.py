@@ -139,7 +139,7 @@ class _MatchFinder:
 
     def _search(self, at: int, emitted: int, last: int, end: int, repeat: int) -> tuple[int, int, int, int] | None:
         """The next match at or after a position: its position, the earlier position, its length (0: at least four
-        bytes), and the next position to try."""
+        bytes), and the next position to try. None if there is no further match."""
         short, long, data = self.short, self.long, self.data
         empty = (_NONE, _NONE)
         word = self.word(at)
@@ -231,7 +231,7 @@ def _match(length: int, distance: int) -> Iterator[int]:
 
 
 class _BlockWriter:
-    """Writes blocks. The end of the last block is written only when a block with other codes follows."""
+    """Writes blocks. A block stays open, because the next one may continue it with the same codes."""
 
     def __init__(self) -> None:
         self.out = Bits()
@@ -260,7 +260,7 @@ class _BlockWriter:
         self.out.fill()
 
     def literals(self, source: bytes, is_last: bool) -> None:
-        """Write a block without matches, with its own codes or those of the open block."""
+        """Write a block without matches: with its own codes, with those of the open block, or uncompressed."""
         counts = [source.count(byte) for byte in range(256)] + [0] * 30
         stored = (len(source) + 5) * 8
         if len(source) > 1024:

@@ -365,7 +365,8 @@ def _table(codec: str) -> str:
 
 
 def encode(string: str, name: str) -> bytes:
-    """Raises CharsetError, and UnicodeError for characters that the encoding does not have."""
+    """The bytes of a string in a character encoding. Raises CharsetError, and UnicodeError for characters that the
+    encoding does not have."""
     codec = find(name)
     if codec == "utf-16":
         return codecs.BOM_UTF16_BE + string.encode("utf_16_be")
@@ -378,7 +379,7 @@ def encode(string: str, name: str) -> bytes:
 
 
 def decode(data: bytes, name: str) -> str:
-    """Raises CharsetError, and UnicodeError for invalid bytes."""
+    """The text of bytes in a character encoding. Raises CharsetError, and UnicodeError for invalid bytes."""
     codec = find(name)
     if codec == "utf-16":
         little = data.startswith(codecs.BOM_UTF16_LE)

@@ -38,8 +38,8 @@ FUNCTIONS: list[Function] = []
 
 
 def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | None = None) -> bytes:
-    """Raises FunctionError for the argument with this index. `hidden`: whether error messages must not contain the
-    name."""
+    """The content of a file. Raises FunctionError, for the argument with the index `argument` (None: for the whole
+    call). `hidden`: whether error messages must not contain the name."""
     name = "The file" if hidden else f'"{path}"'
     try:
         at = locate(path, base_dir)

@@ -50,7 +50,7 @@ class Verb:
 
 
 def format_values(form: str, values: list[Value]) -> str:
-    """Raises FunctionError."""
+    """Format values by a string with verbs. Raises FunctionError."""
     out: list[str] = []
     next_argument, used, position = 1, 0, 0
     while True:

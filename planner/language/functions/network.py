@@ -39,7 +39,7 @@ class Network:
         return self.bits == 32 or self.first >> 32 == 0xFFFF
 
     def contains(self, address: int, bits: int) -> bool:
-        """An IPv4 address and its mapped form are equal."""
+        """Whether the block contains an address of this length. An IPv4 address equals its mapped form."""
         address, bits = unmap(address, bits)
         first, own_bits, mask = self.first, self.bits, self.mask
         if own_bits == 128 and first >> 32 == 0xFFFF:

@@ -437,8 +437,8 @@ def items(value: Value) -> tuple[Value, ...]:
 
 
 def sequence(t: Type, values: Iterable[Value]) -> Value:
-    """A list of this type, or a tuple if it is not a list type. An open element type is inferred from the elements.
-    Raises FunctionError if these have different types."""
+    """A list of this type, or a tuple if it is not a list type. A dynamic element type is replaced by the type of the
+    elements. Raises FunctionError if these have different types."""
     elements = tuple(values)
     if not isinstance(t, ListType):
         return elements

@@ -69,7 +69,7 @@ class YamlError(ValueError):
 
 
 def read(source: str) -> Value:
-    """Raises YamlError."""
+    """The value of a YAML document. Raises YamlError."""
     loader = _Loader(source or "\n")
     try:
         reader = _YamlReader(loader)
@@ -272,7 +272,7 @@ _ESCAPES = {
 
 
 def write(value: Value) -> str:
-    """The value must be known and without marks."""
+    """The YAML document of a value, which must be known and without marks."""
     writer = _Writer()
     writer.node(value)
     writer.indent_line()

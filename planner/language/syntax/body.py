@@ -111,7 +111,7 @@ class ExpectedBlock:
 
 @frozen
 class BodySchema:
-    """The permitted content of a body. `attributes`: whether each one is required."""
+    """The permitted content of a body. `attributes`: whether each argument is required, by name."""
 
     attributes: dict[str, bool] = field(factory=dict)
     blocks: tuple[ExpectedBlock, ...] = ()

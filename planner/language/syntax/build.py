@@ -1,7 +1,7 @@
 """Builds the syntax tree: one action for each production of grammar/config.lark.
 
 An action receives the children of its production: tokens (type, text, offset), nodes, or results of other actions. It
-may keep the list. Mistakes that the grammar accepts are reported here."""
+may keep and change the list of children. Mistakes that the grammar accepts are reported here."""
 
 from __future__ import annotations
 
@@ -406,9 +406,9 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 
 
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
-    """(splat, expression): the expression to which a further step applies, which is the term or the expression that a
-    splat evaluates for each element; and the innermost splat that takes the step, or None. A full splat takes all
-    steps; a splat with a dot takes only attributes (`.*.a[0]` indexes the result)."""
+    """(splat, expression) for a further step: the innermost splat that takes the step, or None; and the expression to
+    which it applies, which is the term or the expression that this splat evaluates for each element. A full splat takes
+    all steps; a splat with a dot takes only attributes (`.*.a[0]` indexes the result)."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):
         holder, term = term, term.each

@@ -144,7 +144,7 @@ def _ends_line(piece: FormatToken) -> bool:
 
 
 def _renew(pieces: Pieces) -> Iterator[FormatToken]:
-    """The tokens with old notations replaced. `blocks`: the types of the open blocks."""
+    """The tokens with old notations replaced."""
     blocks: list[str] = []
     at = 0
     count = len(pieces)

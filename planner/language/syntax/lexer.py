@@ -381,7 +381,7 @@ _OUTSIDE = re.compile(
 
 
 def line_breaks(text: str, start: int) -> list[tuple[int, int]]:
-    """The line breaks in strings within [start, end), if a string is open at `start`."""
+    """The line breaks in strings after `start`, as ranges (start, end), if a string is open at `start`."""
     breaks: list[tuple[int, int]] = []
     open_: list[str] = ['"']  # open quotes, sequences and braces
     at = start

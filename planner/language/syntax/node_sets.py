@@ -34,7 +34,7 @@ class SetName:
 
 @frozen
 class SetCall:
-    """A verb. `depth` limits the distance; None: unlimited."""
+    """The call of a verb. `depth` limits the distance; None: unlimited."""
 
     verb: str
     arguments: tuple[NodeSet, ...]
@@ -68,8 +68,8 @@ _BLANK = re.compile(r"\s*")
 def parse_node_set(
     text: str, what: str = "vertices", verbs: Mapping[str, int] = VERBS, commas_unite: bool = False
 ) -> NodeSet:
-    """`what`: the plural of the sets' members, for messages. `verbs`: the allowed verbs. Raises Failure with the
-    position of the first mistake."""
+    """The syntax of an expression. `what`: the plural of the sets' members, for messages. `verbs`: the allowed verbs.
+    Raises Failure with the position of the first mistake."""
     return _NodeSetReader(Source("<query>", text), what, verbs, commas_unite).read()
 
 

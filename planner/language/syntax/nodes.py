@@ -142,8 +142,8 @@ class Element(SyntaxNode):
 
 @node_class
 class Template(SyntaxNode):
-    """A quoted template or heredoc with at least one interpolation or directive, or with several literal parts. In a
-    heredoc, indentation and strip markers are already processed."""
+    """A quoted template, heredoc or template file with at least one directive, or with an interpolation and another
+    part; also the body of a directive. In a heredoc, indentation and strip markers are already processed."""
 
     __slots__ = ("parts",)
     parts: tuple[Expression, ...]  # Literal strings, and expressions whose values are converted to strings

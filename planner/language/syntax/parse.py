@@ -1,5 +1,5 @@
-"""Parses configuration files, expressions and templates in native syntax. The functions return the readable part and
-the problems, and never raise."""
+"""Parses configuration files, expressions and templates in native syntax. The functions never raise: they return the
+problems with the result, and `parse_config` also returns the readable part of a file with mistakes."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class _Piece:
 
 
 def format_rules(text: str) -> str:
-    """The text must have no syntax errors."""
+    """Format a rule file or a file of cases, which must have no syntax errors."""
     return "".join(f"{line}\n" for line in _lines(list(_pieces(text))))
 
 
@@ -92,7 +92,7 @@ class _State:
 
 
 def _is_annotated(code: list[_Piece]) -> bool:
-    """Whether a line ends with `@name("...")` and contains no part of the rule."""
+    """Whether a line ends with an annotation such as `@name("...")`, so that the rule begins on a later line."""
     return len(code) > 4 and code[-5].text == "@" and code[-1].text == ")"
 
 

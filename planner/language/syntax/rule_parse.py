@@ -180,7 +180,8 @@ class _RuleReader:
         return at
 
     def _resume(self) -> int:
-        """The first token of the next statement: after a full stop, or a directive or annotation."""
+        """The index of the token with which the next statement begins: a token after a full stop, a directive, an
+        annotation, or a name at the left margin."""
         at = self.failed + 2 if self._begins_directive(self.failed) else max(self.failed, self.begun + 1)
         while self.tokens[at][0] != "$END":
             kind, word, start, _ = self.tokens[at]

@@ -55,7 +55,7 @@ class Tables:
 
 
 def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], Action]) -> Tables:
-    """`action` returns the action for an alias in the grammar."""
+    """The tables of a grammar file. `action` returns the action for an alias in the grammar."""
     shelf = Shelf("grammars", 16, made_by=("language/syntax", grammar))
     text = grammar_path(grammar).read_text(encoding="utf-8")
     name = shelf.name(text, *starts)

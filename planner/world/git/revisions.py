@@ -77,7 +77,7 @@ class Head(NamedTuple):
 
     path: str
     branch: str  # "" if a commit is checked out
-    commit: str
+    commit: str  # its first nine digits
     is_edited: bool  # whether tracked files differ from the commit
 
 

@@ -26,7 +26,7 @@ _GIT_CRYPT = b"\0GITCRYPT\0"
 
 
 def git_tree(directory: str, ref: str) -> GitTree:
-    """Raises Failure."""
+    """The files of a directory's repository at a revision. Raises Failure."""
     return GitTree(top_of(directory), ref, commit_of(directory, ref))
 
 
@@ -35,7 +35,7 @@ class _Object:
     """A file, link or directory of a commit. Objects of a submodule are in another repository."""
 
     mode: str
-    name: str  # the hash of the object
+    name: str  # the hash of the object, or `COMMIT^{tree}`
     objects: _Objects
 
 
@@ -74,8 +74,8 @@ class GitTree:
 
     @property
     def taken_from_disk(self) -> tuple[str, ...]:
-        """Names read so far that are not in git. They are assumed to be unchanged since the commit, which may be
-        wrong."""
+        """Names that were read from the disk although they changed after the commit, and submodules that git does not
+        have: their content may differ from that at the commit."""
         return tuple(sorted(self._taken))
 
     @property
@@ -273,7 +273,7 @@ class GitTree:
         return {name.removeprefix("./") for name in output.split("\0") if name}
 
     def _is_later(self, path: str) -> bool:
-        """Whether a path, or an entry of a directory, changed after the commit."""
+        """Whether a file changed, or an entry of a directory was added or removed, after the commit."""
         return _is_later(os.path.join(self.root, path), self._time)
 
     def _take(self, name: str, path: str) -> None:

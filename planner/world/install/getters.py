@@ -153,7 +153,7 @@ class Fetcher:
             raise InstallError(problem.text) from None
 
     def _indirect(self, url: str, target: Path, redirects: int) -> None:
-        """Fetch the package at the address in the page's <meta> element."""
+        """Fetch the package at the address in the response's header X-Terraform-Get or in the page's <meta> element."""
         if redirects >= _MAX_REDIRECTS:
             raise InstallError(f"{display_url(url)} redirects too many times")
         address = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"

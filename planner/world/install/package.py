@@ -34,8 +34,8 @@ class RegistryClaims:
 @frozen
 class InstallablePackage:
     """A provider package that can be fetched. `location`: a URL, or the path of an archive or directory. `hashes`: the
-    checksums that a network mirror reports. `trusted`: whether all these checksums may be recorded in the lock file,
-    even unverified ones. `headers` are sent with the request for the package."""
+    checksums that a mirror reports. `trusted`: whether all these checksums may be recorded in the lock file, even
+    unverified ones. `headers` are sent with the request for the package."""
 
     address: str
     version: Version = field(eq=str)
@@ -55,8 +55,8 @@ class InstallablePackage:
 
 @frozen
 class PackageProof:
-    """The verified checksums of a package, grouped by how they were verified. `key_ids`: the ids of the signers'
-    keys."""
+    """The checksums of a package: `verified` by its content, reported `by_registry` or `by_mirror`, or contained in a
+    `signed` list. `key_ids`: the ids of the signers' keys."""
 
     verified: frozenset[str] = frozenset()
     by_registry: frozenset[str] = frozenset()

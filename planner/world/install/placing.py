@@ -50,8 +50,9 @@ class Placer:
             return False
 
     def place(self, package: InstallablePackage, allowed: tuple[str, ...], unchecked: bool = False) -> PackageProof:
-        """`allowed`: the package must have one of these checksums; if empty, any checksum is accepted. `unchecked`:
-        accept an installed package even if no checksum is known. Raises InstallError."""
+        """Install a package, unless it is installed already. `allowed`: the package must have one of these checksums;
+        if empty, any checksum is accepted. `unchecked`: accept an installed package even if no checksum is known.
+        Raises InstallError."""
         folder = self.folder(package.address, package.version)
         with locked(folder.with_name(f"{folder.name}.lock"), self.waiting, self.stop):
             if folder.is_dir():

@@ -13,8 +13,9 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 
 @frozen
 class AttributeDiagnostic:
-    """A problem that a provider reports. `path` has steps ("attr", name) and ("index", key) into the configuration
-    body: () for the whole body, None for a problem without a place in the configuration."""
+    """A problem that a provider reports. `severity` is "error" or "warning". `path` has steps ("attr", name) and
+    ("index", key) into the configuration body: () for the whole body, None for a problem without a place in the
+    configuration."""
 
     severity: str
     summary: str

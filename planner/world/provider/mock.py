@@ -33,8 +33,8 @@ from planner.world.provider.conformity import without_removed
 
 class MockedProvider(interface.StandIn):
     """Replaces another provider, and uses its schema and its checks of configurations. `values`: the attributes that a
-    test sets. `known_late`: whether generated values of a new object are known only after it is applied. `owns`:
-    whether it also closes the other provider."""
+    test sets. `known_late`: whether computed values of a new object are known only after it is applied. `owns`: whether
+    it also closes the other provider."""
 
     def __init__(
         self, of: interface.Provider, values: Mapping[str, Value] = {}, known_late: bool = False, owns: bool = False
@@ -71,7 +71,7 @@ class MockedProvider(interface.StandIn):
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
-        """Planned objects are known, unless `known_late`. Nothing is ever replaced."""
+        """Planned objects are known, except for new ones with `known_late`. No object is ever replaced."""
         if request.proposed.__class__ is Null:
             return interface.PlanAnswer(request.proposed)
         schema = self.schema().resources[request.type].block

@@ -64,7 +64,7 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
 
 CHECKSUMS = Shelf("checksums", 8192)  # checksums of packages and archives by names, sizes and times of files
 _RACY = 20_000_000  # within this many nanoseconds, a file may change twice without a change of its modification time
-_KNOWN: dict[str, str] = {}  # checksums by identity of the file, because many units use the same packages
+_KNOWN: dict[str, str] = {}  # checksums by identity of the files, because many units use the same packages
 
 
 def _known_directory(folder: Path) -> str:

@@ -75,7 +75,7 @@ def unavailable(address: str) -> Diagnostic:
 
 
 def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
-    """Warnings about version constraints (by provider) on built-in providers, which have no versions."""
+    """An error if there are constraints (by provider) on versions of the built-in provider, which has none."""
     if not constraints.get(BUILTIN):
         return []
     detail = f"{BUILTIN} cannot be selected: it comes with this program and has no versions."

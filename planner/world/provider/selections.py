@@ -57,7 +57,7 @@ def unmanaged_providers(environ: Mapping[str, str] | None = None) -> frozenset[s
 
 
 class VersionSet:
-    """The version constraints of all modules for one provider. Raises ValueError for an invalid version."""
+    """The version constraints of all modules for one provider. Raises ValueError for an invalid constraint."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts = tuple(sorted(set(texts)))

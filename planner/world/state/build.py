@@ -173,7 +173,7 @@ class StateBuilder:
             return True
 
     def new_deposed_key(self, resource: str, key: InstanceKey = None) -> str:
-        """Eight hexadecimal digits."""
+        """A new key for a deposed object of the instance: eight hexadecimal digits."""
         import secrets
 
         instance = self.instance(resource, key)

@@ -191,14 +191,15 @@ class LineSeal:
 
 
 def new_line_seal(seal: Seal) -> tuple[LineSeal, dict[str, Any]]:
-    """A new key, and the first line of the journal, which contains the encrypted key. Raises Failure."""
+    """A line seal with a new key, and the first line of the journal, which contains the encrypted key. Raises
+    Failure."""
     key = os.urandom(_LENGTH)
     return LineSeal(key), {"key": loads(seal.seal_document(KIND, key))}
 
 
 def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
-    """The key in the first line of a journal; None for an unencrypted journal. Raises Failure if the key cannot be
-    decrypted, or if the journal is unencrypted although encryption is enforced."""
+    """The line seal with the key in the first line of a journal; None for an unencrypted journal. Raises Failure if the
+    key cannot be decrypted, or if the journal is unencrypted although encryption is enforced."""
     envelope = head.get("key")
     if envelope is None:
         seal.unseal_document(KIND, b"{}")

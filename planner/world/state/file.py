@@ -225,7 +225,7 @@ def _check_results(results: list[dict[str, Any]] | None) -> list[dict[str, Any]]
 
 
 def new_lineage() -> str:
-    """A lineage names the history of a state."""
+    """A new, random lineage. It identifies the history of a state."""
     return random_uuid()
 
 

@@ -58,7 +58,8 @@ class OperationStart:
 
 @frozen
 class InstanceChange:
-    """An instance after a change; `resource` contains only this instance; None if the instance no longer exists."""
+    """An instance after a change; `resource` contains only this instance, and is None if it no longer
+    exists."""
 
     address: str
     key: InstanceKey
@@ -269,7 +270,7 @@ class Journal:
             self._problem = self._problem or problem
 
     def _begin_sealed(self) -> bool:
-        """Write the key that encrypts the lines. Returns whether the journal is encrypted."""
+        """Write the key that encrypts the lines. Returns False on errors."""
         from planner.world.state.encrypted_seal import new_line_seal
 
         try:

@@ -19,7 +19,7 @@ _BEGINNING = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (?:[0-9a-f]{0,8}|(?:[0-9a-f
 
 
 def text_of(entry: dict[str, Any]) -> bytes:
-    """Raises TypeError for values that JSON cannot represent."""
+    """An entry as JSON. Raises TypeError for values that JSON cannot represent."""
     return dumps(entry, escape_html=False)
 
 

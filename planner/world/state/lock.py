@@ -275,7 +275,7 @@ class FileLock:
         self._created = False
 
     def release(self) -> list[Diagnostic]:
-        """A state file that was created only for the lock, and is still empty, is removed."""
+        """Release the lock. A state file that was created only for the lock, and is still empty, is removed."""
         if self.info is None:
             return []
         problems: list[Diagnostic] = []
@@ -333,7 +333,7 @@ class FileLock:
 
 
 def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-    """The lock info that a process left, if it has this id and no process holds the lock."""
+    """The lock info that a process left; None and an error if it has another id or a process holds the lock."""
     holder = read_lock_info(state_path)
     if holder is None:
         return None, [error("state.not_locked", "The state is not locked", f"No lock is recorded for {state_path}.")]

@@ -20,7 +20,8 @@ Ask = Callable[[str, str], str]  # (question, explanation) -> answer. Raises Fai
 @frozen
 class MigrationOptions:
     """Options of a migration. `ask`: None if prompting is not allowed. `force`: answers all prompts with yes.
-    `workspace`: the selected one. `warn`: receives warnings about the copied states."""
+    `workspace`: the selected one. `warn`: receives warnings about the copied states, such as interrupted
+    operations."""
 
     source_type: str
     target_type: str
@@ -28,9 +29,8 @@ class MigrationOptions:
     force: bool = False
     lock: bool = True
     lock_timeout: float = 0.0
-    workspace: str = DEFAULT_WORKSPACE  # the selected workspace
+    workspace: str = DEFAULT_WORKSPACE
     warn: Callable[[list[Diagnostic]], None] = lambda problems: None
-    """receives warnings about the copied states, such as interrupted operations"""
 
     def confirmed(self, question: str, remark: str) -> bool:
         """Whether the user answers yes. Raises Failure if prompting is not possible."""

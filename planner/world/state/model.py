@@ -25,7 +25,7 @@ class ObjectState:
     schema_version: int = 0
     tainted: bool = False
     sensitive_paths: tuple[Any, ...] = ()
-    private: str | None = None  # private data of the provider, in base64, which only the provider can interpret
+    private: str | None = None
     dependencies: Sequence[str] = ()
     create_before_destroy: bool = False
     skip_destroy: bool = False
@@ -42,7 +42,7 @@ class InstanceState:
     key: InstanceKey
     current: ObjectState | None
     deposed: dict[str, ObjectState] = field(factory=dict)
-    provider_key: InstanceKey = None  # the key of the provider instance, if the provider configuration has for_each
+    provider_key: InstanceKey = None
 
 
 @frozen(eq=False)
@@ -50,7 +50,7 @@ class ResourceState:
     """A resource in one module instance ("": the root module). `provider` is written as in state files:
     `provider["terraform.io/builtin/terraform"]`, `module.a.provider["..."].alias`."""
 
-    module: str  # the module instance address, "" for the root
+    module: str
     mode: str
     type: str
     name: str
@@ -78,7 +78,7 @@ class State:
     """A state snapshot. `resources`: by ResourceState.address. `serial`: grows with each write. `lineage`: identifies
     the history of the state. `check_results`: JSON as in the file."""
 
-    resources: dict[str, ResourceState] = field(factory=dict)  # the resources by ResourceState.address
+    resources: dict[str, ResourceState] = field(factory=dict)
     outputs: dict[str, OutputState] = field(factory=dict)
     serial: int = 0
     lineage: str = ""

@@ -251,7 +251,8 @@ class StateReader:
         return states
 
     def check_results(self, raw: Any) -> list[dict[str, Any]] | None:
-        """Unknown kinds are dropped; unknown statuses become "unknown"."""
+        """The results of checks as the state contains them. Unknown kinds are dropped; unknown statuses become
+        "unknown"."""
         if raw is None:
             return None
         if not isinstance(raw, list):
@@ -342,7 +343,7 @@ class MalformedError(Exception):
 
 
 def as_object(raw: Any, place: str) -> dict[str, Any]:
-    """Raises MalformedError."""
+    """A value that must be an object. Raises MalformedError."""
     if raw.__class__ is dict:
         return raw
     raise MalformedError(f"{place} must be an object")

@@ -38,7 +38,6 @@ class Strays:
     others: list[tuple[str, str, str]] = field(factory=list)
     elsewhere: list[tuple[str, str, str]] = field(factory=list)
     doubtful: dict[str, str] = field(factory=dict)
-    """notes about missing objects whose id the state has at another address"""
 
     @property
     def addresses(self) -> list[str]:

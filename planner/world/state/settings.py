@@ -100,8 +100,8 @@ def _strings_where_required(given: Any, wanted: Type) -> Any:
 
 
 def _scalar(given: bool | int | float | str, wanted: Type) -> Value:
-    """Raises ConversionError, also for strings with characters that files, requests or the environment cannot
-    contain."""
+    """A setting converted to a primitive type. Raises ConversionError, also for strings with characters that files,
+    requests or the environment cannot contain."""
     value = convert(from_float(given) if isinstance(given, float) else given, wanted)
     if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
         raise ConversionError("it has characters that are not allowed in names")

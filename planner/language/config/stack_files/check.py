@@ -34,7 +34,7 @@ def check_stack(config: StackConfig) -> list[Diagnostic]:
 
 @frozen
 class ExpressionSite:
-    """The place of an expression. `what` names it in messages; `each` is available only with for_each."""
+    """The place of an expression. `what` names it in messages. `has_each`: whether `each` is available."""
 
     what: str
     has_each: bool = False

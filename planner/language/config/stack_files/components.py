@@ -92,7 +92,7 @@ def _dependencies(attribute: Attribute, problems: Problems) -> tuple[Reference, 
 
 
 def module_call(name: str, attributes: dict[str, Attribute], block: Block, problems: Problems) -> ModuleCall | None:
-    """`source` and `version` as a module call; None if they are invalid (reported)."""
+    """`source` and `version` as a module call; None if the source is missing or invalid (reported)."""
     if "source" not in attributes:
         return None
     where = attributes["source"].span
@@ -216,7 +216,7 @@ def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
 
 
 def removed_component(block: Block, problems: Problems) -> RemovedComponent | None:
-    """The content of a removed block; None if `from` cannot be read (reported)."""
+    """The content of a removed block; None if it is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     attributes = content.attributes

@@ -73,7 +73,8 @@ class StackSources:
     shares: bool = True
     """whether a directory that several components use is loaded once; otherwise it is recorded for each of them"""
     alike: Callable[[ModulePath, ModuleCall], ModulePath | None] = lambda path, call: path
-    """the current path of a removed component, given its former path"""
+    """the path under which the source of a `removed` block is installed: its own, or that of a component or another
+    `removed` block with the same source; None if it is not installed"""
 
 
 def installed(root_dir: str, manifest: Manifest) -> StackSources:

@@ -43,7 +43,7 @@ class TestFiles:
 
 def read_test_files(root_dir: str, directory: str = "", names: Iterable[str] | None = None) -> TestFiles:
     """Read test files without the modules of their runs. `directory`: "" for the default directory. `names`: read only
-    these files."""
+    these files. Raises Failure if a directory cannot be read."""
     problems = Problems()
     item, is_there = find_test_files(root_dir, directory or DEFAULT_DIRECTORY)
     if directory and not is_there:

@@ -97,7 +97,8 @@ class TestRun:
 
 
 def state_name(run: TestRun) -> str:
-    """The state that a run uses. "" is the state of the module under test, which all its runs share."""
+    """The name of the state that a run uses. "" is the state of the module under test, which the runs without `module`
+    and `state_key` share."""
     return run.state_key or (run.module.source if run.module is not None else "")
 
 

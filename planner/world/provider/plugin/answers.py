@@ -15,7 +15,7 @@ _WARNING = 2
 
 
 def diagnostics(given: Iterable[Any]) -> list[AttributeDiagnostic]:
-    """A diagnostic without an attribute refers to the whole body."""
+    """The diagnostics of a response. A diagnostic without an attribute refers to the whole body."""
     problems = []
     for problem in given:
         severity = "warning" if problem.severity == _WARNING else "error"
@@ -42,7 +42,7 @@ def failure(summary: str, detail: str) -> AttributeDiagnostic:
 
 
 def kept_write_only(block: BlockSchema, value: Value, at: Path = ()) -> Iterator[Path]:
-    """Write-only attributes for which the provider returned values, although it must return null."""
+    """The paths of write-only attributes for which the provider returned values, although it must return null."""
     if value.__class__ is not dict:
         return
     yield from _kept_paths(block.attributes, value, at)

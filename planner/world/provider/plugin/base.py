@@ -69,7 +69,7 @@ class PluginBase:
         self._command, self._keep_schema, self._attachment = list(command), keep_schema, attachment
         self._lock = RLock()
         self._starting = RLock()
-        """acquired after all other locks; while it is held, a cached schema is read and the process starts"""
+        """acquired after `_lock`; while it is held, the process starts, and a delayed configuration is sent"""
         self._client: PluginClient | None = None
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False
@@ -150,7 +150,7 @@ class PluginBase:
         return answers
 
     def wake(self) -> None:
-        """Start the process in the background, unless an earlier run of the same command did not need it."""
+        """Start the process in the background, unless the last run of the same command did not need it."""
         if self.kept is not None and not self.kept.starts:
             return
         Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()

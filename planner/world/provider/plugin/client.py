@@ -229,7 +229,8 @@ def message_limit() -> int:
 
 
 def time_limit() -> float | None:
-    """The time limit for the start of a plugin and for any call: PLANNER_PROVIDER_TIMEOUT, in seconds."""
+    """The time limit for the start of a plugin and for any call: PLANNER_PROVIDER_TIMEOUT, in seconds; None if it is
+    not a positive number."""
     try:
         seconds = float(os.environ.get("PLANNER_PROVIDER_TIMEOUT", ""))
     except ValueError:

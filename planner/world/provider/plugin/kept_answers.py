@@ -235,8 +235,8 @@ def _stamp(path: str) -> str:
 
 
 def file_stamps(texts: Iterable[str], log: CallLog | None = None) -> bytes | None:
-    """A digest of the sizes and times of all files that the strings name, and of files in named directories. None if
-    there are too many. `log` receives the named files."""
+    """A digest of the sizes and times of all files that the strings name, and of files in named directories: b"" if
+    they name none, None if there are too many. `log` receives the named files."""
     stamps: list[str] = []
     for text in texts:
         if not text or "\n" in text or len(text) > 4096:

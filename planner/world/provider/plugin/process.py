@@ -221,7 +221,7 @@ def environment(directory: str, name: str = "") -> dict[str, str]:
 
 
 def parse_handshake(line: str) -> Handshake:
-    """Raises PluginError."""
+    """The handshake in a plugin's first line of output. Raises PluginError."""
     parts = line.strip().split("|")
     if len(parts) < 4:
         raise PluginError(

@@ -375,7 +375,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return result
 
     def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:
-        """`arguments`: values with the types of their parameters. Raises FunctionError."""
+        """The result of a function. `arguments`: values with the types of their parameters. Raises FunctionError."""
         try:
             given = [self._dynamic(value, of) for value, of in arguments]
             stamps = self._stamps_of(tuple(value for value, _ in arguments))

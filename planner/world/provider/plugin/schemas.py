@@ -57,7 +57,7 @@ def resource_schema(name: str, schema: Any, identity: Any = None, is_checked: bo
 
 
 def ephemeral_schema(name: str, schema: Any) -> ResourceSchema:
-    """Ephemeral values may be used in the body of an ephemeral resource."""
+    """The schema of an ephemeral resource, whose body may use ephemeral values."""
     converted = resource_schema(name, schema)
     return ResourceSchema(evolve(converted.block, ephemeral=True), converted.version)
 

@@ -89,7 +89,7 @@ class CosClient(StateClient):
     # ------------------------------------------------------------ objects
 
     def _read(self, key: str) -> tuple[bytes, str, str] | None:
-        """The content of an object, its verified digest, and its entity tag."""
+        """The content of an object, its verified digest, and its entity tag; None if the object does not exist."""
         try:
             answer = self._at.bucket.get(key)
         except ServiceError as problem:

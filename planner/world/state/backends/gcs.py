@@ -93,7 +93,8 @@ class Bucket:
         }
 
     def read(self, name: str, is_secret: bool = True) -> Payload | None:
-        """An object and its generation. Locks are not encrypted with the customer's key (`is_secret` False)."""
+        """An object and its generation; None if it does not exist. Locks are not encrypted with the customer's key
+        (`is_secret` False)."""
         try:
             answer = self.ask("GET", self.url(name, alt="media"), self._secret(is_secret))
         except GoogleError as problem:

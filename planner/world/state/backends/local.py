@@ -250,8 +250,8 @@ class StateStore:
             return 0o600
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Returns the saved state. The serial increases only if the content differs from the last one read or written;
-        a new file gets a new lineage."""
+        """Save a state. The serial of the saved state, which is returned, increases only if the content differs from
+        the last one read or written; a new file gets a new lineage."""
         if not self._read:
             _, diagnostics = self.read()
             if has_errors(diagnostics):

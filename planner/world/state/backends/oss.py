@@ -155,7 +155,7 @@ class OssClient(StateClient):
             self._at.table.delete(f"{self.lock_path}-md5")
 
     def _digest(self) -> str:
-        """The digest of the state in the table, "" if the table cannot be read."""
+        """The digest of the state in the table; "" if there is no table, no valid digest, or on errors."""
         if self._at.table is None:
             return ""
         try:

@@ -88,7 +88,7 @@ class PgConnection:
     def __init__(self, table: StateTable) -> None:
         self.table = table
         self.number = 0
-        """the id of the server process of this connection; PostgreSQL assigns locks to server processes"""
+        """counts the connections opened so far; a lock ends with the connection that took it"""
         self._connection: Any = None
         self._mutex = RLock()
 
@@ -184,7 +184,8 @@ def _in_time(connection: Any) -> Iterator[None]:
 
 
 def _patience(psycopg: Any, table: StateTable) -> dict[str, int]:
-    """The time limit for connecting, unless the connection string or the environment sets one."""
+    """The time limit for connecting, as arguments of `connect`; none if the connection string or the environment sets
+    one."""
     given = psycopg.conninfo.conninfo_to_dict(table.connection)
     return {} if "connect_timeout" in given or "PGCONNECT_TIMEOUT" in os.environ else {"connect_timeout": CONNECTING}
 
@@ -203,7 +204,7 @@ _TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@"
 
 
 def _without_password(problem: Exception) -> str:
-    """A malformed connection string in the message may contain the password."""
+    """The message without parts of a malformed connection string, which may contain the password."""
     return _TOLD.sub("", _message(problem))
 
 

@@ -34,14 +34,14 @@ class RemoteBackend(ABC):
 
     @abstractmethod
     def client(self, workspace: str) -> RemoteStateClient:
-        """Raises ServiceError."""
+        """Access to the state of a workspace. Raises ServiceError."""
 
     @abstractmethod
     def names(self) -> list[str]:
         """The workspaces except the default one. Raises ServiceError."""
 
     def remove(self, workspace: str) -> None:
-        """Raises ServiceError."""
+        """Delete the state of a workspace. Raises ServiceError."""
         self.client(workspace).delete()
 
     def store(
@@ -78,7 +78,7 @@ class RemoteBackend(ABC):
             return [unreachable(self.type, problem)]
 
     def delete_workspace(self, workspace: str) -> None:
-        """Raises ServiceError."""
+        """Delete a workspace with its state, and the documents next to it. Raises ServiceError."""
         if not self.has_workspaces:
             raise ServiceError("workspaces not supported")
         client = self.client(workspace)

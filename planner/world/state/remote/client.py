@@ -61,7 +61,7 @@ class RemoteStateClient(Protocol):
         the request succeeded, the lock counts as taken."""
 
     def unlock(self, lock_id: str) -> None:
-        """Raises ServiceError, also if another process holds the lock."""
+        """Release the lock. Raises ServiceError, also if another process holds the lock."""
 
     def force_unlock(self, lock_id: str) -> None:
         """Remove the lock with this id, even if another process holds it."""

@@ -135,7 +135,7 @@ class Copier:
         self._grown.set()
 
     def copy_now(self) -> None:
-        """Returns when the service has all entries. Raises ServiceError, OSError."""
+        """Copy the remaining entries; returns when the service has all of them. Raises ServiceError, OSError."""
         self._copy()
 
     def close(self, finished: bool) -> None:

@@ -29,9 +29,9 @@ from planner.world.state.remote.fence import Fence
 
 class Leftovers:
     """The journals of interrupted operations: files next to `path` in the working directory, and the copy in the
-    service. A file is complete; a copy without a file was written by another machine. Journals that are still being
-    written are ignored. `bool` of it is whether the journals add anything to the state. Raises ServiceError,
-    OSError."""
+    service. A file is preferred to its copy, which may lack entries; a copy without a file was written by another
+    machine. Journals that are still being written are ignored. An instance is true if the journals add anything to the
+    state. Raises ServiceError, OSError."""
 
     def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal

@@ -37,12 +37,11 @@ class ServerRun:
 
     api: Tfe
     id: str
-    page: str  # the address of the run's page, for browsers
+    page: str
     check: Callable[[ServerRun], None] = field(default=lambda run: None)
-    """called before each pause; it raises ServiceError to stop waiting"""
 
     def read(self) -> dict[str, Any]:
-        """Attributes and relationships."""
+        """The attributes and relationships of the run."""
         return _data(self.api.ask("GET", path_of("runs", self.id)))
 
     def log(self, part: str) -> Iterator[str]:
@@ -81,7 +80,7 @@ class ServerRun:
         return attributes(_data(self.api.ask("GET", path_of(kind, id))))
 
     def plan_json(self, redacted: bool) -> bytes:
-        """`redacted`: without sensitive values, and with the schemas of the providers."""
+        """The plan as JSON. `redacted`: without sensitive values, and with the schemas of the providers."""
         name = "json-output-redacted" if redacted else "json-output"
         return self.api.download(path_of("plans", self._part_id("plan"), name))
 

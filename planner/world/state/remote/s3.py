@@ -89,7 +89,7 @@ remains valid if the process is killed in between"""
 
 
 class S3Client(StateClient):
-    """The version of the state is the object's entity tag."""
+    """The state in an S3 object. The version of the state is the object's entity tag."""
 
     has_place_beside = True
 
@@ -197,7 +197,7 @@ class S3Client(StateClient):
         return str((result.get(name) or {}).get("S") or "")
 
     def _digest(self) -> str:
-        """The digest of the state in DynamoDB; "" if the table cannot be read."""
+        """The digest of the state in DynamoDB; "" if there is no table, no valid digest, or on errors."""
         if not self._at.table:
             return ""
         try:

@@ -96,7 +96,7 @@ class RemoteStore:
         return []
 
     def unlock(self) -> list[Diagnostic]:
-        """Does nothing if the lock is lost."""
+        """Release the lock. Does nothing if the lock is lost."""
         info, fence, copier = self._info, self._fence, self._copier
         self._info = self._fence = self._copier = None
         if copier is not None:

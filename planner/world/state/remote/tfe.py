@@ -45,7 +45,7 @@ class Organization:
 
     @property
     def api(self) -> Tfe:
-        """Raises ServiceError."""
+        """The client for the API of the host. Raises ServiceError."""
         if self._api is None:
             host = Host(self.host, settings())
             url = host.service(*self._services)
@@ -84,7 +84,7 @@ class WorkspaceSettings:
 
 
 class TfeClient(StateOnlyClient):
-    """The version of the state is the id of a state version on the server."""
+    """The state of a workspace of the service. Its version is the id of a state version on the server."""
 
     locks = True
     lock_path = ""
