@@ -17,7 +17,7 @@ class AlikeNames(NamedTuple):
 
 
 def every_key(name: str) -> str:
-    """`a["x"].b[0]` -> `a[*].b[*]`."""
+    """The name with `[*]` for each key: `a["x"].b[0]` -> `a[*].b[*]`."""
     return _KEY.sub("[*]", name)
 
 
@@ -83,7 +83,7 @@ def _products(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[
 
 
 def _keys(column: list[str]) -> str:
-    """`["a", "b"]`, `[0..7]`, `["a", "b", "c", ... 5 more]`."""
+    """The keys at one position: `["a", "b"]`, `[0..7]`, `["a", "b", "c", ... 5 more]`."""
     inner = [key[1:-1] for key in column]
     if len(inner) > 2 and all(key.isdecimal() for key in inner):
         numbers = sorted(map(int, inner))

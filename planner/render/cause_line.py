@@ -61,8 +61,8 @@ _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """All steps, from the change back to its root, then the other roots; for a change that is its own cause, the
-    lines of `own_lines`. `actions`: {name: action} of all changes."""
+    """The lines about a cause: all steps, from the change back to its root, then the other roots; for a change that is
+    its own cause, the lines of `own_lines`. `actions`: {name: action} of all changes."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     root, *hops = because.steps
@@ -102,7 +102,7 @@ def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> li
 
 
 def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
-    """`because A, B and 2 more`."""
+    """The roots in a sentence: `because A, B and 2 more`."""
     shown = words[: MOST_ROOTS if len(words) > MOST_ROOTS + 1 else len(words)]
     more = f" and {len(words) - len(shown)} more" if len(shown) < len(words) else ""
     lead = "because "
@@ -202,7 +202,7 @@ def _is_part(step: CauseStep, beside: CauseStep | None) -> bool:
 
 
 def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = True) -> str:
-    """A step with values, kind and place. `actions`: {name: action} of all changes."""
+    """A step in words, with values, kind and place. `actions`: {name: action} of all changes."""
     if step.kind == "renewed":
         place = f" ({place_of(step.source)})" if with_place and step.source else ""
         return f"{alike_name(step)} {step.note}{place}"
@@ -231,7 +231,7 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
 
 
 def remedy_of(root: CauseStep) -> str:
-    """How to keep an object, for causes other than edited files; "" otherwise."""
+    """The advice on how to keep an object, for causes other than edited files; "" otherwise."""
     if root.kind == "replace_because_tainted":
         return f"To keep it: planner untaint {shlex.quote(root.what)}"
     if root.kind == "renewed":
@@ -337,7 +337,7 @@ def _is_long(text: str) -> bool:
 
 
 def elements_text(lost: str, gained: str) -> str:
-    """`added "d", "e"; removed "a"`; long lists are shortened."""
+    """The elements that a list gained and lost: `added "d", "e"; removed "a"`. Long lists are shortened."""
     sides = (("added", gained), ("removed", lost))
     return "; ".join(f"{word} {_shortened(text)}" for word, text in sides if text not in ("", "nothing"))
 

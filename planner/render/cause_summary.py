@@ -193,7 +193,8 @@ class Causes:
     # ---- once
 
     def headline(self, pending: str, invocations: str) -> str:
-        """`Plan: 4 to add, 8 to change, 2 to destroy (2 replaced), 1 output to change. Actions: 1 to invoke.`"""
+        """The headline of a plan: `Plan: 4 to add, 8 to change, 2 to destroy (2 replaced), 1 output to change. Actions:
+        1 to invoke.`"""
         count_of_changes = ChangeCount.of(self.planned)
         replaced = count_of_changes.by_verb.get("replace", 0)
         also = f" ({replaced} replaced)" if replaced else ""
@@ -283,9 +284,7 @@ class Causes:
                 named = {name for name, _ in group.changes} if is_renamed and not everything else named
                 unnamed = [change for change in group.changes if change[0] not in named]
                 single = _in_words(group.changes[0]) if len(group.changes) == 1 and unnamed else ""
-                is_all = (
-                    only is None and counted.objects == total.objects
-                )  # otherwise the plan's headline has the counts
+                is_all = only is None and counted.objects == total.objects  # then the plan's headline has the counts
                 share = self._share_of(group, module, whole, single) if whole else counted.share(total, "", single)
                 if is_all and not single and not is_renamed:
                     share = share.partition(": ")[0] + share[share.rfind("; and ") + 1 :] * ("; and " in share)
@@ -520,7 +519,7 @@ class ChangeCount:
 
     @property
     def text(self) -> str:
-        """`2 replacements, 7 updates, 1 output`."""
+        """The numbers in words: `2 replacements, 7 updates, 1 output`."""
         parts = [f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items()]
         return ", ".join([*parts, *([self._outputs] if self.outputs else [])])
 
@@ -529,8 +528,8 @@ class ChangeCount:
         return f"{self.outputs} output{'s' if self.outputs != 1 else ''}"
 
     def share(self, total: ChangeCount, of: str = "", only: str = "") -> str:
-        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: text after the number, such as ` in
-        module.a`. `only`: the single change in words."""
+        """The numbers as a share of all changes: `9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: text
+        after the number, such as ` in module.a`. `only`: the single change in words."""
         if not self.objects:
             return only or self._outputs
         nouns = ", ".join(f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items())

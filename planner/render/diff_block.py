@@ -112,7 +112,7 @@ def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
 
 
 def _in_order(schema: BlockSchema) -> list[tuple[str, AttributeSchema, bool]]:
-    """(name, attribute, whether write-only); write-only attributes last."""
+    """The attributes as (name, attribute, whether write-only); write-only attributes last."""
     known: list[tuple[str, AttributeSchema, bool]] | None = schema.cache.get("in order")
     if known is None:
         items = [(_write_only(attribute), name, attribute) for name, attribute in schema.attributes.items()]
@@ -247,7 +247,7 @@ def _positions(change: ValueChange) -> list[ValueChange]:
 def _attribute_change(
     change: ValueChange, name: str, before: Mapping[str, Value], after: Mapping[str, Value]
 ) -> ValueChange:
-    """Null and "" count as absent, because older providers cannot distinguish these."""
+    """The change of an attribute. Null and "" count as absent, because older providers cannot distinguish these."""
     return change.child(name, _present(before.get(name, MISSING)), _present(after.get(name, MISSING)))
 
 

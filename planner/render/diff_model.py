@@ -65,7 +65,8 @@ def _same_step(step: Any, key: Any) -> bool:
 
 
 class ValueChange:
-    """A place's values before and after a change. `after` may contain unknown values; both may have marks."""
+    """A place's values before and after a change. `after` may contain unknown values; both may have marks. `replace`:
+    the paths that force replacement. `relevant`: the paths outside of which nothing counts as changed."""
 
     __slots__ = ("after", "before", "relevant", "replace")
 

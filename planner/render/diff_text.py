@@ -35,7 +35,7 @@ INDENT = "    "
 
 
 class Style:
-    """How a difference is printed. `plain_end`: without `-> null`. `forces`: with the remark about replacement. `all`:
+    """The style of a difference. `plain_end`: without `-> null`. `forces`: with the remark about replacement. `all`:
     with unchanged parts. `symbols`: with the column of symbols. `secrets`: with sensitive values."""
 
     __slots__ = ("all", "forces", "plain_end", "secrets", "symbols")
@@ -68,7 +68,7 @@ class Style:
 
 
 _STYLES: dict[tuple[bool, ...], Style] = {}
-"""styles of parts, which are constants"""
+"""the styles of nested parts, each of which is created once"""
 
 
 class DiffText:
@@ -199,7 +199,7 @@ class DiffText:
         return f"<<-EOT{self._forces(diff.replace, style)}\n{body}\n{end}"
 
     def _json(self, diff: PrimitiveDiff, before: Value, after: Value, indent: int, style: Style) -> str:
-        """JSON in strings is compared by its values."""
+        """The text of a string that contains JSON, which is compared by its values."""
         inner = diff_dynamic(ValueChange(before, after))
         action, remark, part = diff.action, "", style.but(plain_end=True)
         end = self._forces(diff.replace, style)

@@ -51,7 +51,7 @@ def _shape(node: Node) -> str:
 
 
 def _label(node: Node) -> str:
-    """A resource without keys; other nodes by name."""
+    """The label of a node: the resource without keys; for other nodes, the name."""
     if node.kind not in BOXES:
         return node.name
     text = node.object if node.object.startswith(f"{node.module}.") else join(node.module, node.object)

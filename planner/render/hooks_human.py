@@ -80,7 +80,7 @@ class ProgressLine:
         self.terminal.stderr.flush()
 
     def text(self, now: float) -> str:
-        """`plan: 12 of 40 steps (30%) [===       ] 12s, longest 8s: terraform_data.a`"""
+        """The line as text: `plan: 12 of 40 steps (30%) [===       ] 12s, longest 8s: terraform_data.a`"""
         share = self._done / self._total if self._total else 1.0
         bar = ("=" * int(BAR * share)).ljust(BAR)
         text = f"{self._name}: {self._done} of {self._total} steps ({int(100 * share)}%) [{bar}]"
@@ -140,7 +140,7 @@ class ProgressHooks(Hooks):
 
 
 def duration_text(seconds: float) -> str:
-    """`5s`, `1m5s`, `2h0m0s`, in whole seconds."""
+    """A duration in whole seconds: `5s`, `1m5s`, `2h0m0s`."""
     whole = max(0, round(seconds))
     hours, rest = divmod(whole, 3600)
     minutes, rest = divmod(rest, 60)

@@ -90,7 +90,7 @@ class JsonLines:
             self.message(f"{title}: {d.summary}", "diagnostic", level, diagnostic=diagnostic_json(d), **more)
 
     def plan(self, plan: Plan, causes: Causes | None = None) -> None:
-        """Write drift, planned changes, their summary, and outputs."""
+        """Write drift, planned changes, planned invocations, the summary, and outputs."""
         for change in plan.drift:
             if change.action != "no-op" or plan.mode == "refresh-only":
                 data = change_json(change)

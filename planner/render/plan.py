@@ -412,7 +412,7 @@ UNDECIDED = {
 
 
 def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[str]:
-    """Indented lines with `#`."""
+    """The comment on a change: indented lines with `#`."""
     name = f"{change.address} (deposed object {change.deposed})" if change.deposed else change.address
     moved = change.previous_address != change.address
     lines = [f"{paint(f'  # {name}', 'bold')} {_headline(change, drift, paint)}"]
@@ -492,7 +492,8 @@ def _because(change: ResourceChange) -> str:
 
 
 def pending(counts: Counts) -> str:
-    """`1 to add, 0 to change, 0 to destroy`, with imported and forgotten objects if there are any."""
+    """The numbers of planned changes: `1 to add, 0 to change, 0 to destroy`, with imported and forgotten objects if
+    there are any."""
     first = f"{counts.imports} to import, " if counts.imports else ""
     last = f", {counts.forget} to forget" if counts.forget else ""
     return f"{first}{counts.add} to add, {counts.change} to change, {counts.remove} to destroy{last}"
@@ -511,7 +512,8 @@ def finished_actions(counts: Counts) -> str:
 
 
 def finished(counts: Counts) -> str:
-    """`1 added, 0 changed, 0 destroyed`, with imported and forgotten objects if there are any."""
+    """The numbers of applied changes: `1 added, 0 changed, 0 destroyed`, with imported and forgotten objects if there
+    are any."""
     first = f"{counts.imports} imported, " if counts.imports else ""
     last = f", {counts.forget} forgotten" if counts.forget else ""
     return f"{first}{counts.add} added, {counts.change} changed, {counts.remove} destroyed{last}"

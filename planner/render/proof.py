@@ -277,7 +277,7 @@ def own_rule_text(step: dict[str, Any]) -> str:
 
 
 def fact_text(tuple_: list[Any]) -> str:
-    """`edge("a", "b")`; `_` for any value."""
+    """A fact as text: `edge("a", "b")`; `_` for any value."""
     name, *columns = tuple_
     texts = ["_" if c is None else quoted(c) if isinstance(c, str) else str(c) for c in columns]
     return f"{name}({', '.join(texts)})"

@@ -64,7 +64,7 @@ def _texts(row: Iterable[Any]) -> list[str]:
 
 
 def plain(value: Any) -> str:
-    """ "" for None, `true` and `false`, digits for numbers."""
+    """The text of a value: "" for None, `true` and `false`, digits for numbers."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -73,7 +73,7 @@ def plain(value: Any) -> str:
 
 
 def csv_text(columns: Sequence[str], rows: Rows) -> str:
-    """RFC 4180, with a line of names; lines end with a line feed."""
+    """The rows as CSV (RFC 4180), with a line of names; lines end with a line feed."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
@@ -82,6 +82,6 @@ def csv_text(columns: Sequence[str], rows: Rows) -> str:
 
 
 def json_text(columns: Sequence[str], rows: Rows) -> str:
-    """Format 1.0: names of columns, and rows, whose values keep their types."""
+    """The rows as JSON of format 1.0: names of columns, and rows, whose values keep their types."""
     document = {"format_version": "1.0", "columns": list(columns), "rows": [list(row) for row in rows]}
     return dumps(document, escape_html=False).decode("utf-8")

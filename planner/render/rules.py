@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def document(**content: Any) -> str:
-    """JSON of format 1.0."""
+    """The members as JSON of format 1.0."""
     return dumps({"format_version": "1.0", **content}, escape_html=False).decode("utf-8")
 
 
@@ -160,8 +160,8 @@ def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
-    """Format 1.0: each program's predicates with levels, and the predicates that each of these reads, with the kind of
-    read."""
+    """The graphs as JSON of format 1.0: each program's predicates with levels, and the predicates that each of these
+    reads, with the kind of read."""
     return document(
         programs=[
             {
@@ -192,7 +192,7 @@ def costs_text(database: Database) -> str:
 
 
 def costs_json(database: Database) -> str:
-    """Format 1.0: predicates and rules, most costly first; in seconds."""
+    """The costs as JSON of format 1.0: predicates and rules, most costly first; in seconds."""
     predicates = predicate_statistics(database)
     return document(
         predicates=[
@@ -297,7 +297,7 @@ def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
 
 
 def rendered(diagnostic: Diagnostic, paint: Paint) -> str:
-    """`FILE:LINE:COLUMN: error: SUMMARY [CODE]`, the line with carets, the explanation."""
+    """A diagnostic as text: `FILE:LINE:COLUMN: error: SUMMARY [CODE]`, the line with carets, the explanation."""
     colour = "red" if diagnostic.is_error else "yellow"
     title = f"{paint(diagnostic.severity, 'bold', colour)}: {paint(visible(diagnostic.summary), 'bold')}"
     lines = [f"{title} [{diagnostic.code}]"]
@@ -360,7 +360,7 @@ def _covered(quality: Quality) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """`87%`, rounded down, so that 100% always means all."""
+    """A share: `87%`, rounded down, so that 100% always means all."""
     return f"{100 * part // whole}%" if whole else "100%"
 
 

@@ -149,7 +149,7 @@ def _heredoc_end(text: str, at: int) -> int:
 
 
 def _header(text: str, start: int, end: int) -> str | None:
-    """`type "label" ...` of a block; None for an attribute."""
+    """The header of a block, `type "label" ...`; None for an attribute."""
     words: list[str] = []
     at = start
     while at < end:

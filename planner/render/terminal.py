@@ -1,4 +1,4 @@
-"""Where a command's text goes, its width, and its colours."""
+"""The streams of a command, their widths and their colours."""
 
 from __future__ import annotations
 
@@ -351,7 +351,7 @@ _IN_A_CELL = {
 
 
 def visible(text: str) -> str:
-    """Control characters become symbols or escapes; line breaks and tabs remain."""
+    """The text with symbols or escapes instead of control characters; line breaks and tabs remain."""
     return text if text.isprintable() else text.translate(_OBEYED)
 
 

@@ -115,7 +115,7 @@ def _items(items: Iterable[Value], indent: int) -> str:
 
 @lru_cache(maxsize=4096)  # even many objects have few different names
 def attribute_name(name: str) -> str:
-    """Quoted unless it is an identifier."""
+    """The name, quoted unless it is an identifier."""
     return name if valid_identifier(name) else quoted(name)
 
 

@@ -7,7 +7,7 @@ from planner.render.terminal import Paint, cell
 
 
 def count_verdicts(verdict: Verdict) -> str:
-    """`Policies: 1 denied, 2 undecided.`"""
+    """The numbers of findings: `Policies: 1 denied, 2 undecided.`"""
     words = {"deny": "denied", "warn": "warned"}
     kinds = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
     counts = {kind: sum(f.kind == kind for f in verdict.findings) for kind in kinds}
@@ -54,7 +54,8 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
 
 
 def judged(verdict: Verdict) -> list[str]:
-    """`Objects checked: encryption 3, required_tags 0.`, for policies that declare which objects they check."""
+    """The numbers of checked objects: `Objects checked: encryption 3, required_tags 0.`, for policies that declare
+    which objects they check."""
     counts = [f"{code} {count:,}" for code, count in verdict.judged.items()]
     return [f"Objects checked: {', '.join(counts)}."] if counts else []
 

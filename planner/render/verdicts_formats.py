@@ -171,8 +171,8 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def junit(verdict: Verdict) -> str:
-    """A denial is a failure, a broken policy an error; undecided, overridden and waived findings are skipped; warnings
-    and info pass with their message. A code without findings is a test that passes."""
+    """A verdict as JUnit XML. A denial is a failure, a broken policy an error; undecided, overridden and waived
+    findings are skipped; warnings and info pass with their message. A code without findings is a test that passes."""
     lines, totals = _suites(verdict, "")
     return _document(lines, totals)
 

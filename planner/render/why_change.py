@@ -404,7 +404,7 @@ def cause_step(document: dict[str, Any]) -> CauseStep:
 
 
 def _unchanged(document: dict[str, Any]) -> Iterator[str]:
-    """Why an object does not change: ignored differences, or unchanged values."""
+    """The reason why an object does not change: ignored differences, or unchanged values."""
     name, proofs = document["goal"][1], document["proofs"]
     rule, steps = proofs[document["root"]]["rule"], list(proofs.values())
     ignored = [step for step in steps if step["tuple"][0] == "ignored_difference"]

@@ -18,8 +18,8 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class RepetitionLocation:
-    """A repetition. `key`: of the instance, or of the enclosing module instance. `before`: keys in the state, empty if
-    the block is not in it."""
+    """A repetition. `key`: the key of the instance, or of the enclosing module instance. `before`: the keys in the
+    state, empty if the block is not in it. `now`: the keys in the configuration."""
 
     place: ValueLocation
     key: InstanceKey
@@ -46,8 +46,8 @@ class KnownInstances:
 
     @classmethod
     def of(cls, state: State, previous: State) -> KnownInstances:
-        """The keys of current objects. `state`: after moves and reads of this plan. A data source counts only if the
-        `previous` state has it, too."""
+        """The keys of current objects. `state`: the state after moves and reads of this plan. A data source counts only
+        if the `previous` state has it, too."""
         known, seen = cls(), set()
         read = {(r.address, i.key) for r, i in previous.instances() if r.mode == "data"}
         for resource, instance in state.instances():

@@ -101,7 +101,7 @@ class Explainer:
         self.places = LocationLookup(context)
 
     def trace(self, subject: ResourceChange | OutputChange | None = None) -> Trace:
-        """Collects facts for one question about a change or a value."""
+        """A trace, which collects facts for one question about a change or a value."""
         self._check_assumptions()
         return self._trace(self.worlds.of(subject) if self.worlds is not None else None)
 

@@ -65,7 +65,7 @@ class PolicyGuard:
                 self._learn(address, value)
 
     def afterwards(self, outputs: Mapping[str, OutputState]) -> list[Diagnostic]:
-        """The denials that values known only after the changes cause. `outputs`: of the root module."""
+        """The denials that values known only after the changes cause. `outputs`: the outputs of the root module."""
         with self._lock:
             for name, output in outputs.items():
                 address = f"output.{name}"

@@ -69,7 +69,7 @@ class Inconclusive(Exception):
 
 
 class Cases:
-    """Decides verdicts of one plan. `database`: rows that certainly hold. `unknown`: values that are not known."""
+    """Decides verdicts of one plan. `database`: the rows that certainly hold. `unknown`: the unknown values."""
 
     def __init__(self, policies: Policies, database: Database, unknown: Unknowns) -> None:
         self.program, self.database, self.unknown = policies.program, database, dict(unknown)
@@ -230,7 +230,7 @@ class _CaseEvaluation(Interpreter):
         return super().extensions(literal, assignment, outer)
 
     def step(self) -> None:
-        """Raises Inconclusive after too many steps."""
+        """Count a step. Raises Inconclusive after too many steps."""
         self.cases.steps -= 1
         if self.cases.steps < self.least:
             raise Inconclusive
@@ -692,7 +692,7 @@ class _CaseEvaluation(Interpreter):
 
 
 def _element(unknown: Unknown) -> Unknown | None:
-    """The type of an element of an unknown list, set or map, if it is primitive."""
+    """An element of an unknown list, set or map, if its type is primitive; otherwise None."""
     kind = getattr(unknown.type, "element", None)
     return Unknown(kind) if isinstance(kind, Primitive) else None
 

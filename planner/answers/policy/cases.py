@@ -93,7 +93,7 @@ def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
 
 @frozen(eq=False)
 class Nobody:
-    """Addresses of a case, which have no places in a configuration."""
+    """The owners of the facts of a case. Its addresses have no places in a configuration."""
 
     facts: FactBase
 

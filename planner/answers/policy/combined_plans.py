@@ -31,8 +31,8 @@ Missing: TypeAlias = tuple[str, str, str]
 
 
 def combined_json(verdict: Verdict, noun: str = "unit") -> dict[str, Any]:
-    """Format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied", "counts", "findings"}.
-    `noun`: what a finding's address names, such as "unit"."""
+    """A verdict as JSON, in format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied",
+    "counts", "findings"}. `noun`: what a finding's address names, such as "unit"."""
     return {
         "format_version": "1.0",
         "verdict": verdict.outcome,
@@ -100,7 +100,7 @@ def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, 
 def verdict_of(
     modal: Modal, program: RuleProgram, database: Database, source: Callable[[Any], dict[str, Any]]
 ) -> Verdict:
-    """`source` returns the source of a fact for proofs."""
+    """The verdict with its findings and their proofs. `source` returns the source of a fact for proofs."""
     return Verdict(tuple(_Judge(modal, program, database, source).findings()))
 
 

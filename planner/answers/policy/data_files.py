@@ -265,7 +265,8 @@ def _decimal(text: str) -> int | Decimal:
 
 
 def _yaml(source: Source) -> Iterator[Leaf]:
-    """Like _json. Anchors are errors, because with them a small file can expand without bound."""
+    """Each leaf of a YAML file, as for JSON. Aliases are errors, because with them a small file can expand without
+    bound."""
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

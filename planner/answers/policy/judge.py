@@ -74,7 +74,7 @@ def verdict_of(
     is_whole: bool = True,
     costs: Callable[[], list[RuleCost]] = list,
 ) -> Verdict:
-    """Raises Failure if an override is forbidden."""
+    """The verdict after levels, overrides and waivers. Raises Failure if an override is forbidden."""
     findings = share.findings
     if needs_settling(policies, overrides or {}):
         findings = settle(findings, policies, overrides or {}, clock, is_whole)

@@ -43,8 +43,8 @@ _BASES = {"string": "symbol", "number": "number", "bool": "any", "any": "any"}
 
 @frozen
 class ParameterType:
-    """The type of a parameter. `kind`: scalar, list (also for sets), map or object. `inner`: of elements. `fields`: of
-    an object."""
+    """The type of a parameter. `kind`: scalar, list (also for sets), map or object. `inner`: the type of elements.
+    `fields`: (name, type) of the fields of an object."""
 
     kind: Literal["scalar", "list", "map", "object"]
     text: str
@@ -138,7 +138,7 @@ class PolicyInfo:
     secret: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As in findings and `policy list -json`; without empty members."""
+        """The metadata as in findings and `policy list -json`, without empty members."""
         document: dict[str, Any] = {"level": self.level, "severity": self.severity, "title": self.title}
         document |= {"links": list(self.links), "controls": list(self.controls), "override": list(self.override)}
         return {"pack": self.pack, **{key: value for key, value in document.items() if value}}
@@ -169,7 +169,7 @@ class PackManifest:
 
 
 def read_manifest(name: str, text: str) -> PackManifest:
-    """Raises Failure with all problems."""
+    """The content of a pack.toml. Raises Failure with all problems."""
     file = TomlFile(Source(name, text), WHAT, CODE)
     return file.finish(lambda: _manifest(file))
 

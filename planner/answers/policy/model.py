@@ -64,7 +64,7 @@ class Finding:
         return self.said or ("deny" if self.kind == "overridden" else self.kind)
 
     def to_json(self) -> dict[str, Any]:
-        """As in `policy check -format=json`."""
+        """The finding as in `policy check -format=json`."""
         document: dict[str, Any] = {
             "verdict": self.kind,
             "code": self.code,
@@ -143,7 +143,7 @@ class Verdict:
         return {kind: len(self.of(kind)) for kind in KINDS if kind in USUAL or self.of(kind)}
 
     def to_json(self) -> dict[str, Any]:
-        """As in `policy check -format=json`."""
+        """The document of `policy check -format=json`."""
         return {
             "format_version": "1.0",
             "verdict": self.outcome,

@@ -145,7 +145,7 @@ def is_pack_file(name: str) -> bool:
 
 
 def gather(files: Files) -> Packs:
-    """Raises Failure for problems of a pack.toml or data file."""
+    """The packs among files. Raises Failure for problems of a pack.toml or data file."""
     texts = dict(files)
     folders = {_folder(name): name for name in texts if is_pack_file(name)}
     rules = tuple(file for file in files if file[0].endswith(".dl"))

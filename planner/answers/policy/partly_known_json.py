@@ -15,8 +15,8 @@ from planner.logic.datalog.language.builtins import RELATIONS
 
 @frozen(eq=False)
 class KnownDocument:
-    """`values`, `unknown`: {path: value or unknown part}. `parts`: {(path, key): path of the element}. `open`: unknown
-    parts that may have parts themselves. `begin`: the known beginning of the text."""
+    """The known parts of a JSON string. `values`, `unknown`: {path: value or unknown part}. `parts`: {(path, key): path
+    of the element}. `open`: unknown parts that may have parts themselves. `begin`: the known beginning of the text."""
 
     values: dict[str, Any]
     parts: dict[tuple[str, Any], str]
@@ -79,7 +79,8 @@ def known_document(value: Value) -> KnownDocument:
 
 
 def _without_order(value: Value) -> Value:
-    """Sets with unknown elements become unknown, because their order is."""
+    """The value with unknown values instead of sets with unknown elements, because the order of such sets is
+    unknown."""
     if value.__class__ is not Set:
         return with_parts(value, _without_order)
     return value if is_wholly_known(value) else Unknown(ListType(DYNAMIC), NOT_NULL)

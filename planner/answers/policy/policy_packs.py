@@ -228,16 +228,16 @@ class _Listed:
 
 @frozen(eq=False)
 class PackFetcher:
-    """An http source that ends in .json is a list of archives: `{"versions": [{"version": "1.2.0", "url":
-    "tags-1.2.0.tar.gz", "hash": "sha256:..."}]}`."""
+    """Fetches packs. An http source that ends in .json is a list of archives: `{"versions": [{"version": "1.2.0",
+    "url": "tags-1.2.0.tar.gz", "hash": "sha256:..."}]}`."""
 
     web: Web
     fetcher: Fetcher
     say: Callable[[str], None]
 
     def fetch(self, source: str, constraint: str, version: str, target: Path) -> None:
-        """Fetch a pack into a new directory. `version`: to take from a list; "" for the newest that the constraint
-        allows. Raises InstallError and OSError."""
+        """Fetch a pack into a new directory. `version`: the version to take from a list; "" for the newest that the
+        constraint allows. Raises InstallError and OSError."""
         address, sub = split_subdirectory(source)
         if address.partition("?")[0].endswith(".json") and address.startswith(("https://", "http://")):
             listed = self._fitting_entry(address, constraint, version)

@@ -30,8 +30,8 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 class Policies:
     """Checked policies. `program`: rules as written. `modal_program`: the same predicates for certain results, and the
-    predicates in `modal.could` for possible results. `given`: facts of packs. `settings`: of policy.toml and
-    waivers.toml. `closed`: the organisation's files."""
+    predicates in `modal.could` for possible results. `given`: facts of packs. `settings`: the content of policy.toml
+    and waivers.toml. `closed`: names of the organisation's files."""
 
     def __init__(
         self,

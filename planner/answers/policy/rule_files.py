@@ -115,7 +115,7 @@ def _paths(words: Iterable[str], endings: tuple[str, ...], problems: list[Diagno
 
 
 def _text(data: bytes) -> str:
-    """Raises ValueError for lines too long to be written by hand."""
+    """The text of a file. Raises ValueError for lines too long to be written by hand."""
     text = data.decode("utf-8")
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
@@ -176,7 +176,8 @@ def about(case: tuple[str, str], rules: Files) -> Files:
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """A product program with these files; the files must not change the program's declarations."""
+    """A product program with these files, None if there are errors. The files must not change the program's
+    declarations."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
     # a user's file may have the name of a product file

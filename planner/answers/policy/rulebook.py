@@ -52,7 +52,7 @@ _ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
 
 
 def program(name: str) -> RuleProgram:
-    """Raises Failure for an unknown name."""
+    """The program of this name. Raises Failure for an unknown name."""
     if name not in PROGRAMS:
         detail = f"The programs are: {', '.join(PROGRAMS)}."
         raise Failure(error("rules.unknown_program", f"There is no program {name}", detail))
@@ -78,7 +78,7 @@ def _files() -> dict[str, set[str]]:
 
 
 def rule_json(name: str, rule: Rule) -> dict[str, Any]:
-    """As in `rules list -json`, format 1.0."""
+    """A rule as in `rules list -json`, format 1.0."""
     return {
         "name": rule.name,
         "text": rule.text,
@@ -133,7 +133,8 @@ def _entry(described: dict[str, Description]) -> PredicateEntry:
 
 
 def entry_of(name: str) -> PredicateEntry:
-    """Raises Failure with the nearest name if the predicate does not exist."""
+    """The entry of a predicate, also of one in the policies of the working directory. Raises Failure with the nearest
+    name if the predicate does not exist."""
     everything = entries()
     for entry in everything:
         if entry.predicate.name == name:
@@ -172,7 +173,7 @@ def built_in(name: str | None = None) -> list[BuiltinPredicate]:
 
 
 def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
-    """As in `rules doc -json`, format 1.0."""
+    """A built-in as in `rules doc -json`, format 1.0."""
     kind = "relation" if one.outputs else "function" if one.result else "test"
     return {
         "name": one.name,
@@ -224,7 +225,7 @@ def _unknown(name: str, known: Iterator[str]) -> Diagnostic:
 
 
 def entry_json(entry: PredicateEntry) -> dict[str, Any]:
-    """As in `rules doc -json`, format 1.0."""
+    """A predicate as in `rules doc -json`, format 1.0."""
     predicate, description = entry.predicate, entry.description
     native = {"operator": predicate.operator, "inputs": list(predicate.inputs)} if predicate.operator else None
     return {

@@ -133,7 +133,7 @@ def is_waivers(name: str) -> bool:
 
 
 def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: Packs) -> PolicySettings:
-    """Raises Failure with all problems."""
+    """The settings in policy files. Raises Failure with all problems."""
     configs: list[PolicyConfig] = []
     waivers: list[Waiver] = []
     problems: list[Diagnostic] = []
@@ -374,7 +374,7 @@ def _of_library(name: str) -> PackManifest | None:
 
 
 def read_waivers(name: str, text: str) -> list[Waiver]:
-    """Raises Failure."""
+    """The waivers in a waivers.toml. Raises Failure."""
     file = TomlFile(Source(name, text), "a file of waivers", "policy.waivers")
 
     def make() -> list[Waiver]:

@@ -187,7 +187,8 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | Decimal:
-    """Raises ValueError for anything but a number, and for numbers that make computations slow."""
+    """A float of the file as an exact number. Raises ValueError for infinite numbers, and for numbers that make
+    computations slow."""
     return plain_number(Decimal(text), text)
 
 

@@ -55,12 +55,12 @@ _TYPES = {STRING: "symbol", NUMBER: "number", BOOL: "truth"}
 
 
 def type_of(unknown: Unknown) -> str:
-    """symbol, number, truth or any."""
+    """The type of an unknown value in rules: symbol, number, truth or any."""
     return _TYPES.get(unknown.type, "any") if isinstance(unknown.type, Primitive) else "any"
 
 
 def kind_of(value: Any) -> str:
-    """symbol, number, truth or any."""
+    """The type of a value in rules: symbol, number, truth or any."""
     if isinstance(value, Symbol):
         return value.type
     return "symbol" if type(value) is str else "truth" if type(value) is Truth else "number"
@@ -156,7 +156,7 @@ class SymbolCase:
     # -------- propositions
 
     def holds(self, proposition: Proposition) -> bool:
-        """Raises NeedsDecision."""
+        """Whether a proposition holds. Raises NeedsDecision if the case does not decide it."""
         known = self.decisions.get(proposition)
         if known is None:
             known = self.implied(proposition)

@@ -99,7 +99,7 @@ class Flaws:
         self.chosen = set() if is_verdict else _of_all_paths(rule)
 
     def broken(self) -> Iterator[Broken]:
-        """A literal after the flawed literal may hold, or be flawed, too."""
+        """The rules for `broken`. In these, a literal after the flawed literal may hold, or be flawed, too."""
         body = self.rule.body
         flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
         for i, literal in enumerate(body):

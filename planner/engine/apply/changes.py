@@ -174,7 +174,7 @@ def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Di
 
 
 def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """A data source is only removed from the state. Raises Failure."""
+    """Destroy the current object of an instance; a data source is only removed from the state. Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
         return []
@@ -199,7 +199,7 @@ def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> li
 
 
 def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Raises Failure."""
+    """Destroy a deposed object. Raises Failure."""
     current, problems = recorded_object(walk, it)
     if current is None:
         detail = f"The state has no deposed object {it.deposed} of {it.address}."
@@ -263,7 +263,7 @@ def forget_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
 
 
 def apply_ephemeral(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Raises Failure."""
+    """Open an ephemeral resource and check its conditions. Raises Failure."""
     assert it.decl is not None
     problems = walk.conditions(it, "precondition")
     if has_errors(problems):

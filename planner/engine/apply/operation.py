@@ -50,7 +50,7 @@ class OperationProgress:
         walk.hooks.apply_start(it.address, action, identity, it.deposed)
 
     def end(self, problems: list[Diagnostic], value: Value) -> None:
-        """`value`: the current object (Null if there is none)."""
+        """Report and count the ended operation. `value`: the current object (Null if there is none)."""
         it, hooks, elapsed = self.it, self.walk.hooks, monotonic() - self.began
         self.walk.record.end(self.number, self.durable)
         if has_errors(problems):

@@ -63,7 +63,7 @@ class _ScriptFailed(Exception):
 def run_remote(
     type: str, config: Value, connection: Value, output: Callable[[str], None], stop: Any
 ) -> list[AttributeDiagnostic]:
-    """`stop` (a threading.Event) ends the provisioner early."""
+    """Run a file or remote-exec provisioner; returns its problems. `stop` (a threading.Event) ends it early."""
     ending = ""
     try:
         it = read_connection(connection)
@@ -163,7 +163,7 @@ def _agent(wanted: Value, identity: str) -> Agent | None:
 
 
 def _timeout(written: str) -> float:
-    """Seconds. As in OpenTofu, the default replaces an invalid duration."""
+    """The timeout in seconds. As in OpenTofu, the default replaces an invalid duration."""
     try:
         return parse_duration(written) / 1e9 if written else DEFAULT_TIMEOUT
     except FunctionError:
@@ -302,7 +302,7 @@ async def _execute(it: SshConnection, scripts: list[bytes], output: Callable[[st
 
 
 async def _remove_script(it: SshConnection, files: Files, path: str) -> None:
-    """Uses a new connection if the old one was lost."""
+    """Remove an uploaded script, over a new connection if the old one was lost."""
     try:
         async with asyncio.timeout(CLEANING):
             await files.remove(path)

@@ -53,7 +53,7 @@ class ApplyOptions(WalkOptions):
     suppress_forget_errors: bool = False
     journal: Journal | None = None
     snapshots: Snapshots | None = None
-    guard: Guard | None = None  # checks the policies whose verdicts depend on values that the plan did not know
+    guard: Guard | None = None
 
 
 class ApplyWork(ConfigurationWalk):

@@ -55,16 +55,15 @@ from planner.world.state.taint_record import TaintOrigin
 @frozen(eq=False)
 class ApplyResult:
     """The state after a complete or partial apply, and the number of objects by operation. `has_begun`: an operation
-    began or an instance changed. `taints`: the origins of taints by address. `outcomes`: by the name of the change;
-    empty if all changes were done."""
+    began or an instance changed. `taints`: the origins of taints by address. `outcomes`: of each change, by
+    its name; empty if all changes were done."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...]
     counts: Counts = Counts()
-    has_begun: bool = True  # whether any operation began, or any instance changed
-    taints: Mapping[str, TaintOrigin] = field(factory=dict)  # the origins of taints, by the address of the object
+    has_begun: bool = True
+    taints: Mapping[str, TaintOrigin] = field(factory=dict)
     outcomes: Mapping[str, Outcome] = field(factory=dict)
-    """the outcome of each change, by its name; empty if all changes were done"""
 
 
 @as_step("walk apply")
@@ -77,7 +76,7 @@ def apply_walk(
     options: ApplyOptions,
     hooks: Hooks | None = None,
 ) -> ApplyResult:
-    """`variables`: the values in the plan."""
+    """Apply a plan. `variables`: the values in the plan."""
     with collector_paused():
         walk = ApplyWalk(graph, plan, config, variables, schemas, options, hooks or Hooks())
         try:

@@ -89,7 +89,7 @@ def action_instance(walk: ConfigurationWalk, it: Instance, ref: ActionReference,
 def instance_of(
     walk: ConfigurationWalk, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey, repetition: Repetition
 ) -> Instance:
-    """Raises Failure if the action has no schema or no provider."""
+    """An instance of an action. Raises Failure if the action has no schema or no provider."""
     config_address = str(ResourceAddress(module.address.config, "action", decl.type, decl.name))
     node = f"{config_address} (expand)"
     return walk.declared_instance(
@@ -109,7 +109,7 @@ def key_of(expr: Expr, scope: ModuleScope) -> int | str:
 
 
 def condition_value(trigger: ActionTrigger, scope: ModuleScope) -> str:
-    """true, false or unknown. Raises Failure for any other value."""
+    """The condition of a trigger: true, false or unknown. Raises Failure for any other value."""
     assert trigger.condition is not None
     expr = trigger.condition
     value, problems = try_evaluate(expr.node, scope, expr.source)

@@ -50,7 +50,7 @@ class WalkOptions:
     provider_limits: Mapping[str, int] = field(factory=dict)
     workspace: str = "default"
     stop: StopSignal = field(factory=StopSignal)
-    sequential: bool = False  # for debugging: whether to run all work on one thread, one vertex after the other
+    sequential: bool = False
 
 
 class VertexWalk:

@@ -78,12 +78,12 @@ class ConfiguredProviders:
             self._instances[address] = {key: provider for key, _ in _repetitions(block)}
 
     def values(self) -> tuple[tuple[str, Value], ...]:
-        """(address with key, value), by address. Arguments with ephemeral parts are unknown, because they must not be
-        kept."""
+        """(address with key, value) of each provider configuration, by address. Arguments with ephemeral parts are
+        unknown, because they must not be kept."""
         return tuple((name, _without_ephemeral(self._values[name])) for name in sorted(self._values))
 
     def validate(self, address: str) -> list[Diagnostic]:
-        """Problems that do not depend on unknown values."""
+        """The problems of a provider configuration that do not depend on unknown values."""
         configuration, block, module = self._find(address)
         provider = self.context.schemas.provider(configuration.source)
         with self._lock:
@@ -105,7 +105,7 @@ class ConfiguredProviders:
         return next(iter(self._instances.get(address, {}).values()), None)
 
     def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:
-        """Raises Failure if the instance does not exist."""
+        """An instance of a provider configuration. Raises Failure if it does not exist."""
         instances = self._instances.get(address, {})
         result = instances.get(key)
         if result is None:

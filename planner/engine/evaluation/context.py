@@ -291,7 +291,6 @@ class EvaluationContext:
 
     module_type: ClassVar[type[ModuleInstance]] = ModuleInstance
     may_lack_values: bool = False
-    """whether the configuration may come from an input record, in which some expressions are missing"""
 
     def __init__(
         self,
@@ -362,7 +361,7 @@ class EvaluationContext:
         return here
 
     def all_instances(self) -> Iterator[ModuleInstance]:
-        """Parents first."""
+        """The instances of all modules, parents first."""
         for module in self.config.root.walk():
             yield from self.instances(module.path)
 

@@ -37,13 +37,13 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 @frozen(eq=False)
 class ImportTarget:
     """An object to import into an instance, found by its id or, if that is "", by its identity. If both are missing,
-    nothing is imported. `module`: the module configuration that contains the block."""
+    nothing is imported. `module`: the address of the module configuration that contains the block."""
 
     address: ResourceAddress
     id: str
     decl: ImportDecl
     identity: Value = None
-    module: str = ""  # the address of the module configuration that contains the block
+    module: str = ""
 
     @property
     def shown(self) -> str:

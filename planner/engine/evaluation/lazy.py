@@ -45,7 +45,7 @@ class LazyTable(dict[str, T]):
 
 
 class LazyModule(ModuleInstance):
-    """Evaluates its values on first use. Values that cannot be evaluated are missing."""
+    """A module instance that evaluates its values on first use. Values that cannot be evaluated are missing."""
 
     __slots__ = ()
     context: LazyContext

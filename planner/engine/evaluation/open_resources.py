@@ -16,7 +16,7 @@ CLOSE_SECONDS = 10.0  # seconds until closing counts as failed
 
 
 class OpenResource:
-    """A thread renews the resource when its provider requires this."""
+    """An open ephemeral resource. A thread renews it if its provider requires this."""
 
     def __init__(self, it: Instance, opened: OpenedEphemeral, hooks: Hooks) -> None:
         self.it, self.hooks = it, hooks
@@ -43,7 +43,7 @@ class OpenResource:
             self.hooks.ephemeral_complete(self.it.address, "renew")
 
     def close(self) -> list[Diagnostic]:
-        """The result includes diagnostics of renewals."""
+        """Close the resource. The result includes diagnostics of renewals."""
         it = self.it
         with self._changed:
             self._closing = True

@@ -92,7 +92,8 @@ class Schemas:
             provider.close()
 
     def schema(self, source: str) -> ProviderSchema:
-        """Raises Failure; after one failure, every call fails without starting the plugin again."""
+        """The schema of a provider. Raises Failure; after one failure, every call fails without starting the plugin
+        again."""
         result = self._schemas.get(source)
         if result is not None:
             return result

@@ -48,9 +48,8 @@ class Decision:
     reason: str
     destroy_prevented: bool
     undecided: tuple[str, ...] = ()
-    """the possible decisions, if only the provider could select one and it was not called"""
-    unforeseen: bool = False  # whether the plan that is being applied contains a different decision
-    read_now: bool = False  # for a data source: whether it is read while planning
+    unforeseen: bool = False
+    read_now: bool = False
 
 
 def decide(facts: Facts) -> Decision:

@@ -20,7 +20,7 @@ from planner.world.provider.interface import PlanRequest
 
 
 def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Raises Failure."""
+    """Plan to destroy or forget an object whose instance is no longer declared. Raises Failure."""
     # decided in Python: undeclared data sources are removed from the state without an action -- no provider is called
     if it.mode != "managed":
         walk.record.refreshed.remove_object(it.resource_address, it.key)
@@ -47,7 +47,7 @@ def plan_orphan(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Raises Failure."""
+    """Plan to destroy or forget a deposed object. Raises Failure."""
     current, problems = read_current(walk, it)
     if current is not None and walk.options.mode != "destroy" and must_read(walk, {"deposed_object": (), "exists": ()}):
         current = refresh_recorded(walk, it, current, problems)
@@ -57,7 +57,7 @@ def plan_deposed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def plan_destroy(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Raises Failure."""
+    """Plan to destroy or forget an object when everything is destroyed. Raises Failure."""
     if it.mode != "managed":
         facts: Facts = {"destroy_requested": (), "exists": ()}
         decision, _ = decide_instance(it, facts, walk.module_scope(it))

@@ -78,7 +78,8 @@ class _SearchReport:
         self._generates = walk.schemas.schema(self.source).generates_config
 
     def report(self, results: list[FoundObject]) -> list[Diagnostic]:
-        """Returns problems of the results' configuration, and warnings about objects that are managed twice."""
+        """Report the found objects. Returns problems of the results' configuration, and warnings about objects that are
+        managed twice."""
         identities = [to_json(result.identity, self._identity_type) for result in results]
         state = self._compared_with_state(results, identities)
         managed = {number: instance for _, number, instance in sorted(state["managed_as"], reverse=True)}

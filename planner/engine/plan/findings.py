@@ -65,7 +65,7 @@ class PlanRecord:
                 self._by_config.setdefault(_without_keys(resource), set()).add((change.action, change.module))
 
     def add_invocation(self, invocation: Invocation) -> None:
-        """The invocations of one object must be added in order."""
+        """Add a planned invocation. The invocations of one object must be added in order."""
         with self._lock:
             self._invocations.append(invocation)
 

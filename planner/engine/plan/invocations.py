@@ -37,9 +37,9 @@ class DeferredInvocation(Failure):
     """The provider of an action defers its invocation, so the object that invokes it is deferred too. `invoked`: the
     action. `reason`: as the provider reported it. `unknown`: arguments of the action with unknown values."""
 
-    invoked = ""  # the action
-    reason = ""  # the reason that the provider reported
-    unknown: tuple[str, ...] = ()  # the arguments of the action whose values were unknown
+    invoked = ""
+    reason = ""
+    unknown: tuple[str, ...] = ()
 
 
 def plan_invocations(

@@ -39,7 +39,7 @@ def make_plan(
     build_graph: BuildGraph,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """After errors, the plan is marked as errored, or None."""
+    """The plan and its problems. After errors, the plan is marked as errored, or None."""
     problems = _warnings(config, variables, options)
     try:
         plan, item = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())

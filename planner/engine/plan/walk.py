@@ -60,8 +60,8 @@ def plan_walk(
     options: PlanOptions,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """`moves`: has the state after the moves, from which the plan starts. After errors, the plan is None, or marked as
-    errored with the changes planned so far."""
+    """The plan and its problems. `moves`: has the state after the moves, from which the plan starts. After errors, the
+    plan is None, or marked as errored with the changes planned so far."""
     with collector_paused():
         walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
         try:
@@ -299,7 +299,7 @@ def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain:
 
 
 def output_action(facts: Facts) -> Action:
-    """no-op if the rules derive none."""
+    """The action of an output; no-op if the rules derive none."""
     for (action,) in derive(facts, "output_action"):
         return str(action)
     return NO_OP

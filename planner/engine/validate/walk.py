@@ -521,7 +521,8 @@ class SharedValues:
         return variables, locals
 
     def _mentioned(self, expr: Expr) -> Iterable[tuple[str, str]]:
-        """Many outputs may depend on one large local value, which is searched once."""
+        """The kind and name of each object to which an expression refers. The result is kept, because many outputs may
+        depend on one large local value."""
         if id(expr) not in self._mentions:
             names: dict[tuple[str, str], None] = {}
             for node in references(expr.node):

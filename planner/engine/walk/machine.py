@@ -393,7 +393,8 @@ class Work(Protocol):
         called several times, with the same result."""
 
     def run(self, node: str) -> WorkResult:
-        """Several threads may call this at once, for different nodes. A `Failure` is treated as its diagnostics."""
+        """Do the work of a node. Several threads may call this at once, for different nodes. A `Failure` is treated as
+        its diagnostics."""
 
 
 @frozen(eq=False)

@@ -265,7 +265,7 @@ def while_waiting() -> Iterator[None]:
 
 
 def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = None) -> WalkResult:
-    """One node at a time on this thread, always the first ready one by name."""
+    """Walk one node at a time on this thread, always the first ready one by name."""
     ready: list[str] = []
     skips: dict[str, Skip] = {}
     diagnosed: Diagnosed = {}

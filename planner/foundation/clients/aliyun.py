@@ -99,7 +99,7 @@ def call(
 def assume_role(
     keys: AliyunKeys, role: str, session: str, policy: str, seconds: int, endpoint: str, region: str, http: Http
 ) -> AliyunKeys:
-    """Raises ServiceError."""
+    """Temporary keys of a role. Raises ServiceError."""
     query = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": str(seconds)}
     query |= {"Policy": policy} if policy else {}
     where = endpoint or (f"sts.{region}.aliyuncs.com" if region else "sts.aliyuncs.com")

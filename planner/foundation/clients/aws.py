@@ -94,7 +94,8 @@ class AwsError(ServiceError):
 
 @frozen(repr=False)
 class Service:
-    """A client for a service of AWS. Its methods raise AwsError, with the messages of the Go SDK."""
+    """A client for a service of AWS. Its methods raise AwsError, with the messages of the Go SDK, or ServiceError if
+    there is no response."""
 
     name: str  # the name in signatures: `s3`, `dynamodb`
     title: str  # the name in messages: `S3`, `DynamoDB`
@@ -106,8 +107,8 @@ class Service:
     def ask(
         self, operation: str, method: str, path: str = "/", headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> HttpResponse:
-        """The path, which may include a query, must already be encoded. Raises AwsError for a status of 300 or
-        higher."""
+        """Send a request. The path, which may include a query, must already be encoded. Raises AwsError for a status of
+        300 or higher."""
         try:
             credentials = self.credentials()
         except ServiceError as problem:

@@ -47,7 +47,7 @@ class WebRole:
     token_file: str = ""
 
     def read(self) -> str:
-        """Raises ServiceError."""
+        """The token. Raises ServiceError."""
         if self.token:
             return self.token
         try:

@@ -96,7 +96,7 @@ class Aws:
 
 
 def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: Wrong) -> Aws:
-    """Problems of the settings are passed to `wrong`."""
+    """The factory of clients for these settings. Problems of the settings are passed to `wrong`."""
     present = {name: value for name, value in settings.items() if value not in (None, "")}
     region = present.get("region") or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""
     check_region(settings, wrong)

@@ -34,7 +34,7 @@ _LINE = "-" * 80
 
 
 class AzureError(ServiceError):
-    """An error reported by the storage; `status` is the HTTP status."""
+    """An error reported by Azure Blob Storage; `status` is the HTTP status."""
 
     def __init__(self, text: str, status: int, code: str) -> None:
         super().__init__(text, code=code, may_pass=status >= 500 or status in (408, 429))
@@ -80,7 +80,7 @@ class Container:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> HttpResponse:
-        """Raises AzureError for a status of 300 or higher."""
+        """Send a request. Raises AzureError for a status of 300 or higher."""
         url = self.url(blob)
         parameters = "&".join(part for part in (urlencode(sorted((query or {}).items())), self.sas.lstrip("?")) if part)
 
@@ -94,7 +94,7 @@ class Container:
 
         try:
             answer = self.http.ask(method, f"{url}?{parameters}" if parameters else url, headers or {}, body, sign=sign)
-        # the exception's text is not used, because it may contain the complete URL with its signature
+        # the text of the exception may contain the complete URL with its signature, which must not be shown
         except ServiceError as problem:
             text = problem.text.replace(self.sas.lstrip("?"), "***") if self.sas else problem.text
             raise ServiceError(text, may_pass=problem.may_pass) from None

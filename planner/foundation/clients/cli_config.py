@@ -41,9 +41,9 @@ class Mirror:
 
 @frozen
 class InstallMethod:
-    """How providers are installed. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror. `location` is the
-    directory, URL or template of a mirror. `retries`: the number of retries of a failed download (None: the default).
-    `trusted`: whether all checksums that the mirror reports may be recorded."""
+    """A method of installing providers. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror. `location`
+    is the directory, URL or template of a mirror. `retries`: the number of retries of a failed download (None: the
+    default). `trusted`: whether all checksums that the mirror reports may be recorded."""
 
     kind: str
     location: str = ""

@@ -143,7 +143,7 @@ def contents_of(text: str, what: str = "credentials") -> str:
 
 
 def parse_json(text: str) -> dict[str, Any]:
-    """Raises ServiceError."""
+    """The object in the text of credentials. Raises ServiceError."""
     try:
         known = json.loads(text)
     except (ValueError, RecursionError):

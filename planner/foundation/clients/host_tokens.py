@@ -52,14 +52,14 @@ class HostTokens:
         return "helper" if self.helper and self._from_helper(host) else ""
 
     def keep(self, host: str, token: str) -> None:
-        """Raises ServiceError."""
+        """Store the token of a host. Raises ServiceError."""
         if self.helper and host not in self._read():
             self._run("store", host, json.dumps({"token": token}).encode())
             return
         self._write({**self._read(), host: {"token": token}})
 
     def forget(self, host: str) -> None:
-        """Raises ServiceError."""
+        """Remove the token of a host. Raises ServiceError."""
         kept = self._read()
         if host in kept:
             self._write({name: value for name, value in kept.items() if name != host})

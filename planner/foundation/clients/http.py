@@ -106,9 +106,10 @@ class HttpResponse:
 
 @frozen
 class Tls:
-    """Certificates of the server and the client. `authorities` (PEM, or a file) is used together with, or instead of,
-    the system's certificates. `certificate` and `key` are PEM texts or files. `verify`: whether the server's
-    certificate is checked. `server_name`: the name that the certificate must have, by default the host in the URL."""
+    """Certificates of the server and the client. `authorities` (PEM, or a file) is used in addition to the system's
+    certificates that the ssl module finds. `certificate` and `key` are PEM texts or files. `verify`: whether the
+    server's certificate is checked. `server_name`: the name that the certificate must have, by default the host in the
+    URL."""
 
     authorities: str = ""
     certificate: str = ""
@@ -119,8 +120,8 @@ class Tls:
 
 @frozen
 class Retries:
-    """How failed requests are repeated. `most`: the number of retries of a request. The pauses between them, in
-    seconds, start with `first` and double up to `longest`. `statuses`: which HTTP statuses cause a retry. `refused`:
+    """Rules for the repetition of failed requests. `most`: the number of retries of a request. The pauses between them,
+    in seconds, start with `first` and double up to `longest`. `statuses`: which HTTP statuses cause a retry. `refused`:
     whether refused connections and unknown host names cause a retry. With `adaptive`, requests to a service that
     throttles are sent more slowly until it accepts them again."""
 
@@ -300,7 +301,7 @@ class Http:
         return connection
 
     def context(self) -> ssl.SSLContext:
-        """Raises ServiceError for invalid certificates."""
+        """The TLS settings of all connections. Raises ServiceError for invalid certificates."""
         with self._lock:
             if self._context is None:
                 self._context = tls_context(self.tls)
@@ -360,7 +361,7 @@ class _Named(http.client.HTTPSConnection):
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Raises ServiceError."""
+    """An SSL context with these certificates. Raises ServiceError."""
     context = ssl.create_default_context()
     try:
         if tls.authorities:
@@ -538,7 +539,7 @@ class Tokens(ABC):
         self._lock = Lock()
 
     def __call__(self) -> str:
-        """Raises ServiceError."""
+        """The token. Raises ServiceError."""
         with self._lock:
             if not self._token or time.time() > self._expires - EARLY:
                 self._token, self._expires = self._fresh()

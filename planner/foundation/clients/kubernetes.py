@@ -49,8 +49,8 @@ class KubernetesApi:
         return Http(retries=rules, tls=tls)
 
     def ask(self, method: str, path: str, body: Any = None) -> HttpResponse:
-        """Raises ServiceError if there is no response, or if the status is not 2xx, 404 or 409. The code of the error
-        is the reason that the server reports."""
+        """Send a request. Raises ServiceError if there is no response, or if the status is not 2xx, 404 or 409. The
+        code of the error is the reason that the server reports."""
         headers = {"Accept": "application/json", **self.access.acting_as}
         sent = b""
         if body is not None:
@@ -119,7 +119,7 @@ class _Given:
 
 
 def _plugin_output(plugin: Plugin) -> Mapping[str, Any]:
-    """Raises ServiceError."""
+    """The status that a plugin prints. Raises ServiceError."""
     if plugin.version not in _PLUGIN_VERSIONS:
         raise ServiceError(f'exec plugin: invalid apiVersion "{plugin.version}"')
     request: dict[str, Any] = {"kind": "ExecCredential", "apiVersion": plugin.version, "spec": {"interactive": False}}
@@ -172,5 +172,5 @@ def problem_of(answer: HttpResponse) -> ServiceError:
 
 
 def with_static(access: Access, **given: Any) -> Access:
-    """Settings of the backend block that are not empty override those from files."""
+    """The access with all settings of the backend block that are not empty; they override those from files."""
     return evolve(access, **{name: value for name, value in given.items() if value})

@@ -291,7 +291,7 @@ def _elsewhere(host: str, command: str) -> Diagnostic:
 
 
 def _consent(host: Host, mechanism: str, ask: Ask, say: Say) -> None:
-    """Raises Failure if the user does not confirm."""
+    """Prompt the user for consent. Raises Failure if the user does not confirm."""
     say(f"planner will request an API token for {host.name} using {mechanism}.\n")
     if mechanism == "OAuth":
         say(

@@ -83,7 +83,7 @@ def expand_template(template: str, provider: str) -> str:
 
 
 def credentials_block(label: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
-    """Raises SettingsError."""
+    """The prefix and the arguments of an oci_credentials block. Raises SettingsError."""
     where = f"the block oci_credentials {label!r}"
     try:
         _, path = repository_address(label, prefix=True)
@@ -165,7 +165,7 @@ def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[
 
 
 def _specificity(label: str, domain: str, name: str) -> int:
-    """0 if the label does not match."""
+    """The specificity of credentials with this label for a repository; 0 if the label does not match."""
     wanted, _, path = label.partition("/")
     if wanted != domain:
         return 0

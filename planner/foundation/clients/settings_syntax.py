@@ -27,7 +27,7 @@ class SettingsError(ValueError):
 
 
 def read_settings(text: str) -> Items:
-    """Raises SettingsError."""
+    """Parse settings in HCL or JSON. Raises SettingsError."""
     reader = _SettingsReader(text)
     if reader.kind == "{":  # as JSON
         items = reader.value()

@@ -372,7 +372,8 @@ class Files:
         raise NotImplementedError
 
     async def write(self, path: str, source: IO[bytes], mode: int, fresh: bool) -> None:
-        """`mode` applies to new files. `fresh`: replace an existing file, and do not follow links."""
+        """Write a stream to a file. `mode` applies to new files. `fresh`: replace an existing file, and do not follow
+        links."""
         raise NotImplementedError
 
     async def remove(self, path: str) -> None:

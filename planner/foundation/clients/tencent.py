@@ -25,7 +25,7 @@ _VALID = 3600  # how long a signature is valid, in seconds
 
 @frozen(repr=False)
 class TencentKeys:
-    """Keys of Tencent Cloud; `token` for temporary keys."""
+    """Keys of Tencent Cloud; `token` is set for temporary keys only."""
 
     id: str
     secret: str
@@ -95,7 +95,7 @@ def proof(service: str, host: str, data: bytes, now: int, keys: TencentKeys) -> 
 def call(
     service: str, action: str, version: str, region: str, body: Mapping[str, Any], keys: TencentKeys, http: Http
 ) -> dict[str, Any]:
-    """Raises ServiceError with the code that the service reports."""
+    """Call an operation of a service. Raises ServiceError with the code that the service reports."""
     host, now = f"{service}.tencentcloudapi.com", int(time.time())
     data = json.dumps(body, separators=(",", ":")).encode()
     headers = {
@@ -125,7 +125,7 @@ def call(
 def assume_role(
     keys: TencentKeys, role: str, session: str, seconds: int, policy: str, region: str, http: Http
 ) -> TencentKeys:
-    """Raises ServiceError."""
+    """Temporary keys of a role. Raises ServiceError."""
     body: dict[str, Any] = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": seconds}
     if policy:
         body["Policy"] = quote(policy, safe="-_.~")

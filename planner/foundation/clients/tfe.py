@@ -33,7 +33,7 @@ def host_name(text: str) -> str:
 
 
 def settings() -> CliConfig:
-    """Raises ServiceError."""
+    """The settings of the command line tool. Raises ServiceError."""
     try:
         return load_cli_config(os.environ)
     except Failure as failure:
@@ -155,7 +155,8 @@ class Tfe:
                 return
 
     def download(self, url: str) -> bytes:
-        """Raises ServiceError."""
+        """The content at a URL that the API returned. The token is sent only to the host of this URL, and only by https
+        unless the API itself uses http. Raises ServiceError."""
         whole = urljoin(self.url, url)
         is_safe = urlsplit(whole).scheme == "https" or urlsplit(self.url).scheme == "http"
         known = urlsplit(whole).netloc if is_safe else ""

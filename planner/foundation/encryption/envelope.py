@@ -20,7 +20,8 @@ VERSION = "v0"
 
 
 class NotAnEnvelopeError(Exception):
-    """The data is not an envelope; perhaps it was never encrypted. `reason` is empty if the data is valid JSON."""
+    """The data is not an envelope; perhaps it was never encrypted. `reason` is empty for a JSON object without a
+    version of encryption."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -46,7 +47,7 @@ def write_envelope(metadata: Mapping[str, bytes], data: bytes, head: Mapping[str
 
 
 def read_envelope(data: bytes) -> Envelope:
-    """Raises NotAnEnvelopeError."""
+    """Parse an envelope. Raises NotAnEnvelopeError."""
     try:
         document = loads(data)
     except JsonError as bad:
@@ -106,7 +107,7 @@ def _text(value: Any, what: str) -> str:
 
 
 class Base64Error(ValueError):
-    """The message contains the position of the error."""
+    """The text is not valid Base64. The message contains the position of the error."""
 
 
 def encode(data: bytes) -> str:
@@ -142,7 +143,8 @@ def members(values: Mapping[str, Any]) -> bytes:
 
 
 def go_json(value: Any) -> bytes:
-    """Compact JSON with < > & escaped. Raises ValueError for a number that a float cannot represent."""
+    """Compact JSON with < > & escaped. Raises ValueError (for an int, OverflowError) for a number that a float cannot
+    represent."""
     if value.__class__ is dict:
         sorted_members = (
             dumps(name) + b":" + go_json(value[name])

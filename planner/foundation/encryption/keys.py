@@ -1,7 +1,7 @@
 """Keys and the interface of key providers. Each type of key provider is a module in
 planner.foundation.encryption.key_providers:
 
-    SETTINGS                 the arguments of its block (planner.foundation.encryption.keys)
+    SETTINGS                 the arguments of its block (EncryptionArguments)
     build(settings)          a KeyProvider. Raises ProviderError
 
 The metadata of a provider contains everything that it needs to produce the same key again. Metadata is stored with the

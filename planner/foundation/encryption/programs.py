@@ -29,8 +29,8 @@ class ProtocolError(Exception):
 
 
 class ExitError(Exception):
-    """The program failed. `status` describes the failure (`exit status 3`). `has_code`: whether the program exited with
-    an exit code and was not killed."""
+    """The program failed. `status` describes the failure (`exit status 3`). `has_code`: whether the program was
+    started."""
 
     def __init__(self, status: str, has_code: bool, stderr: str) -> None:
         super().__init__(status)
@@ -63,8 +63,8 @@ def ask(kind: Kind, command: Sequence[str], request: bytes) -> tuple[dict[str, A
 
 
 def _run(command: Sequence[str], request: bytes) -> tuple[bytes, bytes, str, bool]:
-    """Standard output, standard error, a description of the failure ("" for none), and whether there is an exit
-    code."""
+    """Standard output, standard error, a description of the failure ("" for none), and whether the program was started
+    but failed."""
     try:
         process = subprocess.Popen(
             list(command),

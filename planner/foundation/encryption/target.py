@@ -148,7 +148,8 @@ class NoKeyError(DecryptionError):
 
 class Method(Protocol):
     def encrypt(self, data: bytes) -> bytes:
-        """Raises EncryptionError, and ProviderError if there is no key."""
+        """Encrypt bytes. Raises EncryptionError, and ProviderError if the key cannot be computed."""
 
     def decrypt(self, data: bytes) -> bytes:
-        """Raises DecryptionError, and ProviderError if there is no key."""
+        """Decrypt bytes. Raises DecryptionError (NoKeyError if there is no key), and ProviderError if the key cannot be
+        computed."""

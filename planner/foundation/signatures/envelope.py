@@ -29,7 +29,7 @@ def encode(payload: bytes) -> bytes:
 
 
 def envelope(statement: Mapping[str, Any], signer: SigningKey) -> bytes:
-    """One line of JSON. Raises ServiceError if signing fails."""
+    """A signed statement, as one line of JSON. Raises ServiceError if signing fails."""
     payload = orjson.dumps(statement, option=orjson.OPT_SORT_KEYS)
     signature = signer.sign(encode(payload))
     signatures = [{"keyid": signer.key_id, "sig": base64.b64encode(signature).decode()}]

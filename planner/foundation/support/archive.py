@@ -193,7 +193,7 @@ class _UnpackDirectory:
         os.close(self.root)
 
     def put(self, member: Member, blocks: Iterable[bytes], links: bool) -> None:
-        """Raises InstallError and OSError."""
+        """Write a member. Raises InstallError and OSError."""
         self.count += 1
         _few(self.count, self.most)
         _check_duplicate(member, self.seen)
@@ -321,7 +321,8 @@ def _stream(archive: Path, kind: str) -> IO[bytes]:
 
 
 class _Stream:
-    """Reads a stream sequentially. `left` limits the bytes that are read, apart from headers."""
+    """Reads a stream sequentially. `left`: the maximum size of all files; half as much again and ALWAYS_FREE are
+    allowed for headers."""
 
     def __init__(self, file: IO[bytes], left: int) -> None:
         self.file, self.at, self.end = file, 0, left + (left >> 1) + ALWAYS_FREE

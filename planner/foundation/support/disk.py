@@ -57,10 +57,10 @@ class Tree(Protocol):
 
     @property
     def root(self) -> str:
-        """An absolute path with links resolved."""
+        """The absolute path of the directory, with links resolved."""
 
     def read(self, name: str) -> bytes:
-        """Raises OSError."""
+        """The content of a file. Raises OSError."""
 
     def entries(self, directory: str) -> Iterable[Entry]:
         """The entries of a directory; `.` is the root. Raises OSError."""
@@ -246,7 +246,7 @@ def read_text(path: str | os.PathLike[str], given: bool = False) -> str:
 
 
 def list_directory(path: str) -> Sequence[Entry]:
-    """Raises OSError, and ValueError for an invalid name."""
+    """The entries of a directory. Raises OSError, and ValueError for an invalid name."""
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         return list(tree.entries(name))

@@ -2,7 +2,8 @@
 
 A whole number within 64 bits is read as an int. Other numbers with at most 15 significant digits and without exponent
 are read as a float, whose shortest text is the original number. All remaining numbers are read as a Decimal, or as an
-int beyond 64 bits. Thus no digits are lost by reading and writing."""
+int beyond 64 bits; in a text with such numbers, no number is read as a float. Thus no digits are lost by reading and
+writing."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ class _NoUtf8(dict[int, int]):
 
 _LARGE = 1 << 20
 _PIECE = 200  # nesting levels that are written with one call; the fast writer supports 254
-_DEEPEST = 4 * _PIECE  # the maximum nesting depth that can be read; the fast reader supports 1024
+_DEEPEST = 4 * _PIECE  # values nested more than _PIECE levels deeper are not written; the fast reader supports 1024
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()
@@ -159,9 +160,9 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True, sort_ke
     """The JSON text of a value: compact, or indented by two spaces; objects keep the order of their keys, or sort them.
 
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
-    Decimals are written without an exponent unless this would require thousands of digits. Values nested more than 254
-    levels deep are written compactly, even in indented text. Raises TypeError for values that JSON cannot represent,
-    and RecursionError for values nested more deeply than `loads` can read."""
+    Decimals are written without an exponent unless this would require thousands of digits. Parts nested more than 200
+    levels deep may be written compactly, even in indented text. Raises TypeError for values that JSON cannot represent,
+    and RecursionError for values nested more than 1000 levels deep."""
     option = (orjson.OPT_INDENT_2 if indent else 0) | (orjson.OPT_SORT_KEYS if sort_keys else 0)
     try:
         data = orjson.dumps(value, default=_plain, option=option)

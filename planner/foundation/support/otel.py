@@ -51,7 +51,7 @@ class Spans:
 
 
 def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | None, str]:
-    """The recorder, or None and the reason."""
+    """The spans, or None and the reason why they are not recorded."""
     protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
     kind = "grpc" if protocol == "grpc" else "http"
     try:
@@ -77,7 +77,7 @@ def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | Non
 
 
 def _redirect_sdk_log(log: Log | None) -> None:
-    """Messages of the SDK are written to the log instead of the terminal."""
+    """Write messages of the SDK to the log instead of the terminal."""
     import logging
 
     class Forwarding(logging.Handler):

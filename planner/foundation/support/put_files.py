@@ -47,8 +47,8 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
 
 @contextmanager
 def beside(place: Path) -> Iterator[Path]:
-    """A temporary directory next to a destination, which the caller must have locked. Afterwards, it is removed
-    together with temporary directories of killed runs. Raises InstallError if it cannot be written."""
+    """A temporary directory next to a destination, which the caller must have locked. It is removed afterwards;
+    temporary directories of killed runs are removed first. Raises InstallError if it cannot be written."""
     prefix = f".{place.name}.new-"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -75,6 +75,6 @@ def remove(place: Path) -> None:
 
 
 def copy_directory(source: Path, target: Path) -> None:
-    """Links are copied as links. Raises OSError."""
+    """Copy a directory; links are copied as links. Raises OSError."""
     shutil.copytree(source, target, symlinks=True)
     os.chmod(target, 0o755)

@@ -174,7 +174,8 @@ class _Interrupts:
 
 
 def install() -> None:
-    """The first SIGINT or SIGTERM requests a stop; the second one raises KeyboardInterrupt on the main thread."""
+    """Install the signal handlers: the first SIGINT or SIGTERM requests a stop; the second one raises KeyboardInterrupt
+    on the main thread."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     interrupts = _Interrupts(writing)

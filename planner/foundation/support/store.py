@@ -49,8 +49,8 @@ class Shelf:
     __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
 
     def __init__(self, folder: str, most_entries: int, most_bytes: int = 0, made_by: tuple[str, ...] = ()) -> None:
-        """`most_bytes` does not count the newest entry; 0: no limit. `made_by`: directories of the package, and
-        grammars, whose files determine the form of entries (`datalog/engine`, `datalog.lark`)."""
+        """The newest entry is kept even if it is larger than `most_bytes` (0: no limit). `made_by`: directories of the
+        package, and grammars, whose files determine the form of entries (`datalog/engine`, `datalog.lark`)."""
         self.folder, self.most_entries, self.most_bytes, self.made_by = folder, most_entries, most_bytes, made_by
 
     def name(self, *parts: str) -> str:
@@ -90,8 +90,8 @@ class Shelf:
         return head if _is_sealed(self.folder, name, data[:SEAL], head) else None
 
     def store(self, name: str, head: bytes, rest: bytes = b"") -> None:
-        """Readers see either the old or the new entry. The checksum covers only the head, which must contain the means
-        to verify the rest."""
+        """Store an entry. Readers see either the old or the new entry. The checksum covers only the head, which must
+        contain the means to verify the rest."""
         self.store_parts(name, (head,), rest)
 
     def store_parts(self, name: str, head: tuple[bytes, ...], rest: bytes = b"") -> None:

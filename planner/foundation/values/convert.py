@@ -80,7 +80,7 @@ def path_text(path: Path) -> str:
 
 
 def convert(value: Value, wanted: Type) -> Value:
-    """Raises ConversionError."""
+    """The value converted to a type. Raises ConversionError."""
     if wanted is DYNAMIC or (wanted is STRING and value.__class__ is str):
         return value
     return _convert(value, wanted, ())

@@ -25,8 +25,8 @@ from planner.foundation.vocabulary.address import quote, valid_identifier
 
 
 def expression_text(value: Value) -> str:
-    """The expression does not distinguish lists, sets and tuples, nor maps and objects; marks are lost. Raises
-    ValueError for unknown values and infinities."""
+    """The value as an expression, which does not distinguish lists, sets and tuples, nor maps and objects; marks are
+    lost. Raises ValueError for unknown values."""
     return "\n".join(_indent(_lines(value)))
 
 
@@ -230,7 +230,7 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
 
 
 def _shorten_common(one: str, other: str) -> tuple[str, str]:
-    """In long strings, most of the common beginning and end is replaced by "..."."""
+    """Two strings; if they are long, "..." replaces most of their common beginning and end."""
     if max(len(one), len(other)) <= LONGEST or "nothing" in (one, other):
         return _cut(one), _cut(other)
     begin = common_start(one, other)
@@ -254,7 +254,7 @@ def common_start(one: str, other: str) -> int:
 
 
 def whole_text(value: Value, hidden: bool = False) -> str:
-    """JSON. Sensitive or `hidden` values are not shown."""
+    """The value as JSON. Sensitive or `hidden` values are not shown."""
     if value is None or value.__class__ is Null:
         return "null"
     plain, marks = unmark_deep(value)

@@ -206,7 +206,7 @@ def remainder(a: Any, b: Any) -> Any:
 
 
 def negate(a: Any) -> Any:
-    """The negative of zero is negative zero."""
+    """The negative of a number; for zero, negative zero."""
     if a.__class__ is int:
         return -a if a else negative_zero()
     with context(a.precision):

@@ -1,4 +1,5 @@
-"""The operators of the language (equality, order, arithmetic, logic), which also accept unknown values, null and marks.
+"""The operators of the language (equality, order, arithmetic, logic), also for unknown values. Equality also
+accepts null; equality and the unary operators also accept marks.
 
 As in go-cty (value_ops.go and function/stdlib, which HCL's operators call)."""
 
@@ -217,7 +218,7 @@ def conforms(given: Type, wanted: Type) -> bool:
 
 
 def logical_not(a: Value) -> Value:
-    """Raises OperationError for null."""
+    """`!a`. Raises OperationError for null."""
     if a.__class__ is bool:
         return not a
     plain, marks = unmark(a)
@@ -246,36 +247,36 @@ def _numeric(compute: Compute, a: Value, b: Value) -> Value:
 
 
 def add(a: Value, b: Value) -> Value:
-    """The operands have no marks. Raises OperationError for null and opposite infinities."""
+    """`a + b`. The operands have no marks. Raises OperationError for null and opposite infinities."""
     if a.__class__ is int and b.__class__ is int and -(1 << 500) < a < 1 << 500 and -(1 << 500) < b < 1 << 500:
         return a + b
     return _numeric(numbers.add, a, b)
 
 
 def subtract(a: Value, b: Value) -> Value:
-    """The operands have no marks. Raises OperationError for null and equal infinities."""
+    """`a - b`. The operands have no marks. Raises OperationError for null and equal infinities."""
     if a.__class__ is int and b.__class__ is int and -(1 << 500) < a < 1 << 500 and -(1 << 500) < b < 1 << 500:
         return a - b
     return _numeric(numbers.subtract, a, b)
 
 
 def multiply(a: Value, b: Value) -> Value:
-    """The operands have no marks. Raises OperationError for null and zero times infinity."""
+    """`a * b`. The operands have no marks. Raises OperationError for null and zero times infinity."""
     return _numeric(numbers.multiply, a, b)
 
 
 def divide(a: Value, b: Value) -> Value:
-    """The operands have no marks. Raises OperationError for null, 0 / 0 and infinity / infinity."""
+    """`a / b`. The operands have no marks. Raises OperationError for null, 0 / 0 and infinity / infinity."""
     return _numeric(numbers.divide, a, b)
 
 
 def remainder(a: Value, b: Value) -> Value:
-    """The operands have no marks. Raises OperationError for null and infinities."""
+    """`a % b`. The operands have no marks. Raises OperationError for null and infinities."""
     return _numeric(numbers.remainder, a, b)
 
 
 def negate(a: Value) -> Value:
-    """Raises OperationError for null."""
+    """`-a`. Raises OperationError for null."""
     plain, marks = unmark(a)
     if plain.__class__ is Null:
         raise OperationError("the operand is null")
@@ -310,25 +311,25 @@ def _check_order(a: Value, b: Value) -> None:
 
 
 def less(a: Value, b: Value) -> Value:
-    """The operands have no marks. Raises OperationError for null."""
+    """`a < b`. The operands have no marks. Raises OperationError for null."""
     _check_order(a, b)
     return _bool(_less(a, b))
 
 
 def greater(a: Value, b: Value) -> Value:
-    """The operands have no marks. Raises OperationError for null."""
+    """`a > b`. The operands have no marks. Raises OperationError for null."""
     _check_order(a, b)
     return _bool(_less(b, a))
 
 
 def less_or_equal(a: Value, b: Value) -> Value:
-    """The operands have no marks. Raises OperationError for null."""
+    """`a <= b`. The operands have no marks. Raises OperationError for null."""
     _check_order(a, b)
     return _bool(_either(_less(a, b), equal(a, b)))
 
 
 def greater_or_equal(a: Value, b: Value) -> Value:
-    """The operands have no marks. Raises OperationError for null."""
+    """`a >= b`. The operands have no marks. Raises OperationError for null."""
     _check_order(a, b)
     return _bool(_either(_less(b, a), equal(a, b)))
 

@@ -113,7 +113,8 @@ def length_bounds(value: Value) -> tuple[int, int | None]:
 
 
 def length_is_known(value: Set) -> bool:
-    """Unknown items of a set may turn out to equal other items, which changes its length."""
+    """Whether the length of a set is known. Unknown items of a set may turn out to equal other items, which changes its
+    length."""
     return len(value.items) < 2 or all(map(is_wholly_known, value.items))
 
 

@@ -33,8 +33,9 @@ class NestedAttributes:
 
 @frozen(eq=False)
 class AttributeSchema:
-    """The values have the type `type`, which is computed if there are `nested` attributes. If `computed` but not
-    `optional`, only the provider sets the attribute. `write_only`: the value is never stored in plans and states."""
+    """The schema of an attribute. Its values have the type `type`, which is computed if there are `nested` attributes.
+    If `computed` but not `optional`, only the provider sets the attribute. `write_only`: the value is never stored in
+    plans and states."""
 
     type: Type = DYNAMIC
     required: bool = False

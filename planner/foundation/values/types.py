@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 
 class Primitive:
-    """string, number, bool or dynamic; compared by identity."""
+    """A primitive type: string, number, bool or dynamic; compared by identity."""
 
     __slots__ = ("name",)
 
@@ -171,7 +171,7 @@ def friendly_name(t: Type) -> str:
 
 
 def type_to_json(t: Type) -> Any:
-    """The ecosystem's JSON: "string", ["list", T], ["object", {...}], ["tuple", [...]]."""
+    """The type in the ecosystem's JSON: "string", ["list", T], ["object", {...}], ["tuple", [...]]."""
     if isinstance(t, Primitive):
         return t.name
     if isinstance(t, TupleType):
@@ -183,7 +183,7 @@ def type_to_json(t: Type) -> Any:
 
 
 def type_from_json(j: Any) -> Type:
-    """The inverse of `type_to_json`. Raises ValueError."""
+    """The type in the ecosystem's JSON, with all attributes required. Raises ValueError."""
     if isinstance(j, str) and j in PRIMITIVES:
         return PRIMITIVES[j]
     if isinstance(j, list) and len(j) >= 2:
@@ -206,7 +206,7 @@ def _are_names(data: Any) -> bool:
 
 
 def constraint_text(t: Type) -> str:
-    """One line, in the syntax of a variable's `type` argument."""
+    """The type in one line, in the syntax of a variable's `type` argument."""
     if isinstance(t, Primitive):
         return "any" if t is DYNAMIC else t.name
     if isinstance(t, ObjectType):
@@ -219,7 +219,7 @@ def constraint_text(t: Type) -> str:
 
 
 def type_text(t: Type, depth: int = 0) -> str:
-    """Several lines, as printed by `type()`."""
+    """The type in several lines, as printed by `type()`."""
     pad, end = "    " * (depth + 1), "    " * depth
     if isinstance(t, Primitive):
         return t.name

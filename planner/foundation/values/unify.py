@@ -248,7 +248,8 @@ _RANK: dict[type, int] = {SetType: 2, TupleType: 1, ListType: 0}
 
 
 def _compare(a: Type, b: Type) -> int:
-    """Negative if a is more general than b, positive if b is more general than a, otherwise 0."""
+    """The order of two types: negative if a is more general than b, positive if b is more general than a, otherwise
+    0."""
     if a is DYNAMIC or b is DYNAMIC:
         return (a is DYNAMIC) - (b is DYNAMIC)
     if isinstance(a, Primitive) and isinstance(b, Primitive):

@@ -7,9 +7,9 @@
     null     Null(type)                    set     Set(element type, items in the language's set order)
     unknown  Unknown(type, refinement)     marked  Marked(value, marks): around any of them, at any depth
 
-Infinity is the mpfr infinity. A whole number is always an int, so that equal numbers are equal Python values of one
-class. Test classes with `is` and never with isinstance, because bool is a subclass of int. Values are never changed in
-place."""
+Infinity is the mpfr infinity. A whole number is an int, except for the three kinds that the module
+planner.foundation.values.numbers lists. Test classes with `is` and never with isinstance, because bool is a subclass of
+int. Values are never changed in place."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ def number_from_text(text: str) -> Value:
 
 
 def identical(a: Value, b: Value) -> bool:
-    """go-cty's RawEquals."""
+    """Whether two values are identical (go-cty's RawEquals)."""
     if a is b:
         return True
     cls = a.__class__

@@ -85,12 +85,12 @@ def key_order(key: InstanceKey) -> tuple[int, int, str]:
 
 
 def format_module(steps: Iterable[tuple[str, InstanceKey]]) -> str:
-    """`module.a["k"].module.b`; "" for the root."""
+    """The address of a module, `module.a["k"].module.b`; "" for the root."""
     return ".".join(f"module.{name}{format_key(key)}" for name, key in steps)
 
 
 def format_resource(module: str, mode: str, type: str, name: str) -> str:
-    """`module` is a module address, "" for the root."""
+    """The address of a resource in the module with the address `module` ("" for the root)."""
     text = f"{type}.{name}" if mode == "managed" else f"{mode}.{type}.{name}"
     return f"{module}.{text}" if module else text
 
@@ -165,7 +165,7 @@ class ModuleAddress:
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
-        """Modules with fewer steps first, then by name and key of each step."""
+        """Sort key: modules with fewer steps first, then by name and key of each step."""
         if not self.steps:
             return (0, ())
         return (len(self.steps), tuple((name, key_order(key)) for name, key in self.steps))
@@ -176,8 +176,8 @@ ROOT = ModuleAddress()
 
 @frozen
 class ResourceAddress:
-    """A resource (`key` is None) or a resource instance, in a module instance. `mode` is managed, data, ephemeral or
-    action."""
+    """A resource (`key` is None) or a resource instance, in a module instance. `mode` is managed, data, ephemeral, list
+    or action."""
 
     module: ModuleAddress
     mode: str
@@ -226,7 +226,7 @@ class ResourceAddress:
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
-        """Sort key: by module, then ephemeral before data before managed, then by type, name and key."""
+        """Sort key: by module, then by mode (list, ephemeral, data, managed, action), then by type, name and key."""
         return (*self.module.sort_key, _MODE_ORDER[self.mode], self.type, self.name, key_order(self.key))
 
 
@@ -234,7 +234,7 @@ Address: TypeAlias = ModuleAddress | ResourceAddress
 
 
 def sort_key(address: str) -> tuple[Any, ...]:
-    """Sorts addresses given as strings. Strings that are not addresses come last, by code point."""
+    """The sort key of an address in a text. Texts that are not addresses come last, by code point."""
     for parse in (
         parse_resource_instance,
         parse_address,
@@ -322,7 +322,7 @@ def _key(step: TraversalStep) -> InstanceKey:
 
 
 def parse_address(text: str) -> Address:
-    """Raises AddressError."""
+    """The address in a text. Raises AddressError."""
     return address_of(scan_traversal(text))
 
 
@@ -339,7 +339,7 @@ def parse_module(text: str) -> ModuleAddress:
 
 @lru_cache(maxsize=1 << 16)  # every stage parses the same addresses, possibly of ten thousand instances
 def parse_resource_instance(text: str) -> ResourceAddress:
-    """An address without a key denotes the only instance. Raises AddressError."""
+    """The resource address in a text. Without a key, it denotes the only instance. Raises AddressError."""
     address = parse_address(text)
     if isinstance(address, ResourceAddress):
         return address
@@ -350,7 +350,7 @@ parse_target = parse_address  # `-target` and `-exclude` take any address; witho
 
 
 def scan_traversal(text: str) -> list[TraversalStep]:
-    """Raises AddressError."""
+    """The steps of the traversal in a text. Raises AddressError."""
     steps: list[TraversalStep] = []
     try:
         _scan(text, steps)

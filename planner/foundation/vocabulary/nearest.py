@@ -25,8 +25,8 @@ def distance(a: str, b: str) -> int:
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
-    """The candidate closest to a name: at most `limit` edits away with at least half of the letters equal, or with the
-    same letters in a different order. If several are equally close, the first one; None if there is none."""
+    """The candidate closest to a name: at most `limit` edits away, and with at least half of the letters equal or with
+    the same letters in a different order. If several are equally close, the first one; None if there is none."""
     best, least = None, limit + 1
     for candidate in candidates:
         if abs(len(candidate) - len(name)) < least:

@@ -35,7 +35,8 @@ class ProviderConfiguration:
 
 @lru_cache(maxsize=1024)
 def parse_provider_configuration(text: str) -> ProviderConfiguration:
-    """Strings without quotes, as in old state files, are accepted, too. Raises AddressError."""
+    """The address of a provider configuration in a text. The form in old state files (`provider.aws`) is accepted, too.
+    Raises AddressError."""
     steps = scan_traversal(text)
     module: list[str] = []
     at = 0

@@ -56,7 +56,7 @@ def _field(
     eq: Any = True,
     kw_only: bool = False,
 ) -> Any:
-    """`eq` may be a function that returns the value to compare and hash."""
+    """A field of a record. `eq` may be a function that returns the value to compare and hash."""
     return Field(default, factory, init, repr, eq, kw_only)
 
 

@@ -32,7 +32,7 @@ class ArgumentSchemas(Protocol):
 
 
 def module_address(module: ModuleConfig) -> str:
-    """`module.a.module.b`; "" for the root module."""
+    """The address of a module: `module.a.module.b`; "" for the root module."""
     return ".".join(f"module.{name}" for name in module.path)
 
 
@@ -180,7 +180,7 @@ def _checks(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
 
 
 def configuration_address(module: str, provider: str, alias: str | None) -> str:
-    """`module.a.provider["host/ns/type"].alias`."""
+    """The address of a provider configuration: `module.a.provider["host/ns/type"].alias`."""
     text = f'provider["{provider}"]'
     return join(module, f"{text}.{alias}" if alias else text)
 

@@ -169,7 +169,7 @@ def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, t
 
 
 def place(source: dict[str, Any] | None) -> str:
-    """`main.tf:3: input = local.b`, or a description of another source."""
+    """The source as text: `main.tf:3: input = local.b`, or a description of another source."""
     if not source:
         return ""
     if "file" in source:
@@ -180,7 +180,7 @@ def place(source: dict[str, Any] | None) -> str:
 
 
 def removal_text(removal: EdgeRemoval) -> str:
-    """One line."""
+    """The removal as one line of text."""
     where = "; ".join(place(source) for source in removal.sources)
     if removal.paths == (ORDER,):
         named = "; ".join((*removal.rules, where)) or ORDER

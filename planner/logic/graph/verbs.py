@@ -19,7 +19,8 @@ Adjacency = dict[str, list[str]]
 
 
 class Waiting:
-    """For each edge(a, b), `dependencies[a]` contains b, and `dependents[b]` contains a."""
+    """The edges of a graph in both directions. For each edge(a, b), `dependencies[a]` contains b, and `dependents[b]`
+    contains a."""
 
     __slots__ = ("_dependencies", "_dependents", "edges", "nodes")
 
@@ -172,7 +173,7 @@ class SetEvaluation:
         self.problems: list[Diagnostic] = []
 
     def of(self, wanted: NodeSet) -> set[str]:
-        """Raises Failure for an unknown name."""
+        """The vertices in the value of an expression. Raises Failure for an unknown name."""
         if isinstance(wanted, SetName):
             return self.named(wanted)
         if isinstance(wanted, SetCall):

@@ -142,7 +142,7 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
 
 
 def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
-    """Raises Failure."""
+    """A query, parsed and checked, with warnings. Raises Failure for errors."""
     query, problems = parse_query(program, text)
     if query is None:
         raise Failure(problems)

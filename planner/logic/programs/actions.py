@@ -75,7 +75,7 @@ class EventPlace(NamedTuple):
 
 
 def event_place(event: str) -> EventPlace:
-    """Raises KeyError for an unknown event."""
+    """When an event occurs. Raises KeyError for an unknown event."""
     return _event_table()[0][event]
 
 

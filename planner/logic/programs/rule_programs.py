@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @cache
 def batch_program(own: Files = ()) -> RuleProgram:
-    """Raises Failure if a file has errors."""
+    """The rules about fleets, with the user's files. Raises Failure if a file has errors."""
     return check_fleet_rules(own)[0]
 
 

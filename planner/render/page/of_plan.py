@@ -255,7 +255,7 @@ def object_counts(plan: Plan) -> str:
 
 
 def _summary(plan: Plan) -> list[str]:
-    """`Plan for 3 objects: 1 to destroy, 2 to create. 1 output changes.`"""
+    """The summary of a plan: `Plan for 3 objects: 1 to destroy, 2 to create. 1 output changes.`"""
     objects = sum(change.action != NO_OP for change in plan.changes)
     outputs = sum(one.action != NO_OP for one in plan.outputs)
     imports = Counts.of_plan(plan).imports

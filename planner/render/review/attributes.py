@@ -185,7 +185,8 @@ def without_label(text: str) -> str:
 
 
 def remark(change: Mapping[str, Any]) -> str:
-    """`was changed outside (last modified 2026-11-28T10:00:00Z by alice)`, as far as the provider records this."""
+    """The sentence about drift: `was changed outside (last modified 2026-11-28T10:00:00Z by alice)`, as far as the
+    provider records this."""
     drift = change["drift"]
     if change["action"] == "delete":
         fate = {RESTORED: "an apply creates it again", KEPT: "an apply forgets it"}.get(drift["outcome"], "")

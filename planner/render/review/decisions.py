@@ -127,8 +127,8 @@ def invocation_notes(plan: Plan) -> list[str]:
 
 
 def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:
-    """Which policies were checked, with a remark if an object that may hold data is destroyed without a check by the
-    policy that protects data."""
+    """The lines about the checked policies, with a remark if an object that may hold data is destroyed without a check
+    by the policy that protects data."""
     if subject.checked is None:
         return [*subject.judged]
     codes = sorted(subject.checked)

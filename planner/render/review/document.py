@@ -133,7 +133,8 @@ def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _result_title(result: Mapping[str, Any]) -> str:
-    """`Applied: 2 added, 1 changed, 0 destroyed. Actions: 1 invoked.`, or the numbers before a failure."""
+    """The title of an apply: `Applied: 2 added, 1 changed, 0 destroyed. Actions: 1 invoked.`, or the numbers before a
+    failure."""
     numbers = ", ".join(f"{result[name]} {name}" for name in ("added", "changed", "destroyed"))
     if result["succeeded"]:
         return f"Applied: {numbers}." + (f" Actions: {result['invoked']} invoked." if result.get("invoked") else "")
@@ -276,7 +277,7 @@ def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _side(side: str) -> str:
-    """ "" for an absent value."""
+    """One side of a change; "" for an absent value."""
     return "" if side == "nothing" else side
 
 

@@ -131,7 +131,7 @@ def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def _way(change: Mapping[str, Any]) -> str:
-    """How an apply changes a drifted object."""
+    """The way in which an apply changes a drifted object."""
     drift = change["drift"]
     is_changed = drift["outcome"] in (RESTORED, CHANGED)
     return {"replace": ", by replacing it", "update": ", in place" * is_changed}.get(drift["planned"], "")
@@ -171,5 +171,6 @@ def drift_lines(document: Mapping[str, Any], paint: Paint) -> Iterator[str]:
 
 
 def fate_of(item: Mapping[str, Any]) -> str:
-    """`   (an apply restores it)`"""
+    """The effect of an apply on a drifted attribute, `   (an apply restores it)`; "" if there is no statement about
+    it."""
     return f"   ({FATES[item['outcome']]})" if "outcome" in item else ""

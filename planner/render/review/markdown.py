@@ -59,7 +59,7 @@ SECTIONS = ("problems", "causes", "warnings", "objects", "notes", "outputs", "ve
 
 
 def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
-    """The report, with at most this number of characters."""
+    """The report, with at most `most` characters."""
     lines = [f"### {prose(document['title'])}", "", *where_lines(document), *decisions(document)]
     foot = foot_lines(document)
     room = most - _RESERVED - _size(lines) - _size(foot)
@@ -67,7 +67,7 @@ def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
 
 
 def sections(document: Mapping[str, Any], room: int, names: Container[str] = SECTIONS) -> list[str]:
-    """The report's parts with these names, with at most this number of characters."""
+    """The parts of the report with these names, with at most `room` characters."""
     lines: list[str] = []
     readers = {_output_address(one): one["read_by"] for one in document["outputs"]}
     verdicts = {one["address"]: one["kind"] for one in document["policies"]["findings"][::-1]}
@@ -137,7 +137,7 @@ def _elsewhere(document: Mapping[str, Any]) -> str:
 
 
 def where_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """`Directory network, workspace prod.`"""
+    """The line about the place: `Directory network, workspace prod.`"""
     if words := [word + (f" {code(name)}" if name else "") for word, name in places_of(document)]:
         yield f"{', '.join(words)}."
         yield ""
@@ -241,7 +241,7 @@ def _cause(cause: Mapping[str, Any]) -> str:
 
 
 def _difference(before: str, after: str, in_table: bool = False, is_list: bool = False) -> str:
-    """` `1` → `2``; for lists whose elements differ, `: added `"d"``."""
+    """The former and the present value: ` `1` → `2``; for lists whose elements differ, `: added `"d"``."""
     if not before and not after:
         return ""
     if is_list:
@@ -253,7 +253,7 @@ def _difference(before: str, after: str, in_table: bool = False, is_list: bool =
 
 
 def _effects(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]]) -> str:
-    """`**replaces 2** (1 holds data), changes 8, 1 output → svc5`."""
+    """The effects of a cause: `**replaces 2** (1 holds data), changes 8, 1 output → svc5`."""
     parts = []
     for verb, number in cause["sets_off"].items():
         if verb == "output":
@@ -301,7 +301,7 @@ def _telling(cause: Mapping[str, Any]) -> Sequence[str]:
 
 
 def output_text(one: Mapping[str, Any], in_table: bool = False) -> str:
-    """`output port 5432 → 5433, read by svc5`."""
+    """The change of an output: `output port 5432 → 5433, read by svc5`."""
     named, left = _readers(one["read_by"], in_table)
     read = f", read by {named}{left}" if named else ""
     return f"output {code(one['name'], in_table)}{_difference(one['before'], one['after'], in_table)}{read}"

@@ -56,7 +56,7 @@ def with_results(
 
 
 def _title(changes: Iterable[Mapping[str, Any]]) -> str:
-    """`Apply failed: 1 changed, 1 replaced but tainted, 2 not reached.`"""
+    """The title of a failed apply: `Apply failed: 1 changed, 1 replaced but tainted, 2 not reached.`"""
     numbers = Counter((one["result"]["outcome"], _count_text(one)) for one in changes)
     kinds = {kind for kind, _ in numbers}
     parts = [] if kinds - {FAILED, NOT_REACHED} else ["nothing changed"]
@@ -65,7 +65,7 @@ def _title(changes: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _count_text(change: Mapping[str, Any]) -> str:
-    """`replaced but tainted`"""
+    """The outcome of a change in the title: `replaced but tainted`."""
     outcome, first = change["result"]["outcome"], steps(change["action"])[0]
     verb = "create" if outcome == TAINTED and first == "create" else change["verb"]
     done = _COUNTED.get(verb, words_for(verb).done)
@@ -118,7 +118,7 @@ def _is_destroyed(change: Mapping[str, Any]) -> bool:
 
 
 def result_text(change: Mapping[str, Any]) -> str:
-    """`not reached, so not updated`; "" if the word of the plan is still right."""
+    """The outcome of a change: `not reached, so not updated`; "" if the word of the plan is still right."""
     outcome = change["result"]["outcome"] if "result" in change else DONE
     done = words_for(change["verb"]).done
     if outcome == TAINTED:

@@ -22,7 +22,7 @@ from planner.logic.model.plan import Plan
 def plan_facts(
     plan: Plan, config: Config, reads: PolicyInputs, graph: Callable[[], Graph], around: PlanSurroundings = NOTHING
 ) -> PolicyFacts:
-    """`graph` builds the plan graph, which few policies need."""
+    """The facts of a plan. `graph` builds the plan graph, which few policies need."""
     owners = ConfiguredOwners(plan, config)
     declared = ConfigurationFacts(plan, config, owners, reads)
     contents = Contents(plan, owners, reads, declared.root_variables, ValueRows)

@@ -22,8 +22,8 @@ RECORDED = ("run", "plan_time", "variable_origin", "module_version", "locked_pro
 
 @frozen(eq=False)
 class PlanSurroundings:
-    """`recorded`: rows (relation, columns...) of RECORDED. `references` and `data` are called when policies read these
-    relations."""
+    """The context of a plan. `recorded`: rows (relation, columns...) of RECORDED. `references` and `data` are called
+    when policies read these relations."""
 
     recorded: tuple[tuple[str, ...], ...] = ()
     references: Callable[[], FactBase] = lambda: FactBase({}, {})

@@ -91,7 +91,7 @@ class Excerpt:
         return Excerpt(self._data, self.members, begin, end, self._rest)
 
     def configuration(self) -> Any:
-        """Raises JsonError."""
+        """The configuration in the document. Raises JsonError."""
         return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
@@ -115,8 +115,8 @@ def _has_escaped_letters(data: bytes, begin: int, end: int) -> bool:
 
 
 def excerpt(data: bytes) -> Excerpt | None:
-    """Changes of resources and outputs, variables, time and configured providers; None if the whole document must be
-    read."""
+    """The excerpt of a document, with changes of resources and outputs, variables, time and configured providers; None
+    if the whole document must be read."""
     result = suggested(data)
     return result if result is not None and result.confirm() else None
 

@@ -17,7 +17,7 @@ Entry = tuple[str, ResourceChange]
 
 
 def plan_of_state(document: Document, configuration: ShownConfiguration) -> Plan:
-    """Raises Misshapen."""
+    """The plan without changes that has the objects and outputs of a state. Raises Misshapen."""
     is_file = document.kind == "state file"
     changes = list(_of_file(document) if is_file else _shown_objects(document, configuration))
     seen: set[tuple[str, str]] = set()

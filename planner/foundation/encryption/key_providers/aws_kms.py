@@ -124,7 +124,7 @@ def _bytes(answer: dict[str, object], name: str) -> bytes:
 
 
 def build(settings: Given) -> AwsKms:
-    """Raises ProviderError."""
+    """The key provider with these settings. Raises ProviderError."""
     check_next(settings, "encryption_context")
     if not settings.get("kms_key_id"):
         raise ProviderError("no kms_key_id provided")

@@ -150,7 +150,7 @@ def _encode(data: bytes | None) -> str | None:
 
 
 def build(settings: Given) -> AzureVault:
-    """Raises ProviderError."""
+    """The key provider with these settings. Raises ProviderError."""
     algorithm = "RSA-OAEP-256"
     if settings.get("symmetric"):
         size = settings.get("symmetric_key_size", 0)

@@ -86,7 +86,7 @@ def _key(keys: dict[str, Any], name: str, stderr: str) -> Key | None:
 
 
 def build(settings: Given) -> External:
-    """Raises ProviderError."""
+    """The key provider with these settings. Raises ProviderError."""
     command = settings.get("command", ())
     if not command:
         raise ProviderError("the command option is required")

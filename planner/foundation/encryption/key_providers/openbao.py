@@ -116,7 +116,7 @@ def _plaintext(answer: Mapping[str, object]) -> bytes:
 
 
 def build(settings: Given) -> OpenBao:
-    """Raises ProviderError."""
+    """The key provider with these settings. Raises ProviderError."""
     if not settings.get("key_name"):
         raise ProviderError("no key name found")
     check_next(settings, "associated_data")

@@ -110,7 +110,7 @@ def _derive_key(passphrase: bytes, hash_function: str, salt: bytes, iterations: 
 
 
 def build(settings: Given) -> Pbkdf2:
-    """Raises ProviderError."""
+    """The key provider with these settings. Raises ProviderError."""
     passphrase = settings.get("passphrase", "").encode("utf-8", "surrogateescape")
     chain: Keys | None = settings.get("chain")
     if not passphrase and chain is None:

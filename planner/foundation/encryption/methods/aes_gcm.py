@@ -50,7 +50,7 @@ class AesGcm:
 
 
 def build(settings: Given) -> AesGcm:
-    """Raises InvalidMethodError."""
+    """The method with these settings. Raises InvalidMethodError."""
     keys: Keys = settings["keys"]
     for kind, key in (("encryption", keys.encryption), ("decryption", keys.decryption)):
         if not _is_good(kind, key):

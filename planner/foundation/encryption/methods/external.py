@@ -24,7 +24,7 @@ _KIND = Kind("OpenTofu-External-Encryption-Method", "method", "method")
 
 
 class _FailedError(Exception):
-    """The message is the reason."""
+    """A program failed. The message is the reason."""
 
 
 @frozen(eq=False, repr=False)
@@ -78,7 +78,7 @@ def _run(command: tuple[str, ...], key: Key | None, data: bytes) -> bytes:
 
 
 def build(settings: Given) -> ExternalMethod:
-    """Raises InvalidMethodError."""
+    """The method with these settings. Raises InvalidMethodError."""
     for name in ("encrypt_command", "decrypt_command"):
         command = settings.get(name, ())
         if not command:

@@ -305,8 +305,8 @@ class BodyCompiler:
         clauses += [Check(condition) for condition in conditions]
 
     def aggregate(self, literal: syntax.Aggregate, clauses: list[Clause]) -> None:
-        """The value is computed by an inner comprehension. Wildcards count as variables, so that each assignment occurs
-        once."""
+        """Add the value of an aggregate, computed by an inner comprehension. Wildcards count as variables, so that each
+        assignment occurs once."""
         saved = dict(self.names)
         inner: list[Clause] = []
         names = inner_names(literal)

@@ -40,7 +40,7 @@ class RuleProgram:
         return self._rules
 
     def rule(self, name: str) -> Rule:
-        """Raises KeyError."""
+        """The rule of this name. Raises KeyError."""
         for rule in self.rules:
             if rule.name == name:
                 return rule

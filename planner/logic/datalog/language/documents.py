@@ -248,8 +248,8 @@ _BASED = re.compile(r"([-+]?)0(?:x([0-9a-fA-F]{1,16})|o([0-7]{1,22}))", re.ASCII
 
 
 def read_yaml(text: str) -> Any:
-    """Like `read_json`. Scalars follow YAML 1.1, as in configurations: yes and on are true. Raises UnreadableError,
-    also if a mapping has a key twice."""
+    """The parsed YAML, in the form of `read_json`. Scalars follow YAML 1.1, as in configurations: yes and on are true.
+    Raises UnreadableError, also if a mapping has a key twice."""
     import yaml
 
     if len(text) > LONGEST_YAML:

@@ -176,7 +176,7 @@ def cidr_prefix(text: Value) -> int | None:
 
 
 def cidr_version(text: Value) -> int | None:
-    """4 or 6."""
+    """The version of the IP addresses, 4 or 6."""
     parts = cidr(text)
     return parts[0] if parts is not None else None
 
@@ -318,7 +318,7 @@ def multiply(a: Value, b: Value) -> Number | None:
 
 
 def divide(a: Value, b: Value) -> Number | None:
-    """The quotient of integers is rounded towards zero."""
+    """The quotient; that of integers is rounded towards zero."""
     if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
         return None
     if type(a) is not int or type(b) is not int:
@@ -354,7 +354,7 @@ def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
 
 
 def aggregate(function: str, values: list[Any]) -> Any | None:
-    """count, sum, min or max; None if there is none, for example the sum of strings."""
+    """The count, sum, minimum or maximum of the values; None if there is none, for example the sum of strings."""
     if function == "count":
         return len(values)
     if function == "sum":

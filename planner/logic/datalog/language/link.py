@@ -40,7 +40,7 @@ class Linker:
         self.diagnostics: list[Diagnostic] = []
 
     def link(self, files: Iterable[syntax.RuleFile]) -> None:
-        """Declarations may come after their uses and in other files."""
+        """Link the statements of all files. Declarations may come after their uses and in other files."""
         files = list(files)
         declarations = [s for f in files for s in f.statements if isinstance(s, syntax.Declaration)]
         self._types([s for f in files for s in f.statements if isinstance(s, syntax.TypeDeclaration)])

@@ -32,7 +32,7 @@ class ColumnType(NamedTuple):
 
     @property
     def base(self) -> str:
-        """symbol, number or any."""
+        """The base type: symbol, number or any."""
         return self.ancestors[-1]
 
     def meet(self, other: ColumnType) -> ColumnType | None:
@@ -83,7 +83,7 @@ class Predicate:
 
     @property
     def declaration(self) -> str:
-        """`edge(dependent: node, dependency: node)`."""
+        """The declaration as text: `edge(dependent: node, dependency: node)`."""
         return f"{self.name}({', '.join(f'{c.name}: {c.type.name}' for c in self.columns)})"
 
 

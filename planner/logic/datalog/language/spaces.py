@@ -26,7 +26,7 @@ Spaces = Mapping[str, FileSpace]  # namespaces by file name; other files have no
 
 
 def qualified(space: str, name: str) -> str:
-    """`acme.tags.kept`."""
+    """The full name: `acme.tags.kept`."""
     return f"{space}.{name}" if space else name
 
 
@@ -246,7 +246,8 @@ def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom
 
 
 def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """ " Did you mean edge?", or "". `shown` formats the name."""
+    """A question with the most similar name, such as " Did you mean edge?"; "" if no name is similar. `shown` formats
+    the name."""
     from difflib import get_close_matches  # imported on first use, because only errors need it
 
     close = get_close_matches(name, sorted(set(known)), n=1)

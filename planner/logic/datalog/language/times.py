@@ -66,7 +66,7 @@ def is_time(value: Value) -> bool:
 
 
 def time_seconds(text: Value) -> Number | None:
-    """Seconds since 1970-01-01T00:00:00Z."""
+    """The seconds from 1970-01-01T00:00:00Z to a time."""
     result = moment(text)
     return None if result is None else result.seconds
 
@@ -110,7 +110,7 @@ def _date(text: Value, place: int) -> int | None:
 
 
 def time_weekday(text: Value) -> int | None:
-    """1 (Monday) to 7 (Sunday), in the time's own time zone."""
+    """The day of the week, 1 (Monday) to 7 (Sunday), in the time's own time zone."""
     result = moment(text)
     return None if result is None else (result.whole // _DAY + 3) % 7 + 1
 
@@ -147,7 +147,7 @@ def duration_seconds(text: Value) -> Number | None:
 
 
 def duration_text(seconds: Value) -> str | None:
-    """Hours, minutes and seconds: 72h30m."""
+    """The duration in hours, minutes and seconds: 72h30m."""
     if not is_a_number(seconds) or not -(10**15) < seconds < 10**15:
         return None
     sign, size = ("-", seconds * -1) if seconds < 0 else ("", seconds)

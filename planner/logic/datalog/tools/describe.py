@@ -112,7 +112,7 @@ class RuleStatistics:
 
 
 def predicate_statistics(database: Database) -> list[PredicateStatistics]:
-    """The most expensive predicate first."""
+    """The costs of all evaluated predicates, the most expensive first."""
     seconds = dict(database.native_seconds)
     for number, spent in database.seconds.items():
         head = database.program.rules[number].head.predicate
@@ -125,7 +125,7 @@ def predicate_statistics(database: Database) -> list[PredicateStatistics]:
 
 
 def rule_statistics(database: Database) -> list[RuleStatistics]:
-    """The most expensive rule first."""
+    """The costs of all evaluated rules, the most expensive first."""
     statistics = [
         RuleStatistics(database.program.rules[number], database.produced[number], spent)
         for number, spent in database.seconds.items()
