@@ -364,6 +364,6 @@ def empty_document(title: str) -> Body:
     view = {"name": "none", "title": "No plan yet", "is_reduced": False, "boxes": [["", "", -1, []]]}
     names = ("name", "label", "kind", "about", "box", "place")
     view["nodes"] = {**{name: [] for name in names}, "changes": {}, "facts": {}}
-    view["edges"] = {name: [] for name in ("from", "to", "layers", "grounds")}
+    view["edges"] = {name: [] for name in ("from", "to", "layers", "grounds")} | {"reads": [[], []]}
     page = Page(title, ("There is no plan yet.",), (), (("reference", ""), ("order", "")), ())
     return {**page_json(page), "views": [view]}

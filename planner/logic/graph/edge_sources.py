@@ -17,7 +17,7 @@ from planner.logic.graph.cycles import ORDER
 from planner.logic.model.graph import Graph
 
 LAYERS = ("reference", "order", "provider", "module", "destroy")  # kinds of edges in rules/shared/order.dl
-RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")  # relations that a graph must include
+RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges", "omitted_read")  # relations that a graph must include
 MAX_EDGES = 20_000  # above this number of edges, pages omit implied ones
 MAX_PLACES = 3  # maximum number of lines shown for one edge
 _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")

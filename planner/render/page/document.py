@@ -1,6 +1,6 @@
-"""The data of a page to explore, format 1.2: it is read by the page's script and by other programs.
+"""The data of a page to explore, format 1.3: it is read by the page's script and by other programs.
 
-    {"format_version": "1.2", "title", "summary": [text...], "about": [[word, text]...],
+    {"format_version": "1.3", "title", "summary": [text...], "about": [[word, text]...],
      "noun": "node", "unit" or "component", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
@@ -13,13 +13,15 @@
                 "nodes": {"name": [string...], "label": [string...], "kind": [string...], "about": [string...],
                           "box": [box...], "place": [place or -1...], "changes": {node: [change...]},
                           "causes": {node: [cause...]}, "facts": {node: [[word, text]...]}},
-                "edges": {"from": [node...], "to": [node...], "layers": [bits...], "grounds": [ground or list...]}}...]}
+                "edges": {"from": [node...], "to": [node...], "layers": [bits...], "grounds": [ground or list...],
+                          "reads": [[node...], [node...]]}}...]}
 
 `from` waits for `to`. The bits of `layers` correspond to the list of layers; the next higher bit marks an edge that
 other edges imply. A column contains nodes as their numbers, and child boxes as -1 minus their number. Box 0 contains
 everything. In the reason of a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and
 \\x04 for their objects. A place is a file with its line, or a state entry. A view `is_reduced` if it has so many edges
-that implied edges are left out. `about` of a node is an address. Very long `texts` and `blocks` are JSON,
+that implied edges are left out. `reads` has the ends of further edges that are left out, by which values are read that
+the shown edges alone may not lead to. `about` of a node is an address. Very long `texts` and `blocks` are JSON,
 compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A cause has the values
 of each of its parts; "" is an unknown value, `nothing` means that there is none. Its changes are those that it only
 updates, as other causes replace them. Everything is sorted: the same input gives the same bytes."""
@@ -41,7 +43,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.native import levels
 
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.3"
 CLIPPED = 200
 """the maximum number of characters shown of a line of a file"""
 
@@ -85,6 +87,8 @@ class Edges(NamedTuple):
     layers: list[int]
     grounds: list[int | list[int]]
     reasons: Sequence[Reason]
+    reads: Sequence[tuple[int, int]] = ()
+    """omitted edges by which values are read, as (dependent, dependency)"""
 
     @classmethod
     def of(
@@ -93,8 +97,9 @@ class Edges(NamedTuple):
         layers: Sequence[int],
         grounds: Sequence[int | list[int]],
         reasons: Iterable[Reason],
+        reads: Iterable[tuple[int, int]] = (),
     ) -> Edges:
-        """Edges in any order."""
+        """Edges and reads in any order."""
         count = 1 + max([other for _, other in ends], default=0)
         keys = [one * count + other for one, other in ends]  # sorted in half the time of pairs
         order = sorted(range(len(keys)), key=keys.__getitem__)
@@ -104,6 +109,7 @@ class Edges(NamedTuple):
             [layers[n] for n in order],
             [grounds[n] for n in order],
             list(reasons),
+            sorted(reads),
         )
 
 
@@ -352,7 +358,8 @@ class _NumberedView:
 
     def json(self) -> dict[str, Any]:
         grounds, (dependents, dependencies, layers, *_) = self._grounds(), self.edges
-        edges = {"from": dependents, "to": dependencies, "layers": layers, "grounds": grounds}
+        reads = [list(ends) for ends in zip(*self.edges.reads, strict=True)] or [[], []]
+        edges = {"from": dependents, "to": dependencies, "layers": layers, "grounds": grounds, "reads": reads}
         return {**self.view.head, "boxes": self._boxes(), "nodes": self._nodes(), "edges": edges}
 
     def _nodes(self) -> dict[str, Any]:

@@ -349,6 +349,7 @@ def _edges(graph: Graph, is_reduced: bool, about: Mapping[str, str], places: _So
         [bits[sources.layers[edge]] + (implied if implied and edge not in reduced else 0) for edge in edges],
         [several[edge] if edge in several else first.get(edge, []) for edge in edges],
         numbers,
+        [(node[one], node[other]) for one, other in graph.database["omitted_read"]],
     )
 
 

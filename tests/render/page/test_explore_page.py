@@ -44,6 +44,22 @@ resource "terraform_data" "b" {
 }
 output "out" { value = terraform_data.b[0].id }
 """
+ORDERED = """
+variable "size" { default = 1 }
+resource "terraform_data" "first" { input = var.size }
+resource "terraform_data" "second" { depends_on = [terraform_data.first] }
+resource "terraform_data" "late" {
+  input      = var.size
+  depends_on = [terraform_data.second]
+}
+module "m" {
+  source     = "./m"
+  for_each   = toset([tostring(var.size)])
+  given      = terraform_data.first.id
+  depends_on = [terraform_data.late]
+}
+output "all" { value = [module.m, terraform_data.late.id] }
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -331,3 +347,32 @@ output "one" { value = local.all }
         "main.tf:21": "all = {\n  a = 1\n}",
     }
     assert "123456" not in text and "xyz" not in text
+
+
+READERS = """kind => {
+  const graph = new Graph(data.views.find(view => view.name === kind));
+  const read = node => [...graph.readersOf([node, ...graph.halves(node)])].map(other => graph.name(other)).sort();
+  return Object.fromEntries(Array.from({ length: graph.count }, (_, node) => [graph.name(node), read(node)]));
+}"""
+
+
+@needs_browser
+def test_the_readers_of_a_value_are_complete_where_implied_edges_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    (tmp_path / "m").mkdir()
+    ordered = 'resource "terraform_data" "c" { depends_on = [terraform_data.b] }\n'
+    (tmp_path / "m" / "main.tf").write_text(INNER + ordered)
+    (tmp_path / "main.tf").write_text(ORDERED)
+    monkeypatch.chdir(tmp_path)
+    assert planner("init").code == 0
+    found, kinds = [], ("plan", "apply")
+    for most in (10_000, 1):
+        monkeypatch.setattr("planner.operations.graph.MAX_EDGES", most)
+        assert planner("explore", "-out=page.html").code == 0
+        with opened(tmp_path / "page.html") as tab:
+            assert tab.evaluate("data.views.map(view => view.is_reduced)") == [most == 1] * 2
+            assert not tab.evaluate("data.views.every(view => view.edges.reads[0].length)") or most == 1
+            found.append([tab.evaluate(READERS, kind) for kind in kinds])
+    assert "terraform_data.late" in found[0][1]["var.size"]
+    assert found[0] == found[1]

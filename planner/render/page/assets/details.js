@@ -264,7 +264,7 @@ function showBlast(node) {
   still(node, () => scene.reveal([node], scene.where.has(node) ? null : foldedAtRest())); // as if it had been chosen before, also from a link
   syncControls();
   const { reads, waits } = scene.blast(node), own = scene.shown(node), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
-  const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), text = `${scene.view.is_reduced && noun === "node" && things.changes.size ? "at least " : ""}${thingsText(things)}.`;
+  const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), text = `${thingsText(things)}.`;
   drawing.chosen = standIn(node); drawing.marked = marks([node, ...rest], edges, new Set([...things.changes].map(([address]) => address)));
   drawing.redraw();
   note({ blast: scene.name(node) }, "What depends on it");
@@ -277,11 +277,11 @@ function showBlast(node) {
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
     internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item));
 }
-/** Nodes that come later without reading a value, as far as this is known, to be unfolded. */
+/** Nodes that come later without reading a value, to be unfolded. */
 function onlyWaiting(nodes, item) {
   const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, nodes, item, 30, n => scene.shown(n)); };
-  const isCertain = !scene.view.is_reduced || noun !== "node", steps = `${several(nodes.length, "more step")} ${nodes.length === 1 ? "comes" : "come"}`;
-  return nodes.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, isCertain ? `Only the order: ${steps} later without reading a value of it` : `${steps} later. Whether they read a value of it, too, is not known, because the arrows that follow from others are left out in a graph of this size`), list) : null;
+  const steps = `${several(nodes.length, "more step")} ${nodes.length === 1 ? "comes" : "come"} later`;
+  return nodes.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, `Only the order: ${steps} without reading a value of it`), list) : null;
 }
 /** Wait for the other end of a path. */
 function beginPath(node) {

@@ -47,6 +47,7 @@ class Graph {
     this.layers = Uint8Array.from([...edges.layers, ...room]);
     this.out = index(this.count, edges.from); // edges to what a node waits for
     this.in = index(this.count, edges.to);
+    this.readers = index(this.count, edges.reads[1]).map(those => those.map(n => edges.reads[0][n])); // by edges that are left out
     this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), calm: 0, outputs: 0, values: 0, causes: 0, tally: new Map(),
       isFamily: /, .*\*/.test(name), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
     this.hidden = new Uint8Array(this.count);
@@ -254,18 +255,18 @@ class Graph {
   }
   /** What depends on a node: the nodes that read its value, directly or through others, and those that only wait for it. */
   blast(node) {
-    const reads = this.readers([node, ...this.halves(node)]), waits = new Set(reads);
+    const reads = this.readersOf([node, ...this.halves(node)]), waits = new Set(reads);
     for (const at of waits) for (const e of this.in[at]) waits.add(this.from[e]);
     return { reads, waits: new Set([...waits].filter(other => !reads.has(other) && !this.isEnd(other))) };
   }
   /** The nodes that read a value of these, directly or through others. A vertex of a declaration stands for all instances
    * of its module, so the instance from which the way comes is kept: another one does not read the value. */
-  readers(nodes) {
+  readersOf(nodes) {
     const found = new Set(nodes), known = new Set(), waiting = nodes.map(node => [node, this.calls(node)]);
     for (let at = 0; at < waiting.length; at++) {
       const [node, calls] = waiting[at];
-      for (const e of this.in[node]) {
-        const other = this.from[e], within = this.isRead(e) ? bound(this.calls(other), calls) : null, state = within && `${other} ${within.join(" ")}`;
+      for (const other of [...this.in[node].filter(e => this.isRead(e)).map(e => this.from[e]), ...this.readers[node]]) {
+        const within = bound(this.calls(other), calls), state = within && `${other} ${within.join(" ")}`;
         if (state === null || known.has(state)) continue;
         known.add(state); found.add(other); waiting.push([other, within]);
       }
