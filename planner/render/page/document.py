@@ -479,7 +479,10 @@ MOST_TOGETHER = 60
 ALIKE = 10
 """the minimum number of boxes with similar names that are put into a box of their own, even if there are few boxes"""
 MOST_APART = 5
-"""the maximum number of boxes in which objects are destroyed that are kept apart from boxes with similar names"""
+"""the maximum number of boxes in which objects are destroyed, or of destroyed instances, that are kept apart from boxes
+with similar names, or from other instances"""
+INSTANCES = 5
+"""the minimum number of instances of a resource that are put into a box of their own"""
 
 
 ANY = "*"
@@ -499,10 +502,17 @@ def together(
     made = dict(boxes)
     at: dict[str, str] = {}
     for box, those in inside.items():
-        if len(those) <= MOST_TOGETHER:
+        of_resources = _instances(those, dangerous) if len(those) >= INSTANCES else {}
+        for resource, members in of_resources.items():
+            name = f"{box}: {resource}" if box else f"all {resource}"
+            made[name] = (box, resource)
+            at.update((item.name, name) for item in members)
+            _divide(sorted(members, key=lambda item: _natural(item.name)), name, made, at)
+        others = [item for item in those if item.name not in at] if of_resources else those
+        if len(others) + len(of_resources) <= MOST_TOGETHER:
             continue
         types: dict[str, list[PageNode]] = defaultdict(list)
-        for item in those:
+        for item in others:
             types[_TYPE.match(item.label)[0]].append(item)  # type: ignore[index]
         for kind, members in types.items():
             if len(members) > 1 and kind:
@@ -518,6 +528,25 @@ def together(
         _divide_boxes(sorted(children, key=_natural), parent, made, destroying)
     # created by position, which takes half the time of `_replace`
     return [PageNode._make((*item[:3], at[item.name], *item[4:])) if item.name in at else item for item in items], made
+
+
+def _instances(items: Sequence[PageNode], dangerous: AbstractSet[int]) -> dict[str, list[PageNode]]:
+    """{resource with `[*]`: the nodes of its instances}, of resources with many instances; empty if there are too many
+    such resources. A few instances that are destroyed stay apart from the others."""
+    families: dict[str, dict[str, list[PageNode]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        label = _object_label(item)
+        resource = _KEY.sub("", label)
+        if resource != label:
+            families[resource][label].append(item)
+    groups = {}
+    for resource, instances in families.items():
+        alike = [those for those in instances.values() if not any(dangerous & set(item.changes) for item in those)]
+        if len(alike) < INSTANCES or len(instances) - len(alike) > MOST_APART:
+            alike = list(instances.values())
+        if len(alike) >= INSTANCES:
+            groups[f"{resource}[*]"] = [item for those in alike for item in those]
+    return groups if len(groups) <= MOST_TOGETHER else {}
 
 
 def _parts(members: list[T], name: Callable[[T], str] | None = None) -> Iterator[tuple[int, list[T]]]:
@@ -600,6 +629,7 @@ def _divide(members: list[PageNode], box: str, boxes: dict[str, tuple[str, str]]
         _divide(part, name, boxes, at)
 
 
+_KEY = re.compile(r'(?<=\w)\[(?:"(?:[^"\\]|\\.)*"|\d+)\]$')
 _TYPE = re.compile(r"(data\.|ephemeral\.)?\w*")
 _NUMBER = re.compile(r"(\d+)")
 _REST = re.compile(r"^(.*\[\"[^-_.\"]+[-_.]|module\.[^-_.\[]+[-_]).+?((?:\"\])?)$")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from render.page.browser import needs_browser, opened
 from render.page.test_drawing import ACTIONS, LAYERS, item, large, one_browser, small, written
 
-from planner.render.page.document import CausePart, Page, PageCause, PageChange, PageView
+from planner.render.page.document import CausePart, Page, PageCause, PageChange, PageView, page_json
 
 __all__ = ["one_browser"]
 
@@ -43,8 +44,56 @@ def test_instances_of_a_name_in_many_modules_are_one_line(tmp_path: Path) -> Non
         inner.first.wait_for()  # a list is filled when it is unfolded
         names = inner.all_inner_texts()
         assert names == [f"thing.job[{n}]" for n in range(12)]
-        columns = "scene.boxes.find(box => box.name === 'module.m0').columns.flat().map(n => scene.label(n))"
+        columns = "scene.boxes.find(box => box.name.startsWith('module.m0: ')).columns.flat().map(n => scene.label(n))"
         assert [name.rpartition("thing.")[2] for name in tab.evaluate(columns)] == [f"job[{n}]" for n in range(12)]
+
+
+def instances(number: int, destroyed: int) -> Page:
+    """A plan of a resource whose first instances are destroyed, and the others created."""
+    names = [f'thing.bucket["k{n}"]' for n in range(number)]
+    items = tuple(item(name, "", (n,)) for n, name in enumerate(names))
+    changes = tuple(PageChange(name, "delete" if n < destroyed else "create", "", ()) for n, name in enumerate(names))
+    return Page("Instances", (), (PageView("apply", "All", items, ()),), LAYERS, ACTIONS, changes)
+
+
+@pytest.mark.parametrize(
+    ("number", "destroyed", "inside"), [(4, 0, []), (8, 0, [8]), (8, 2, [6]), (8, 5, [8]), (8, 8, [8]), (40, 6, [40])]
+)
+def test_many_instances_of_a_resource_are_a_box(number: int, destroyed: int, inside: list[int]) -> None:
+    boxes = page_json(instances(number, destroyed))["views"][0]["boxes"]
+    assert [(box[0], box[1], sum(map(len, box[3]))) for box in boxes[1:]] == [
+        ("all thing.bucket[*]", "thing.bucket[*]", count) for count in inside
+    ]
+
+
+@needs_browser
+def test_a_box_of_instances_unfolds(tmp_path: Path) -> None:
+    drawn = "[...scene.where.keys()].map(thing => scene.title(thing)).sort()"
+    with opened(written(tmp_path, instances(8, 1))) as tab:
+        tab.evaluate("foldAll(true)")
+        assert tab.evaluate(drawn) == ["all thing.bucket[*]", 'thing.bucket["k0"]']
+        tab.evaluate("choose(-2)")
+        assert tab.locator("#details h2").inner_text() == "thing.bucket[*]"
+        tab.get_by_role("button", name="Unfold", exact=True).click()
+        assert len(tab.evaluate(drawn)) == 9
+
+
+@needs_browser
+def test_modules_that_only_differ_in_numbers_are_one_line(tmp_path: Path) -> None:
+    names = [f"module.w[{n}].thing.{kind}" for n in range(3) for kind in ("a", "b", "c", "d")]
+    items = tuple(item(name, name[:11], (n,)) for n, name in enumerate(names))
+    boxes = {"module.w": ("", "module.w"), **{f"module.w[{n}]": ("module.w", f"module.w[{n}]") for n in range(3)}}
+    for action, heads in (
+        ("create", ["+ create (12)", "module.w[*]: 12 objects"]),
+        ("delete", ["- destroy (1)", "+ create (11)"]),
+    ):
+        changes = (PageChange(names[0], action, "", ()), *(PageChange(name, "create", "", ()) for name in names[1:]))
+        page = Page("Copies", (), (PageView("apply", "All", items, (), boxes),), LAYERS, ACTIONS, changes)
+        with opened(written(tmp_path, page)) as tab:
+            assert tab.locator("#list summary").all_inner_texts() == heads
+            if action == "create":
+                tab.locator("#list summary", has_text="module.w[*]").click()
+                assert tab.locator("#list summary").all_inner_texts()[2:] == [f"module.w[{n}]: 4" for n in range(3)]
 
 
 @needs_browser

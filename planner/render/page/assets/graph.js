@@ -13,7 +13,8 @@ let data, IMPLIED, colourOf, signOf, wordsOf;
 
 const BY_RISK = ["delete", "replace", "forget", "update", "create", "read"];
 /** The place of an action in lists and grids: what destroys or has failed comes first. */
-const rank = action => (BY_RISK.indexOf(colourOf.get(action)) + BY_RISK.length + 1) % (BY_RISK.length + 1);
+const rank = action => rankOf(colourOf.get(action));
+const rankOf = colour => (BY_RISK.indexOf(colour) + BY_RISK.length + 1) % (BY_RISK.length + 1);
 /** The parts of an object's vertices, by their kind. */
 const PARTS = { module_expand: "begins", module_close: "ends", provider_close: "ends", resource_close: "ends" };
 const INTERNAL = /^(root|provider|provider_close|resource_close|module_expand|module_close|variable_reference)$/;
@@ -49,7 +50,7 @@ class Graph {
     this.in = index(this.count, edges.to);
     this.readers = index(this.count, edges.reads[1]).map(those => those.map(n => edges.reads[0][n])); // by edges that are left out
     this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), calm: 0, outputs: 0, values: 0, causes: 0, tally: new Map(),
-      isFamily: /, .*\*/.test(name), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
+      isInstances: label.endsWith("[*]"), isFamily: /, .*\*/.test(name) && !label.endsWith("[*]"), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
     this.hidden = new Uint8Array(this.count);
     this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
     this.twins = this.declarations();

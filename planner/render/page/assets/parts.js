@@ -43,7 +43,7 @@ const kindOf = node => KIND_WORDS[scene.kind(node)] || scene.kind(node).replaceA
 const KIND_WORDS = { instance_apply: "object", instance_destroy: "object", plan_destroy: "object", orphan: "object", deposed: "deposed object", deposed_destroy: "deposed object",
   root_variable: "variable", module_variable: "variable", variable_reference: "variable", local: "local value", module_expand: "module", module_close: "module", provider_close: "provider", resource_close: "resource" };
 const boxNoun = box => box.name.startsWith("module.") && !box.isGroup ? "module" : "group";
-const nameOfBox = box => box.isGroup ? scene.boxLabel(scene.boxes.indexOf(box)) : box.name;
+const nameOfBox = box => box.isInstances ? `${box.name.slice(0, -box.label.length - 2)}.${box.label}`.replace(/^al\./, "") : box.isGroup ? scene.boxLabel(scene.boxes.indexOf(box)) : box.name;
 /** The sign of an action on its colour, with a number where one is given. */
 function signOfAction(action, number = null) {
   const word = wordsOf.get(action) || "no change", made = el("span", { class: "sign", title: number === null ? word : `${word}: ${number}` }, `${signOf.get(action) || ""}${number === null ? "" : ` ${number}`}`.trim());
@@ -80,6 +80,7 @@ const byRisk = () => [...data.actions].sort(([a], [b]) => rank(a) - rank(b));
 
 const MODULE = /^(?:module\.[^.[\s]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?\.)+/;
 const ALIKE = 4; // modules from which on what has the same name in each is one item
+const COPIED = 8; // objects of modules that only differ in numbers from which on they are one item, if each has the same ones
 const INSTANCES = 12; // instances of a resource, or objects of a module, from which on they are one item
 const KEY = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]( \(\w+\))?$/; // at the end of the name of an instance
 const NUMBER = /\[\d+\]( \(\w+\))?$/; // the same of an instance of count
@@ -113,8 +114,14 @@ function entries(all, nameOf) {
   });
   const isOf = one => OUTPUT.test(nameOf(one).replace(MODULE, "")) ? " outputs" : ""; // apart from the others of a module
   const whole = split(one => moduleOf(nameOf(one)) ? `${moduleOf(nameOf(one))}${isOf(one)}` : nameOf(one), INSTANCES, those => `${moduleOf(nameOf(those[0])).slice(0, -1)}: ${countNamed(those.map(nameOf))}`);
+  const isCopied = those => { // whether several modules have the same of these
+    const modules = [...byKey(those, one => moduleOf(nameOf(one))).values()];
+    return modules.length > 1 && new Set(modules.map(own => own.map(one => nameOf(one).replace(MODULE, "")).sort().join())).size === 1;
+  };
+  const counted = one => moduleOf(nameOf(one)).replace(/\[\d+\]\.$/, "[*]."), copies = split(one => `${counted(one)}${isOf(one)}`, COPIED, those => isCopied(those) ? `${counted(those[0]).slice(0, -1)}: ${countNamed(those.map(nameOf))}` : null);
+  const then = (one, other) => (things, titled, further) => one(things, titled, (rest, found) => other(rest, found, further));
   const isOneModule = scene.boxes.filter(box => box.name && box.changed && !box.isGroup).length < 2;
-  const best = isOneModule ? alike(all, [], own) : [alike(all, [], whole), whole(all, [], alike)].reduce((a, b) => b.length < a.length ? b : a);
+  const best = isOneModule ? alike(all, [], own) : [alike(all, [], then(copies, whole)), copies(all, [], then(whole, alike)), whole(all, [], alike)].reduce((a, b) => b.length < a.length ? b : a);
   return best.sort(([a, [one]], [b, [other]]) => a === null || b === null ? (a === null) - (b === null) : NUMERIC.compare(a, b) || NUMERIC.compare(nameOf(one), nameOf(other)));
 }
 /** Lines for entries of a list: a module is written once above its things. `item` makes one of a name without its module. */

@@ -9,6 +9,7 @@ const TANGLED = 10; // edges that it begins with at most, besides one for each t
 const ARRANGED = 2000; // changed nodes up to which a page arranges what is shown by the edges that are
 const APART = 60; // things up to which groups of alike ones are not drawn as boxes
 const APART_INSIDE = 100; // the same within a module
+const INSTANCES_APART = 5; // instances of a resource from which on they are a box
 const FAMILY = 10; // modules of a family from which on they are a box
 const CAUSING = 12; // edges to causes up to which they are always drawn
 const WRAPS = [1, 0.7, 0.5, 2, 4, 8]; // parts of the room at which wrapping rows is tried; more than all of it for what is huge anyway
@@ -74,19 +75,19 @@ class Scene extends Lines {
       if (Math.min(canvas.clientWidth / w, canvas.clientHeight / h) > LEGIBLE && this.lines.length <= this.where.size + TANGLED) return;
     }
   }
-  /** Fold all boxes but the outer ones that leave at most so many things to be drawn. */
+  /** Fold all boxes but the outer ones that leave at most so many things to be drawn; those in which objects are destroyed or replaced are unfolded first, the small ones before others. */
   foldTo(most) {
     this.settle();
     const byRisk = things => [...things].sort((a, b) => this.risk(a) - this.risk(b));
     this.foldAll(1);
-    const waiting = [0];
-    let count = 1;
-    for (const b of waiting) {
-      const inside = this.contents(b), isPart = this.boxes[b].isFamily || / to \d+$/.test(this.boxes[b].name); // one of many alike
+    const place = b => this.risk(-1 - b) <= rankOf("replace") ? this.contents(b).length : Number.MAX_SAFE_INTEGER;
+    let waiting = [0], count = 1;
+    while (waiting.length) {
+      const b = waiting.shift(), inside = this.contents(b), isPart = this.boxes[b].isFamily || / to \d+$/.test(this.boxes[b].name); // one of many alike
       if (b && count > 1 && (isPart || count - 1 + inside.length > most)) continue;
       this.folded[b] = 0;
       count += inside.length - 1;
-      waiting.push(...byRisk(inside.filter(thing => thing < 0)).map(thing => -1 - thing));
+      waiting = [...waiting, ...byRisk(inside.filter(thing => thing < 0)).map(thing => -1 - thing)].sort((a, c) => place(a) - place(c));
     }
   }
   /** Unfold all boxes around nodes, and show them even if they do not change. `folded`: what is folded otherwise, where
@@ -151,8 +152,12 @@ class Scene extends Lines {
     return !others.length && only < 0 && this.boxes[-1 - only].isGroup ? this.source(-1 - only) : b;
   }
   withoutGroups(things) { return things.flatMap(thing => thing < 0 && this.boxes[-1 - thing].isGroup && !this.isLarge(-1 - thing) ? this.withoutGroups(this.shownIn(-1 - thing)) : [thing]); }
-  /** Whether a family has so many modules that it is drawn as a box. */
-  isLarge(b) { return this.boxes[b].isFamily && !/ to \d+$/.test(this.boxes[b].name) && this.modules(b, true) >= FAMILY; }
+  /** Whether a family has so many modules, or a resource so many instances, that they are drawn as a box. */
+  isLarge(b) {
+    if (this.boxes[b].isInstances) return new Set(this.nodesIn(b).filter(node => this.isShown(node)).map(node => this.shown(node))).size >= INSTANCES_APART;
+    return this.boxes[b].isFamily && !/ to \d+$/.test(this.boxes[b].name) && this.modules(b, true) >= FAMILY;
+  }
+  nodesIn(b) { return this.boxes[b].columns.flat().flatMap(thing => thing >= 0 ? [thing] : this.nodesIn(-1 - thing)); }
   /** For each box the things in it that edges join, with those that they wait for. */
   lifted() {
     const found = this.boxes.map(() => new Map()), ways = this.boxes.map(() => null);
@@ -191,8 +196,8 @@ class Scene extends Lines {
     for (const thing of this.contents(b)) {
       if (thing < 0) this.measure(-1 - thing); else this.w[thing] = this.nodeWidth(thing);
     }
-    const grid = this.loose[b].filter(thing => !this.apartCauses.has(thing)), closed = grid.filter(thing => !this.isOpen(thing)), cell = closed.reduce((most, thing) => Math.max(most, this.area(thing)[2]), box.plan?.cell || 0);
-    for (const thing of grid) this.setWidth(thing, Math.max(cell, this.area(thing)[2]));
+    const grid = this.loose[b].filter(thing => !this.apartCauses.has(thing)), alike = grid.filter(thing => thing >= 0 || this.isClosed(-1 - thing) && !this.boxes[-1 - thing].isInstances), cell = alike.reduce((most, thing) => Math.max(most, this.area(thing)[2]), box.plan?.cell || 0);
+    for (const thing of grid) if (alike.includes(thing) || this.isOpen(thing)) this.setWidth(thing, Math.max(cell, this.area(thing)[2]));
     box.plan ||= { ...this.planned(b), cell };
     const [w, h] = this.lay(box, box.plan);
     rect.w = Math.max(w + 2 * PAD, b ? titled + ASIDE : 0);
