@@ -37,8 +37,8 @@ Mode = Literal["normal", "destroy", "refresh-only"]
 @frozen(eq=False)
 class Resource:
     """An object in a state: the current object of a resource instance, or a deposed object (then `deposed` is its key).
-    `attributes` are Python data (planner.api.values); `dependencies` are the resources on which it depended when it was
-    created."""
+    `provider` is the address of its provider configuration; `attributes` are Python data (planner.api.values);
+    `dependencies` are the resources on which it depended when it was created."""
 
     address: str
     type: str = field(repr=False)
@@ -190,8 +190,8 @@ def load(
     are used as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are directories
     with your own rules (default: `.planner/rules` of the directory). `state` is a state file to use instead of the
     configured state; `mocked` means that providers generate objects instead of calling a service. Both options are for
-    tests. Raises Failure for a value that the language does not support, and if a file cannot be read; errors in the
-    configuration are reported by validate and plan."""
+    tests. Raises Failure for a directory that does not exist, and for values that the language does not support; errors
+    in files are reported by validate and plan."""
     switches(mocked=mocked)
     has_state = state is not None and state != ""
     if mocked and not has_state:

@@ -98,8 +98,8 @@ class UnitInfo:
 @frozen(eq=False)
 class PlannedUnit:
     """The result of planning a unit. `outcome` is unchanged, changes, incomplete (it needs values of another unit that
-    are known only after apply), failed, skipped, stopped or died; `because` names the units that caused it.
-    `changes` are (address, action, reason)."""
+    are known only after apply), denied (by policies), failed, skipped, stopped or died; `because` names the units that
+    caused it. `changes` are (address, action, reason)."""
 
     name: str
     directory: str = field(repr=False)
@@ -134,7 +134,7 @@ class FleetPlan:
 
     @property
     def failed(self) -> bool:
-        """Whether a unit failed, or the fleet itself has an error."""
+        """Whether the fleet itself has an error, or a unit is denied, failed, skipped, stopped or died."""
         return has_errors(self.diagnostics) or not self.report.get("succeeded", False)
 
     def unit(self, name: str) -> PlannedUnit:

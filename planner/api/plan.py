@@ -156,7 +156,8 @@ class Plan:
 
     def fixes(self, *words: str, policies: Paths = ()) -> tuple[Fix, ...]:
         """The smallest sets of edits that remove the result that the words name (as for `why`), smallest first. Each
-        set is tested by planning again, without reading objects again. Raises Failure if the result does not exist."""
+        set is tested by deriving or planning again without it, or has a `note` why it was not. Raises Failure if the
+        result does not exist."""
         if not several(words):
             raise Failure(error("why.words", "Nothing to remove", "Name two vertices, one address, or one fact."))
         document, problems = self._questions_with(policies).removals(words)

@@ -23,8 +23,9 @@ states this as the reason. If the function is a relation, it ends at that point,
 counts even if the function catches the exception. After the test `policy.is_unknown(value)`, the function continues,
 and the tested object is denied as undecided unless the policy itself denies it. Rules can also wait for such a value.
 
-A file that fails, exits or takes longer than a minute also denies; `print` in it writes to standard error, because
-standard output may be a document. Modules cannot be imported from the directory of the file."""
+A file that fails, exits or takes longer than a minute is an error, with which the plan cannot be applied either;
+`print` in it writes to standard error, because standard output may be a document. Modules cannot be imported from the
+directory of the file."""
 
 from __future__ import annotations
 

@@ -478,7 +478,7 @@ SCHEMAS: dict[str, Schema] = {
         },
     ),
     "stacks": _document(
-        "planner stacks plan -report=FILE, stacks apply -report=FILE",
+        "planner stacks plan -report=FILE",
         {
             "deployments": _list(
                 _object(

@@ -115,8 +115,8 @@ class States(Work):
             return usable(state_pull(self.options))
 
     def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
-        """Replace the state with `data`, the content of a state file. A state with another lineage, or an older one, is
-        rejected unless `force` is set."""
+        """Replace the state with `data`, the content of a state file. A state with another lineage, an older one, or
+        one with the same serial but other content is rejected unless `force` is set."""
         from planner.operations.state_edit import state_push
 
         switches(force=force)

@@ -27,7 +27,7 @@ QUESTIONS = {
 
 
 def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool:
-    """Prompt for approval; only `yes` approves. Raises Failure if prompts are not possible."""
+    """Prompt for approval; only `yes` approves. Raises Failure if prompts are disabled, and at the end of the input."""
     from planner.world.state.backend import DEFAULT_WORKSPACE
 
     question, remark = QUESTIONS[mode]
@@ -38,15 +38,22 @@ def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool
     )
 
 
-def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: bool = False) -> str:
-    """The answer, without surrounding blanks. `hidden`: do not echo the input. Raises Failure if prompts are not
-    possible."""
+def ask(
+    question: str,
+    remark: str,
+    terminal: Terminal,
+    may_ask: bool,
+    hidden: bool = False,
+    instead: str = "Use -auto-approve to approve in advance, or apply a saved plan.",
+) -> str:
+    """The answer, without surrounding blanks. `hidden`: do not echo the input. `instead`: how to do without the prompt.
+    Raises Failure if prompts are disabled, and at the end of the input."""
     if not may_ask:
         raise Failure(
             error(
                 "cli.no_input",
                 "Approval is required, but prompts are disabled",
-                f'"{question}" Use -auto-approve to approve in advance, or apply a saved plan.',
+                f'"{question}" {instead}',
             )
         )
     lines = "\n".join(f"  {line}" for line in remark.split("\n"))

@@ -23,7 +23,7 @@ STYLES = {
 
 
 class BatchLines(BatchListener):
-    """Prints a line when a unit begins, and one when it ends."""
+    """Prints a line when a unit begins, and one when it ends; with `show` also the unit's plan."""
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         self.terminal, self.show = terminal, show

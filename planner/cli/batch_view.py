@@ -115,7 +115,7 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
-    """On GitHub's runners, annotate changed lines with their diagnostics."""
+    """On GitHub's runners, print an annotation for each diagnostic, at its line."""
     analysis = getattr(report, "analysis", None)  # the jobs already annotated joined results
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
         from planner.workflows.batch.reports.github import github
@@ -156,7 +156,7 @@ def table(document: dict[str, Any]) -> str:
         rows.append([unit["wave"], unit["unit"], unit["outcome"], *numbers, note(unit)])
     headers = ["wave", "unit", "outcome", "add", "change", "destroy", ""]
     left = len(document["units"]) - len(units)
-    more = f"{left} unchanged units are not shown." if left else ""
+    more = f"{left} unchanged unit{' is' if left == 1 else 's are'} not shown." if left else ""
     return "\n".join(filter(None, (aligned([headers, *rows], "rllrrrl") if rows else "", more)))
 
 
@@ -272,7 +272,7 @@ def texts(report: Any) -> dict[str, str]:
 
 
 def edge_grounds(report: Any) -> dict[Any, Any]:
-    """The reasons for edges between units."""
+    """{edge: its source} for the page; empty for joined results and a cached analysis."""
     from planner.workflows.batch.questions import grounds
 
     analysis = getattr(report, "analysis", None)

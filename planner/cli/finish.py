@@ -30,7 +30,8 @@ def json_text(document: Any) -> str:
 
 
 def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
-    """Print a table of policy results, with deployments if there are several, and proofs."""
+    """Print a table of policy results, and proofs. `verdicts`: (deployment, or "" for a fleet, verdict). `noun`:
+    heading of the column of addresses."""
     from planner.render.proof import proof_text
     from planner.render.rows import table
 
@@ -45,11 +46,11 @@ def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: b
         terminal.out(proof_text(finding.proof, terminal.paint, full=True))
 
 
-# HTML pages in files
+# pages and other reports in files
 
 
 def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:
-    """Write the page; returns problems. `mode`: permissions of a new file before the umask."""
+    """Write a page or report; returns problems. `mode`: permissions of a new file before the umask."""
 
     def opened(name: str, flags: int) -> int:
         return os.open(name, flags, mode)
@@ -59,5 +60,5 @@ def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:
             file.write(text)
     except (OSError, ValueError) as problem:
         why = (problem.strerror or problem) if isinstance(problem, OSError) else problem
-        return [error("explore.unwritable", "Cannot write the page", f"{path}: {why}.")]
+        return [error("explore.unwritable", "Cannot write the file", f"{path}: {why}.")]
     return []

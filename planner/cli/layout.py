@@ -57,7 +57,8 @@ class Layout:
 
 
 class FormattedFile:
-    """A file, with its problems. `result`: formatted text; None if it cannot be formatted."""
+    """A file, with its problems. `result`: formatted text, which is the object `data` if nothing changes; None if it
+    cannot be formatted."""
 
     __slots__ = ("data", "name", "problems", "result")
 

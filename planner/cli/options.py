@@ -137,7 +137,8 @@ def plan_calls(
     directory: str = ".",
     needs_configuration: bool = False,
 ) -> W:
-    """The calls for plans, or questions about plans. Raises UsageError, and Failure for invalid addresses."""
+    """The calls for plans, or questions about plans. Raises UsageError, and Failure for invalid addresses and
+    revisions."""
     mode = plan_mode(arguments, mode)
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")

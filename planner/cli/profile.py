@@ -147,7 +147,7 @@ def _about(frame: FrameType) -> str:
 
 
 def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
-    """A stack's innermost stage; outside of stages, the name of the package."""
+    """A stack's innermost stage; otherwise `start` (imports), `show` (planner.render) or `rest`."""
     result = "rest"
     for code in stack:
         if isinstance(code, str):

@@ -35,7 +35,9 @@ WORTH = 0.5
 
 @define(eq=False)
 class Watched:
-    """Receives the events of a plan that may be stored."""
+    """Receives the events of a plan that may be stored. `pieces`, `errors`: what it printed to standard output and
+    error. `services`, `waits`: numbers of reads from services and of waits for locks before the plan. `logs`: logged calls to
+    plugins."""
 
     pieces: list[str]
     errors: list[str]
@@ -44,6 +46,7 @@ class Watched:
     before: int = 0
     text: PlanText | None = None
     told: list[tuple[Any, int]] | None = None
+    """(change, number of pieces after it was printed)"""
     made: MadePlan[Start] | None = None
     gathered: KeepingFacts | None = None
     logs: dict[str, Any] | None = None

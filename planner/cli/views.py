@@ -191,7 +191,8 @@ def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
 
 
 def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """Check a plan by the policies in its options, and show the result."""
+    """Check a plan by the policies in its options, and show the result. Returns the plan with the result, the verdict
+    (None if a policy is wrong), and problems with findings."""
     from planner.api.making import findings_of, judgement
 
     made, verdict, problems = judgement(made)

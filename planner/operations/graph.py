@@ -131,8 +131,8 @@ def cut(
 
 @frozen(eq=False)
 class Explored:
-    """A plan with its apply graph (if there are changes) and plan graph, each built on first use, and the causes of
-    changes."""
+    """A plan with its graphs, which are built on request, and the causes of changes. `kinds`: the graphs to show (plan,
+    apply), without the apply graph if another is requested and nothing changes."""
 
     plan: Plan
     kinds: tuple[str, ...]

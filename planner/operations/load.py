@@ -119,7 +119,7 @@ class Derived:
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
     plan_graph: Graph | None = None
-    """graph of the plan's configuration, without limits, for policies that read it"""
+    """graph with which the plan was made, if policies or questions need it"""
     apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
     """apply graph that was built and checked while planning, with its changes"""
 

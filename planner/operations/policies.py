@@ -53,7 +53,7 @@ def check(
         return None, list(answer.diagnostics)
     _, verdict, problems = judged(answer.complete)
     wrong = [evolve(problem, severity="error") for problem in problems if problem.code in MISFITS]
-    if wrong:  # `policy check` reports misfits; planning does not, because providers change, too
+    if wrong:  # `policy check` reports misfits as errors, planning as warnings, because providers change, too
         return None, [*answer.diagnostics, *wrong]
     return verdict, [*answer.diagnostics, *problems]
 
@@ -72,7 +72,8 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 @as_step("judge")
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """The plan, with policies and results recorded in it; no verdict if a policy is wrong."""
+    """The plan, with policies and results recorded in it, and the verdict; if a policy is wrong, the plan as it is, and
+    None."""
     from planner.operations.plan_context import record_rows
 
     try:

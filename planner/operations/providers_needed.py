@@ -72,7 +72,7 @@ def running_command(facts: FactBuilder, options: object) -> None:
 
 
 def wake_providers(config: Config, schemas: Schemas) -> None:
-    """Start plugins for the provider blocks concurrently, while other things are loaded."""
+    """Start the plugins that a plan uses in the background, while other things are loaded."""
     for source in sorted(needed_providers(config).started - {BUILTIN}):
         try:
             provider = schemas.provider(source)

@@ -24,7 +24,7 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
 
 
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
-    """All workspaces, and the selected one. `creates`: a further workspace will be created."""
+    """All workspaces, and the selected one. `creates`: for messages, a workspace is to be created."""
     current, problems = workspace_name(options)
     backend, item = _backend(options)
     problems = [*problems, *item]

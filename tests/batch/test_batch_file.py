@@ -175,6 +175,15 @@ def test_files_are_included(tmp_path: Path) -> None:
     assert ran.json["rows"] == [["teams/one.batch.hcl"]]
 
 
+def test_there_is_a_maximum_of_included_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.workflows.batch.file_parts.MOST", 2)
+    write(tmp_path, {"one.batch.hcl": 'unit "a" {}\n', "two.batch.hcl": 'unit "b" {}\n'})
+    fleet(tmp_path, 'include "*.batch.hcl" {}\n', "a", "b")
+    assert batch(tmp_path, "validate").code == 0
+    write(tmp_path, {"three.batch.hcl": "locals { x = 1 }\n"})
+    assert "can include at most 2 other files" in batch(tmp_path, "validate").errors
+
+
 # ---------------------------------------------------------------- around a unit
 
 

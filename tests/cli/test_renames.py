@@ -347,7 +347,7 @@ def test_a_thousand_at_once(renamed, planner):
     text = "".join(f'resource "terraform_data" "%s{n}" {{ input = {n} }}\n' for n in range(300))
     renamed({"main.tf": text.replace("%s", "a")}, {"main.tf": text.replace("%s", "b")})
     ran = planner("suggest", "-write")
-    assert "... 290 more moved blocks for main.tf" in ran.out
+    assert "... and 290 more for main.tf" in ran.out
     assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out
 
 

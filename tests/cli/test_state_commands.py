@@ -211,7 +211,8 @@ def test_taint_and_untaint(planner, here):
 
 
 def test_replace_provider(planner, here):
-    assert planner("state", "replace-provider", "terraform", "acme/x", stdin="no\n").code == 1
+    ran = planner("state", "replace-provider", "terraform", "acme/x", stdin="no\n")
+    assert ran.code == 1 and "The provider of 3 resources changes:\n" in ran.out
     ran = planner("state", "replace-provider", "-auto-approve", "terraform", "acme/x")
     assert "Successfully replaced provider for 3 resources." in ran.out
     found = json.loads((here / "terraform.tfstate").read_text())
@@ -235,6 +236,7 @@ def test_force_unlock(planner, here):
     lock.write_text(json.dumps(info))
     assert "abc" in planner("force-unlock", "-force", "wrong").err
     assert planner("force-unlock", "abc", stdin="no\n").code == 1
+    assert "Use -force to unlock without a prompt." in planner("force-unlock", "-input=false", "abc").err
     assert lock.exists()
     assert planner("force-unlock", "abc", stdin="yes\n").code == 0
     assert not lock.exists()

@@ -1,1 +1,2 @@
-"""The commands, one module each. A command's function returns its exit code: 0, or 1 on errors."""
+"""The commands. A command's function returns its exit code: 0, or 1 on errors, unless its docstring has other codes. It
+may raise UsageError and Failure."""

@@ -180,7 +180,8 @@ def _needs_init(command: str) -> bool:
 
 
 def _run(words: list[str]) -> int:
-    """Run the command in a process, with signals forwarded. Returns its exit code; negative if a signal ended it."""
+    """Run the command in a process, with signals forwarded. Returns its exit code; the negative number of a signal that
+    was forwarded, or that ended the process."""
     command = [sys.executable, "-m", "planner", *words]
     process = subprocess.Popen(command)
     interrupted = []
@@ -258,8 +259,8 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def report_text(path: str) -> Callable[[int], str]:
-    """A report for a comment of at most this number of characters: a review is formatted for it, Markdown is unchanged.
-    Raises OSError and ValueError."""
+    """A function from the maximum number of characters of a comment to the report: a review is formatted for it,
+    Markdown is unchanged. Raises OSError and ValueError."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text.lstrip().startswith("{"):
@@ -273,7 +274,8 @@ def report_text(path: str) -> Callable[[int], str]:
 
 
 def reported(name: str, text: Callable[[int], str], environ: Mapping[str, str]) -> tuple[str, list[Diagnostic]]:
-    """Write a report as a comment; returns `created` or `updated`, or "" without a pull request."""
+    """Write a report as a comment. Returns `created` or `updated` ("" without a pull request, and on errors), and
+    errors."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import put

@@ -127,7 +127,7 @@ def _ask(scope: Any, terminal: Terminal, view: View) -> int:
 
 def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Iterator[str]:
     """The expressions to evaluate. Lines are joined while brackets are open, and after a backslash. `waiting` is called
-    with the number of open brackets."""
+    after each line, with the number of open brackets (at least 1 after a backslash)."""
     text, depth = "", 0
     while True:
         line = read()
@@ -149,7 +149,7 @@ def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Itera
 
 
 def open_brackets(line: str) -> int:
-    """Number of brackets that the line opens and does not close, without those in strings and comments."""
+    """Number of opening brackets in the line minus closing ones, without those in strings and comments."""
     from planner.language.syntax.lexer import BRACKETS as INSIDE
     from planner.language.syntax.lexer import tokenize
 
@@ -157,7 +157,7 @@ def open_brackets(line: str) -> int:
 
 
 def evaluated(text: str, scope: Any) -> str:
-    """The value as text. Raises Failure."""
+    """The value as text; the type for `type(...)`, and the introduction for `help`. Raises Failure."""
     from planner.language.expressions.evaluate import evaluate
     from planner.language.syntax.nodes import Call
     from planner.language.syntax.parse import parse_expression

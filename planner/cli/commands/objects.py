@@ -138,7 +138,8 @@ def force_unlock(arguments: Arguments, terminal: Terminal) -> int:
             "state, even though it\nmay still be in use. Only 'yes' will be accepted to confirm."
         )
         remark = f"{holder.describe()}\n\n{remark}"
-        return ask("Do you really want to force-unlock?", remark, terminal, may_ask(arguments)) == "yes"
+        question, instead = "Do you really want to force-unlock?", "Use -force to unlock without a prompt."
+        return ask(question, remark, terminal, may_ask(arguments), instead=instead) == "yes"
 
     unlocked, diagnostics = state_calls(States, arguments).unlock(lock_id, confirm)
     if unlocked:

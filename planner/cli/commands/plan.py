@@ -153,7 +153,7 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
     if calls.options.judges and planned.complete is not None:
         made, verdict, findings = judge(planned.complete, view)
         problems += findings
-        may_save = not has_errors(findings)  # otherwise the saved plan would lack its policies
+        may_save = not has_errors(findings)
     if made is not None and arguments["out"] and may_save:
         problems += save(made, arguments["out"], review.record(made, problems, verdict, chains))
     saved = arguments["out"] if made is not None and not has_errors(problems) else ""

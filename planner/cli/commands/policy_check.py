@@ -97,7 +97,7 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _how_to_name() -> str:
-    """How to name policies; mentions the directory `policies` if it exists."""
+    """How to name policies; mentions the directory `policies` if it has rule files."""
     if not any(Path("policies").glob("**/*.dl")):
         return NAME_POLICIES
     return "To judge by the policies of this directory: planner policy check -policy=policies"

@@ -265,6 +265,7 @@ def has_searches(directory: str) -> bool:
 
 
 def searched_directory(words: list[str]) -> str | None:
-    """The directory with query files, if the arguments name a directory; None if they are a query."""
+    """The directory of the arguments (by default this one), if it has query files; otherwise None, and the arguments
+    are a query."""
     directory = words[0] if words else "."
     return directory if len(words) < 2 and os.path.isdir(directory) and has_searches(directory) else None

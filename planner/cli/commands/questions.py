@@ -320,7 +320,7 @@ def _lines(remarks: Iterable[Remark]) -> Iterator[str]:
         if block is None:
             commands = "".join(f"\n    {command}" for command in remark.commands[:MOST_SHOWN])
             hidden = len(remark.commands) - MOST_SHOWN
-            more = f"\n    ... {hidden} more commands (-json lists all)" if hidden > 0 else ""
+            more = f"\n    ... and {hidden} more (-json lists all)" if hidden > 0 else ""
             before = "\n" if commands else ""
             yield f"{remark.address}: {remark.code}\n  {remark.message}{before}{commands}{more}"
             continue
@@ -333,4 +333,4 @@ def _lines(remarks: Iterable[Remark]) -> Iterator[str]:
     for file, number in shown.items():
         if number > MOST_SHOWN:
             rest = "(-json lists all, -write inserts the likely ones)"
-            yield f"... {number - MOST_SHOWN} more moved blocks for {file} {rest}"
+            yield f"... and {number - MOST_SHOWN} more for {file} {rest}"

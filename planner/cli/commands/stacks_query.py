@@ -149,7 +149,8 @@ def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _together(graphs: list[tuple[str, Graph]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """All graphs in one; with several deployments, names begin with the deployment."""
+    """All reduced graphs in one: {name: vertex}, and (dependent, dependency). With several deployments, names begin
+    with the deployment."""
     nodes: dict[str, Any] = {}
     edges: list[tuple[str, str]] = []
     for deployment, graph in graphs:

@@ -78,7 +78,8 @@ def _unknown(address: str, known: list[str]) -> Diagnostic:
 
 
 def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
-    """Addresses of instances with a current or deposed object, sorted. Raises Failure for an address that is not in the
+    """Addresses of instances with a current or deposed object, sorted: all, or those at and below the `wanted`
+    addresses. `id`: only those whose attribute `id` has this value. Raises Failure for an address that is not in the
     state."""
     filters = [_parse(text) for text in wanted]
     addresses: list[str] = []
@@ -133,7 +134,7 @@ def state_show(arguments: Arguments, terminal: Terminal) -> int:
 def tell(
     shown: ShownState, wanted: str, problems: list[Diagnostic], view: View, show_sensitive: bool, terminal: Terminal
 ) -> int:
-    """Show one instance. Raises Failure if the state does not contain it."""
+    """Show one instance; returns the exit code. Raises Failure if the state does not contain it."""
     from planner.render.state import StateText
 
     assert shown.state is not None
@@ -219,16 +220,18 @@ def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
     if not affected:
         view.say("No matching resources found.")
         return 0
-    text = "\n  ".join([f"{len(affected)} resources change their provider:", *affected])
-    message = f"{len(affected)} resources change their provider from {old} to {new}"
+    number = f"{len(affected)} resource{'s' * (len(affected) != 1)}"
+    text = "\n  ".join([f"The provider of {number} changes:", *affected])
+    message = f"The provider of {number} changes from {old} to {new}"
     view.say(text, message, type="replace_provider", resources=affected, **{"from": old, "to": new})
     if not arguments["auto-approve"]:
         remark = "Only 'yes' will be accepted to continue."
-        if ask("Do you want to make these changes?", remark, terminal, may_ask(arguments)) != "yes":
+        question, instead = "Do you want to make these changes?", "Use -auto-approve to approve in advance."
+        if ask(question, remark, terminal, may_ask(arguments), instead=instead) != "yes":
             view.say("Cancelled replacing providers.")
             return 1
     affected, diagnostics = calls.replace_provider(old, new)
-    view.say(f"Successfully replaced provider for {len(affected)} resources.")
+    view.say(f"Successfully replaced provider for {number}.")
     return view.finish(diagnostics)
 
 
@@ -244,8 +247,8 @@ def state_pull(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "[options] FILE",
     """Replaces the state of the selected workspace with a state file ("-": standard input). A file with another
-lineage or an older serial is rejected, unless -force is given.""",
-    (Flag("force", "bool", "Write even an older state, or one of another lineage."), *CHANGING),
+lineage, an older serial, or other content under the same serial is rejected, unless -force is given.""",
+    (Flag("force", "bool", "Write the state even if it would be rejected."), *CHANGING),
 )
 def state_push(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 1 on errors, and if the state was refused."""

@@ -112,8 +112,8 @@ def _run(
     chosen: Callable[[Suite], Suite] = lambda suite: suite,
     covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
-    """Run the `chosen` files; returns the exit code, and results if they could run. `covered`: {file: parts of the
-    module that it covered}."""
+    """Run the `chosen` files. Returns the exit code and the runner with its results, which is None if the suite has
+    errors or was interrupted. `covered`: {file: parts of the module that it covered}."""
     from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status
 
     json_file = open_json_into(arguments, terminal)
@@ -226,8 +226,8 @@ def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether failed assertions show where values come from; by default for JSON and on a terminal, where values are
-    traced."""
+    """Whether values are traced, so that failed assertions show where they come from; by default for JSON and on a
+    terminal. Raises UsageError."""
     if arguments["explain"] not in (None, "", True, False, "none", "line"):
         raise UsageError("Wrong value for option -explain", "Valid values are none and line.")
     if arguments["explain"]:

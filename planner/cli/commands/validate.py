@@ -11,7 +11,7 @@ from planner.render.terminal import Terminal
 
 
 def usage_error(problem: UsageError, terminal: Terminal) -> int:
-    """Print a usage error; with -json as a diagnostic in the document."""
+    """Print a usage error as the document of -json; returns 1."""
     return report([error("cli.usage", problem.summary, problem.detail)], True, terminal)
 
 

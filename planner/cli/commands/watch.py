@@ -44,7 +44,7 @@ With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends the
     (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),
 )
 def watch(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if interrupted between two plans, 1 during a plan."""
+    """Returns 0 after an interrupt; 1 if the output was closed."""
     no_directory(arguments, "watch")
 
     def calls() -> Making:  # for each plan, because policies may be added to the directory
@@ -66,7 +66,7 @@ GRAIN = 20_000_000
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
-    """Returns 0 if interrupted between two plans, 1 during a plan. A failed plan is reported; the next plan is compared
+    """Returns 0 after an interrupt; 1 if the output was closed. A failed plan is reported; the next plan is compared
     with the last successful plan."""
     files = PlanFiles()
     verdict: Verdict | None = None

@@ -67,7 +67,7 @@ MOST_ENTRIES = 11
 
 
 def _list(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Print everything about which a word such as `drift` can be used."""
+    """Print everything that a word such as `drift` explains."""
     from planner.render.alike import alike
 
     (word,) = arguments.words

@@ -70,7 +70,8 @@ class Analysis:
 
     @property
     def planned(self) -> Collection[str]:
-        """The selected units that this job runs."""
+        """The units that this job runs: all selected units or, for a shard, its own and those planned only for their
+        values."""
         return self.selected if self.share is None else self.share.units | self.share.beside
 
     @property
@@ -270,7 +271,7 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 
 def edge_reason(proof: Any, database: Database) -> str:
-    """The reason for an edge, as one line with its location in a file."""
+    """The reason for an edge in one line, with the source location of the first fact in a file, if there is one."""
     place = ""
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:

@@ -367,7 +367,7 @@ class _BatchFileReader:
         return Input(name, value.span.text, FileLocation.of(value.span), named)
 
     def _meant(self, mention: Mention, drafts: Mapping[str, _Draft]) -> list[str]:
-        """The units that a reference names; none, and an error, for an invalid reference."""
+        """The names of the units to which a reference refers; empty for an invalid reference, which is reported."""
         name = mention.name
         if name in self.repeated:
             keys = self.repeated[name]

@@ -127,8 +127,8 @@ class Cache:
     # ---------------------------------------------------------------- results
 
     def result(self, request: Request) -> dict[str, Any] | None:
-        """A unit's last result without errors, as data; None if there is none, or if a new plan could have another
-        result."""
+        """A unit's last result without errors, as data; None if there is none, if it lacks requested facts or outputs,
+        or if a new plan could have another result."""
         known = self._entry(RESULTS, request.unit)
         if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None

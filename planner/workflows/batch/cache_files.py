@@ -140,7 +140,8 @@ class CacheFiles:
 
 
 def entry_names(root: str) -> tuple[str, str]:
-    """The names of the fleet's two cache files, for the current rules: the first entry, and later additions."""
+    """The names of the fleet's two cache files, for the current rules: the file with all known results, and the file
+    with later ones."""
     place = os.path.realpath(root)
     return FLEETS.name(_FORMAT, place, _rules()), FLEETS.name(_FORMAT, place, _rules(), "more")
 

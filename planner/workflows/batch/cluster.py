@@ -89,7 +89,7 @@ class _Cluster(Workplace):
             here.set_exception(ConnectionError(f"the cluster does not return the result: {problem}"))
 
     def _watch(self) -> None:
-        """Count work as lost when its scheduler no longer exists."""
+        """Count work as lost if the cluster has lost or cancelled it, or cannot be reached for LONGEST_AWAY seconds."""
         away = 0.0
         while not self._closed.wait(POLL):
             away = 0.0 if self.client.status == "running" else away + POLL

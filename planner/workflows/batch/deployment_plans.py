@@ -49,8 +49,8 @@ def save(plan: DeploymentPlan, path: str, seal: Seal) -> None:
 
 
 def differences(path: str, now: DeploymentPlan, seal: Seal) -> tuple[tuple[str, str], ...]:
-    """The changes that the plan in a file does not contain, as (address, "action" or "value"). Raises Failure if the
-    file cannot be read."""
+    """The changes of the plan `now` that the plan in a file does not contain, as (address, "action" or "value"). Raises
+    Failure if the file cannot be read."""
     approved = _read(path, now.deployment, seal)
     items: list[tuple[str, str]] = []
     for step in now.steps:

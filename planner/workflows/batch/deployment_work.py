@@ -266,8 +266,8 @@ def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short:
 
 
 def _of_component(step: InstanceStep, runner: Runner) -> dict[str, Value] | None:
-    """The planned outputs of a component, all unknown if it is deferred; None if no output changes, or if the deferred
-    component's instances are not known yet."""
+    """The planned outputs of a component, all unknown if it is deferred; None if it has no plan, if no output changes,
+    or if the deferred component's instances are not known yet."""
     if step.what == "defer":
         return (
             dict.fromkeys(runner.asked[str(step.name)].config.root.outputs, UNKNOWN) if not step.name.is_wild else None
@@ -327,7 +327,8 @@ def _applied(
     check: Check,
     rounds: int = 0,
 ) -> UnitResult:
-    """Plan and apply in rounds. For an approved plan there is only one round, and only if the new plan is equal."""
+    """Plan and apply in rounds. An approved plan is applied in a single round, and only if the new plan contains no
+    other changes."""
     terminal, hooks = log()
     spared: list[str] = []
     other: list[tuple[str, str]] = []

@@ -28,10 +28,11 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
-    """The fleet of a command, and the words that are not directories but name units. A directory (or a pattern) is a
-    unit if it has configuration, and is searched for more units; the default is the working directory. A fleet's file
-    in a directory takes precedence; `file` names another one. `memory` returns the cached data about a fleet's
-    directories, for its root. Raises Failure if `file` does not exist."""
+    """The fleet of a command, and the words that are not directories but name units. Each directory that a word names
+    or matches as a pattern is a unit if it has configuration, and is searched for more units; the default is the
+    working directory. A fleet's file takes precedence: `file`, or else the one in the working directory or in the first
+    directory. `memory` returns the cached data about a fleet's directories, for its root. Raises Failure if `file` does
+    not exist."""
     words = list(words)
     if file:
         if not os.path.isfile(file):
@@ -134,7 +135,8 @@ def _is_pattern(word: str) -> bool:
 
 
 def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
-    """Replaces each directory among the words by the units in and below it."""
+    """The fleet, and the words with each directory replaced by the units in and below it; a directory without units is
+    kept."""
     others: list[str] = []
     for word in words:
         if word in fleet.units or not os.path.isdir(word):

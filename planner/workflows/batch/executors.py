@@ -33,7 +33,8 @@ WORTH = 0.7
 @frozen
 class Ships:
     """How units are sent to machines without shared files: the fleet's `root`, the first content of bundles (`needs`,
-    see shipping.py) and the `store` for bundles. "" means that all workers share the files of this machine."""
+    see shipping.py) and the `store` for bundles. For a Dask cluster, "" means that its workers share the files of this
+    machine."""
 
     root: str
     needs: Callable[[Request], tuple[set[str], set[str]]]
@@ -153,7 +154,8 @@ class Nearby(Workplace):
 
 
 def warm_up(text: str) -> None:
-    """Start the server of processes, which loads modules while this process prepares the work."""
+    """Start the server of processes if the executor `text` uses it. The server loads modules while this process
+    prepares the work."""
     if text in ("", "processes"):
         from planner.workflows.batch.processes import start_server
 
@@ -161,6 +163,6 @@ def warm_up(text: str) -> None:
 
 
 def work(request: Any) -> Any:
-    """Run a unit in this process, which must not be stopped from outside meanwhile."""
+    """Run a unit in this process, and hold `busy` meanwhile."""
     with busy:
         return run_unit(request)

@@ -115,7 +115,7 @@ def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:
 
 
 def has_objects(path: str) -> bool:
-    """Whether a state file has managed objects."""
+    """Whether a state file has managed objects; False if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -128,7 +128,7 @@ def has_objects(path: str) -> bool:
 
 
 def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) -> None:
-    """Add the files that units read; only queries use these facts."""
+    """Add the files that units read; only queries and the user's rules use these facts."""
     real = os.path.realpath(fleet.root)
     common = [fleet.file, *fleet.also] if fleet.file else []
     shown: dict[str, str] = {}

@@ -58,7 +58,8 @@ MOST = 1000
 
 @frozen
 class BatchFileParts:
-    """The content of a fleet's files. `text`: of all files together. `also`: the included files."""
+    """The content of a fleet's files. `text`: the text of all files, separated by null characters. `also`: the included
+    files."""
 
     text: str
     blocks: list[Block]
@@ -77,7 +78,7 @@ def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
         file, shown = waiting.pop(0)
         if file in read_already:
             continue
-        if len(read_already) >= MOST:
+        if len(read_already) > MOST:
             problems.error("includes", "Too many files", f"A fleet file can include at most {MOST} other files.")
             break
         read_already.append(file)
@@ -104,7 +105,8 @@ def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
 
 
 def _included(pattern: str, file: str, root: str, span: Span, problems: Problems) -> list[tuple[str, str]]:
-    """The files below the root that match a pattern, which is relative to the including file."""
+    """The files below the root that match a pattern, as (path, path for messages). The pattern is relative to the
+    including file."""
     folder, real = os.path.dirname(file), os.path.realpath(root)
     result = sorted(glob(os.path.join(folder, pattern), recursive=True)) if "\0" not in pattern else []
     files = [name for name in result if os.path.isfile(name)]

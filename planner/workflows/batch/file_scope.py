@@ -76,7 +76,7 @@ class FleetScope(Scope):
         return f"{name} is not valid here.{did_you_mean(name, ('local', 'each', 'unit'))} Use local or each."
 
     def local(self, name: str, span: Span) -> Value:
-        """Raises Failure."""
+        """The value of a local. Raises Failure if it is not declared, is invalid or depends on itself."""
         if name in self._known:
             return self._known[name]
         if name not in self.locals:
@@ -238,7 +238,8 @@ def _word(step: Step) -> str:
 
 
 def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tuple[list[Mention], list[Span]]:
-    """The references to units in an expression, and the places of invalid references (`unit` without a name)."""
+    """The references to units in an expression, and the places of invalid references: `unit` without a name, and names
+    other than unit, local and each."""
     items: list[Mention] = []
     wrong: list[Span] = []
     indexed: set[int] = set()

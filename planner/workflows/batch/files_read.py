@@ -154,7 +154,7 @@ class FileRecorder:
         return not path.startswith(self._ignored) and not self._is_own(path)
 
     def _is_own(self, path: str) -> bool:
-        """Whether a path is in a temporary directory of this process, other than the unit's own."""
+        """Whether a path is in a temporary directory of planner, unless the unit runs in this directory."""
         result = self._passing.match(path) if self._passing is not None else None
         return result is not None and not f"{self._home}/".startswith(f"{result[0].rstrip('/')}/")
 
@@ -232,8 +232,8 @@ def looked_at(path: str, kind: str) -> Looked:
 
 
 def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
-    """The recorded files with their content; None if a file changed meanwhile. `foreign_states`: states of which only
-    the outputs are compared."""
+    """The recorded files with digests of their content; None if a file changed meanwhile. `foreign_states`: states of
+    which only the outputs are compared."""
     listed: list[Entry] = []
     now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):

@@ -74,8 +74,8 @@ def outputs(request: Request, unit: str) -> Any:
 
 
 def _outputs(upstream: Upstream, only_checked: bool) -> Any:
-    """The root outputs of another unit, from its plan or its state. They are not marked as sensitive: variables declare
-    sensitivity themselves. Raises Failure."""
+    """The root outputs of another unit, from its plan or its state; unknown if `only_checked`. They are not marked as
+    sensitive: variables declare sensitivity themselves. Raises Failure."""
     if only_checked:
         return Unknown(DYNAMIC)
     if upstream.seen:
@@ -97,8 +97,8 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit. An encrypted state is read with the settings for a `terraform_remote_state` of the
-    unit's name, otherwise with those for this unit's own state."""
+    """The state of another unit. An encrypted state is read with the settings for a `terraform_remote_state` of that
+    unit's name or, without these, with the settings for the state of the requesting unit."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:

@@ -131,9 +131,9 @@ class RemovedUnit:
 
 @frozen(eq=False)
 class Fleet:
-    """The units below a root directory, sorted by name. `file`, `text`: path and content of the fleet's file, if there
-    is one. `looked`: directories searched for units. `left`: directories with a state that are not units, as
-    (directory, state file)."""
+    """The units below a root directory, sorted by name. `file`: path of the fleet's file, "" without one. `text`: the
+    content of this and the included files, and their units. `looked`: directories searched for units. `left`:
+    directories with a state that are not units, as (directory, state file)."""
 
     root: str
     units: dict[str, Unit]
@@ -288,7 +288,8 @@ IDENTITIES = "identities"
 @frozen
 class UnitResult:
     """The result of one unit's work. `result`: a word of rules/batch/running.dl. `changes`: (address, action, reason),
-    without no-ops. `seconds`, `cpu`: elapsed and processor time. `memory`: peak memory of the process in bytes."""
+    `outputs`: (name, action), both without no-ops. `seconds`, `cpu`: elapsed and processor time. `memory`: peak memory
+    of the process in bytes."""
 
     unit: str
     result: str
@@ -320,16 +321,16 @@ class UnitResult:
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
     """unknown parts of other units' outputs on which the plan depends, as (user, unit, output, path)"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
-    """encoded values of all outputs, if one changes; never stored in a record"""
+    """encoded values of all outputs; of a plan, only if an output changes; never stored in a record"""
     is_planned_secret: bool = False
     """whether a changed output is sensitive, so that no value may be written to a file"""
     digests: tuple[tuple[str, str], ...] = ()
-    """(output, digest of the planned value); digests use the user's key"""
+    """(output, digest of the value); digests use the user's key or the key of a saved plan"""
     planned_file: str = ""
     """file with the planned values, if they may be written"""
     lineage: str = ""
     serial: int = 0
-    """lineage and serial of the state before the plan"""
+    """lineage and serial of the state: before the plan or, for an applied unit, after the apply"""
     differs: tuple[tuple[str, str], ...] = ()
     """differences from the approved plan (rules/batch/approved.dl), as (address, "action" or "value")"""
     is_partial: bool = False
@@ -348,8 +349,8 @@ class UnitResult:
 
 @frozen
 class FinishedUnit:
-    """A unit at the end of a batch. `because`: the unit that caused the outcome. `reused`: the result is from an
-    earlier run."""
+    """A unit at the end of a batch. `outcome`: one of OUTCOMES. `because`: the unit that caused the outcome, or "".
+    `reused`: the result is from an earlier run."""
 
     unit: str
     outcome: str

@@ -244,8 +244,8 @@ def awaited_in(value: Value) -> set[Awaited]:
 
 
 def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:
-    """The parts of a plan that depend on unknown outputs of other units, as (address, mark). Data sources that read one
-    of the `states` later are left out."""
+    """The parts of a plan that depend on unknown outputs of other units, as (address, mark). Objects with an address in
+    `states` (data sources that are read later) are left out."""
     items: set[tuple[str, Awaited]] = set()
     passing = set(states)
     for change in plan.changes:

@@ -44,7 +44,8 @@ def log() -> tuple[Any, Any]:
 def planned_with(
     request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
 ) -> Planned[Start]:
-    """A plan; runs init first if necessary. The caller must release it. Raises Failure."""
+    """A plan; runs init first if necessary. The caller must release the plan. Raises Failure, and Unmet from
+    `check`."""
     from planner.operations.plan import plan, release
 
     planned = plan(options, hooks, to_apply)
@@ -61,7 +62,7 @@ def planned_with(
 
 
 def plan_unit(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan the unit and write the requested files. Raises Failure."""
+    """Plan the unit and write the requested files. Raises Failure, and Unmet from `check`."""
     from planner.operations.plan_files import save_plan
 
     planned = planned_with(request, options, Hooks(), check)
@@ -193,7 +194,7 @@ def counts_of(plan: Plan) -> Counts:
 
 
 def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """Changes of objects; for a refresh-only plan, changes made outside planner."""
+    """Changes of objects, as (address, action, reason); for a refresh-only plan, changes made outside planner."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
     # a data source that is only removed is not a change
@@ -238,8 +239,8 @@ def is_denial(problems: Iterable[Diagnostic]) -> bool:
 
 
 def denial_result(request: Request, made: MadePlan[Start], problems: Iterable[Diagnostic]) -> UnitResult:
-    """The result of a denied plan: its changes but no outputs, so that dependents are not planned with denied
-    values."""
+    """The result of a denied plan: its changes without the planned values of its outputs, so that dependents are not
+    planned with denied values."""
     return evolve(of_plan(request, made, problems), result="denied", planned={}, is_planned_secret=False)
 
 

@@ -23,7 +23,7 @@ gc.freeze()  # frozen objects are excluded from garbage collection, so their pag
 
 
 def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
-    """Suppress the traceback of a process whose parent ended before it started."""
+    """Suppress the traceback if the parent of this process ended before this process started."""
     if not issubclass(kind, FileNotFoundError | EOFError | ConnectionError):
         sys.__excepthook__(kind, problem, trace)
 

@@ -250,7 +250,7 @@ def query(
 
 
 def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
-    """A diagnostic about units without a plan, whose changes are therefore unknown."""
+    """A diagnostic about the units without a plan, whose changes are unknown; empty if all units have plans."""
     bad = (
         sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))
         if report
@@ -303,7 +303,7 @@ def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
 
 
 def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
-    """Each fact that orders two units, as (edge, source location)."""
+    """The facts from configuration that order two units, as (edge, source)."""
     facts = database.facts
     for row in facts.relation("takes_output"):
         yield (row[0], row[2]), facts.source("takes_output", row)
@@ -334,8 +334,8 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
 
 
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
-    """The objects of all units of a fleet except the unit in the directory `but`, in its workspace; used to find
-    objects that no unit manages. Raises Failure."""
+    """The objects of all units of a fleet, except of the unit for the directory `but` and its current workspace, and
+    diagnostics; used to find objects that no unit manages. Raises Failure."""
     batch = Batch(BatchOptions((folder,)), "plan")
     workspace, _, _ = current_workspace(but, os.environ)
     try:

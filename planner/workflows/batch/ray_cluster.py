@@ -84,8 +84,8 @@ def _own_signals() -> Iterator[None]:
 
 
 class RayCarrier:
-    """Sends each parcel to an idle actor and queues the others. Only one thread calls Ray: a callback that did so would
-    wait for itself."""
+    """Sends a parcel to an actor at once if one is free, and otherwise queues it. Only one thread calls Ray: a callback
+    that did so would wait for itself."""
 
     def __init__(self, ray: Any, context: Any, size: int) -> None:
         self.size = size

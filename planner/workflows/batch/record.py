@@ -212,7 +212,8 @@ class Record:
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.outputs")
 
     def finish(self, done: FinishedUnit) -> None:
-        """Record the end of a unit, and write its output to a file in logs/."""
+        """Record the end of a unit, and write its output to a file in logs/, unless the result is reused or the unit is
+        encrypted."""
         result = done.result
         if done.reused:  # the cache contains the result
             plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}
@@ -307,8 +308,8 @@ class Hold:
 
 
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
-    """Lock the fleet, waiting for other commands at most this long. None if the fleet is read-only. Raises Failure with
-    the name of the holder."""
+    """Lock the fleet, waiting for other commands at most this long. None if the lock file cannot be opened, as in a
+    read-only fleet. On a file system without locks, nothing is locked. Raises Failure with the name of the holder."""
     path = os.path.join(root, FOLDER, NAME)
     try:
         make_folder(root)

@@ -52,7 +52,7 @@ def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
 
 
 def retain(root: str, most: int = MOST) -> None:
-    """Remove the oldest records of finished runs if there are more than `most`."""
+    """Remove the records older than the newest `most`, except those of interrupted runs that made changes."""
     names = runs(root)
     for name in names[: max(0, len(names) - most)]:
         if _is_over(root, name):

@@ -36,8 +36,8 @@ class StackFolder:
 
 
 def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked | None = None) -> StackFolder | None:
-    """The stack in a directory with the files `names`; None if there is none. `looked` receives the names of the files
-    that were read."""
+    """The stack in a directory with the files `names`; None if there is none. `looked` receives the files that were
+    read."""
     if names is None:
         try:
             names = sorted(os.listdir(folder))
@@ -147,9 +147,9 @@ def root_modules(
     left: list[str] | None = None,
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
-    """The sorted relative paths of the root modules below a directory, without sources of components. With a `pattern`
-    other than `**`: all matching directories with configuration. `stacks` receives the stacks; `left`, for `**`, the
-    other directories with a state."""
+    """The sorted relative paths of the root modules in and below a directory ("." for itself), without sources of
+    components. With a `pattern` other than `**`: all matching directories with configuration. `stacks` receives the
+    stacks by path; `left`, for `**`, the absolute paths of other directories with a state."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _matching_directories(folder, pattern, stacks)

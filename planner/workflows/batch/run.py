@@ -73,7 +73,7 @@ class BatchReport:
 
     @property
     def has_drift(self) -> bool:
-        """Whether an object was changed outside planner, in a refresh-only plan."""
+        """For a refresh-only plan: whether an object was changed outside planner."""
         return any(d.result is not None and d.result.changes for d in self.done.values())
 
 
@@ -100,7 +100,7 @@ class Run:
         self.approved: dict[str, str] = {}
         """{unit: approved plan file} to compare with new plans"""
         self.reads: dict[str, Reads] = {}
-        """what each plan read, if plans are saved"""
+        """{unit: files that its plan read}, if plans are saved"""
         self.handed = Handed(self.done, key)
         self.planned: dict[str, UnitResult] = {}
         """{unit: its first plan, if it was planned again or applied since}"""
@@ -189,7 +189,8 @@ class Run:
                 return run.handed.take(result, path)
 
         class Keeper(BatchListener):
-            """Stores plans without errors in the cache, and forwards all events."""
+            """Stores plans without errors in the cache, and forwards the events, except about units planned only for
+            their values."""
 
             def expects(self, units: list[str]) -> None:
                 run.listener.expects([unit for unit in units if unit not in run.beside])

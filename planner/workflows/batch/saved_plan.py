@@ -89,8 +89,8 @@ class Shard:
 
 @frozen(eq=False)
 class SavedManifest:
-    """The manifest of a saved plan. `mode`: normal, destroy or refresh-only. `words`: the directories that were
-    searched for units."""
+    """The manifest of a saved plan. `mode`: normal, destroy or refresh-only. `words`: the directories, patterns and
+    selectors of the command line."""
 
     mode: Mode
     words: tuple[str, ...]

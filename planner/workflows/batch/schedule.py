@@ -28,7 +28,7 @@ class BatchListener:
     """Receives the events of a batch. The methods of this base class do nothing."""
 
     def shares(self, share: Share, selected: int) -> None:
-        """The share of this batch in the `selected` units; other jobs run the rest."""
+        """This job runs only its share of the units; other jobs run the rest. `selected`: the number of all units."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
         """A saved plan is continued. `applied`: units that earlier runs applied. `begun`: units whose apply they began

@@ -154,7 +154,8 @@ class Batch:
         return Ships(root, needs_of(root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
-        """`asks`: include the database of derived facts. Raises Failure."""
+        """The analysis of the fleet. `want`: further relations to derive. `selected`: False ignores the selectors.
+        `asks`: derive the facts instead of using a cached analysis, which has none. Raises Failure."""
         options = self.options
         chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
         selection = Selection(
@@ -289,7 +290,7 @@ class Batch:
         return evolve(options, variables=())
 
     def run_all(self, requests: list[Request]) -> list[UnitResult]:
-        """Run requests without changes in workers."""
+        """Run requests that make no changes, and return their results in the same order."""
         if not requests:
             return []
         executor = self.open_executor(len(requests))

@@ -79,7 +79,7 @@ Do = Callable[[Deployment, StackWork], DeploymentResult]
 
 @frozen(eq=False)
 class _Command:
-    """Data shared by all deployments of a command, which `name` identifies. `is_human`, `is_json`: the requested
+    """Data shared by all deployments of a command. `name` identifies the command. `is_human`, `is_json`: the requested
     output."""
 
     name: str

@@ -127,7 +127,8 @@ def _when(path: str) -> str:
 
 
 def _applied_by(root: str, unit: str, made: str) -> str:
-    """Which batch applied the unit since, and which user ran it, from the records on this machine; "" if none has."""
+    """A clause that names the batch that applied the unit since `made`, and its user, from the records on this machine;
+    "" if no batch has."""
     for name in reversed(runs(root)):
         record = Record(root, name)
         try:

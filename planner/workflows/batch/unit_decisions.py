@@ -51,7 +51,8 @@ class EarlierResult:
 
 @frozen
 class UnitDecision:
-    """The decisions of the rules. `skipped`, `sees_plan` and `pending` name other units."""
+    """The decisions of the rules. `skipped`, `sees_plan` and `pending` name other units, and so does `because`, unless
+    it is ""."""
 
     skipped: tuple[str, ...] = ()
     sees_plan: tuple[str, ...] = ()
@@ -78,9 +79,9 @@ def decide(
     is_partial: bool = False,
     is_approved: bool = False,
 ) -> UnitDecision:
-    """`before`: the units before this one. `kept`: its earlier result, with unchanged inputs. `result`: the outcome of
-    its run, "" before the end. `died`: how often its worker died. `was_cut_off`: it was running when the resumed run
-    was interrupted. `is_partial`: parts are deferred. `is_approved`: by the rules of its group."""
+    """`before`: the units before this one. `kept`: its earlier result, with unchanged inputs. `result`: the result of
+    its run as in UnitResult, "" before the end. `died`: how often its worker died. `was_cut_off`: it was running when
+    the resumed run was interrupted. `is_partial`: parts are deferred. `is_approved`: by the rules of its group."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):

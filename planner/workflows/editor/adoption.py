@@ -57,7 +57,7 @@ def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refac
 
 
 class _NewResource:
-    """A resource to declare: {key: values of the instance}."""
+    """A resource to declare. `instances`: {key: values of the instance}."""
 
     def __init__(self, change: ResourceChange, schema: BlockSchema) -> None:
         self.address, self.type, self.name = change.resource_address, change.type, change.name
@@ -77,7 +77,7 @@ class _NewResource:
                 self.included.add(name)
 
     def include(self, names: Iterable[str]) -> bool:
-        """Include arguments. Returns whether an argument is new."""
+        """Include arguments. Returns whether the block changes."""
         known = {name for name in names if self._may_set(name)}
         again = {name for name in known & self.included - self.verbatim if self._is_json(name)}
         has_more = bool(again) or not known <= self.included
@@ -86,7 +86,7 @@ class _NewResource:
         return has_more
 
     def include_all(self) -> bool:
-        """Include all arguments with a value. Returns whether an argument is new."""
+        """Include all arguments with a value. Returns whether the block changes."""
         return self.include(name for value in self.instances.values() for name in value if not _is_empty(value[name]))
 
     def _is_json(self, name: str) -> bool:

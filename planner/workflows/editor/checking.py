@@ -168,7 +168,8 @@ class Checking:
 
     def glance(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
         """Syntax errors and undeclared names in the open files, before the module is checked. Other diagnostics are
-        kept and moved with their lines."""
+        moved with their lines, or dropped if their lines were edited. Returns {file: diagnostics}; empty if none of
+        these files was edited."""
         opened = self._open_paths(subject)
         if all(self._placed.get(path) is self.workspace.opened.documents[path] for path in opened):
             return {}  # another module was edited

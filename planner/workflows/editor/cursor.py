@@ -25,8 +25,9 @@ class BlockHeader:
 class Place:
     """The context of an offset. `kind`: body (a statement begins), label, value, text (in a string) or comment.
     `attribute`: the argument whose value contains it, with the `keys` of objects in that value. `call`, `argument`: the
-    enclosing function call, and the index of the argument. `given`: earlier arguments in the body. `path`: steps before
-    the cursor; `typed`: the beginning of a name."""
+    enclosing function call, and the index of the argument. `is_key`: a key of an object is expected. `head`: the words
+    of the statement so far. `given`: earlier arguments in the body. `path`: steps before the cursor; `typed`: the
+    beginning of a name."""
 
     kind: str
     blocks: tuple[BlockHeader, ...] = ()

@@ -67,7 +67,7 @@ def _answer(document: TextDocument, text: str, start: int, end: int) -> Json:
 
 
 def value_line(value: Value | None, most: int = _LONGEST_VALUE) -> str:
-    """The value as source on one line, cut after `most` characters."""
+    """The value as source on one line, cut to `most` characters."""
     text = literal(whole_text(value))
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
@@ -237,7 +237,7 @@ def _of_function(function: Function) -> str:
 
 
 def signature(model: Model, text: str, offset: int) -> Json | None:
-    """The signature of the function call around an offset."""
+    """The signature of the function call around an offset, as LSP JSON; None without a known function."""
     place = place_at(text, offset)
     function = _function(model, place.call) if place.call else None
     if function is None:

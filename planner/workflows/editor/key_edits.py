@@ -67,9 +67,9 @@ def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> 
 def rename_key_edits(
     workspace: Workspace, target: DeclaredObject, old: str, new: str
 ) -> tuple[Edits, list[DeclaredObject]]:
-    """Rename a for_each key: where it is written, in references to the instance, and with a moved block. Other objects
-    whose for_each takes the key from the same place are renamed, too, and all of these objects are returned. Raises
-    Failure."""
+    """Rename a for_each key: where it is written, in references to the instance, and with a moved block. The key is
+    also renamed in other objects whose for_each takes it from the same place. Returns the edits and all these objects.
+    Raises Failure."""
     path, _, repeated = found_attribute(workspace, target, "for_each")
     if repeated is None:
         raise refusal(f"{target.key} has no for_each.")
@@ -134,8 +134,8 @@ def _step(text: str, at: int, key: str) -> tuple[int, int] | None:
 
 
 class _KeyTexts:
-    """Where a key is written. `places`: (file, node, whether it is a name without quotes). `holders`: local values and
-    variables that contain the key."""
+    """The places of a key in the source. `places`: (file, node, whether the key is a name without quotes). `holders`:
+    local values and variables that contain the key."""
 
     def __init__(self, workspace: Workspace, key: str) -> None:
         self.workspace, self.key = workspace, key

@@ -39,7 +39,7 @@ class DeclaredObject:
 
 
 def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObject, int, int] | None:
-    """The object whose name is at an offset, and the range of that name."""
+    """The object whose name is at an offset, and the range of that name; None without an object."""
     hit = workspace.symbols(path).at(offset)
     if hit is None:
         return None
@@ -166,7 +166,7 @@ def outline(workspace: Workspace, path: str) -> list[Json]:
 
 
 def workspace_symbols(workspace: Workspace, query: str) -> list[Json]:
-    """The declarations in all folders whose names contain the letters of the query in order."""
+    """The declarations in all folders. The name of each contains the letters of the query in order. At most _MOST."""
     workspace.look_again()
     wanted = query.lower()
     result = []

@@ -79,7 +79,7 @@ def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
 
 
 def holder_of(pieces: Iterable[Piece], path: str, offset: int) -> Piece | None:
-    """The piece that contains an offset."""
+    """The piece that contains an offset; None without one."""
     return next((p for p in pieces if p.path == path and p.node.start <= offset < p.node.end), None)
 
 
@@ -123,7 +123,8 @@ def comments_of(block: Block) -> dict[str, list[str]]:
 
 
 def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[str]) -> tuple[int, int, str]:
-    """Inserts comments above the argument at an offset, or above the innermost enclosing block that begins a line."""
+    """The edit that inserts comments above the argument at an offset, or above the innermost enclosing block that
+    begins a line."""
     at = text.rfind("\n", 0, offset) + 1
     inner: Attribute | Block | None = None
     while True:

@@ -95,7 +95,7 @@ def diff_of(texts: Mapping[str, tuple[str | None, str | None]]) -> str:
 
 
 def move(options: OperationOptions, old: str, new: str) -> Refactoring:
-    """Give an object a new name, which is also possible as a whole address. Raises Failure."""
+    """Give an object a new name. `new`: the name, or the whole new address. Raises Failure."""
     workspace = workspace_of(options)
     target, module = target_of(workspace, options, old)
     name, other = new, ""
@@ -253,7 +253,8 @@ _MODULES = rf"(?:{MODULE_STEP})*"
 
 
 class FormerAddresses:
-    """Callable: the former address of an object. `moves`: (former, new), relative to a module."""
+    """A callable that returns the former address of an object. `moves`: (former, new) addresses relative to a
+    module."""
 
     def __init__(self, module: str, moves: Iterable[tuple[str, str]]) -> None:
         self._moves = {new: old for old, new in moves}
@@ -385,7 +386,7 @@ def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceC
 
 
 def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
-    """{former address: (action, planned value)} for all changes; also action invocations and results of checks."""
+    """{former address: (action, planned value)} for all changes; also for outputs, action invocations and checks."""
     changes = {}
     for c in (*made.changes, *(one.change for one in made.deferred_changes)):
         if c.action != "no-op":

@@ -29,8 +29,8 @@ class Choice:
 
 
 def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]) -> list[Choice]:
-    """The completions at an offset of a rule file, sorted by kind and name. `shapes` is called only for paths of
-    attributes."""
+    """The completions at an offset of a rule file, sorted by kind and name. `shapes` is called only for resource types
+    and paths of attributes."""
     at = cursor_at(text, offset)
     relation = book.relations.get(at.relation)
     if at.is_in_text:
@@ -95,7 +95,8 @@ def _shown(name: str) -> str:
 
 
 def hover(book: Book, text: str, offset: int) -> tuple[str, int, int] | None:
-    """Markdown about the word at an offset, and the range of that word."""
+    """Markdown about the word at an offset, and the range of that word; None if the word names neither a relation nor a
+    built-in function."""
     at = cursor_at(text, offset)
     relation = book.relations.get(at.word)
     if relation is not None:
@@ -113,7 +114,8 @@ def declaration(book: Book, text: str, offset: int) -> Span | None:
 
 
 def mentions(book: Book, text: str, offset: int) -> list[Span]:
-    """References to the relation at an offset, in all files of its directory."""
+    """The places of the relation's name at an offset, in all rule files of the directory: declarations and
+    references."""
     word = cursor_at(text, offset).word
     if word not in book.relations:
         return []

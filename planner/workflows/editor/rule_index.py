@@ -45,8 +45,8 @@ class IndexedRelation:
 
 @frozen
 class Book:
-    """The rule files of a workspace and their relations. `program`: the product's program for which the files are
-    written."""
+    """The rule files of a directory, and the relations of these files and of the product. `program`: the product's
+    program for which the files are written."""
 
     program: str
     relations: dict[str, IndexedRelation]
@@ -158,7 +158,8 @@ _HIGHEST = 5
 
 
 def shapes_near(path: str) -> Shapes:
-    """The types of objects according to these schemas; none without a readable configuration."""
+    """The types of objects according to the provider schemas of the nearest configuration, in the directory of a file
+    or above; none without a readable configuration."""
     folder = os.path.dirname(os.path.abspath(path))
     for _ in range(_HIGHEST):
         if _is_configuration(folder):

@@ -134,7 +134,8 @@ class StateLinks:
         return result
 
     def coming_states(self, directory: str, other: State) -> dict[str, ComingState]:
-        """The state that a root module's data source is going to read."""
+        """{identity of the state that a root module's data source is going to read: the outputs}; empty unless the root
+        module is the consumer."""
         name = state_identity("local", {"path": self._path}, "default") if directory == self.consumer else None
         return {name: ComingState("", {name: one.value for name, one in other.outputs.items()})} if name else {}
 

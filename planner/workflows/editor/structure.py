@@ -41,7 +41,7 @@ _NAMESPACES = frozenset(
 _TYPE_WORDS = frozenset(("string", "number", "bool", "any", "list", "set", "map", "object", "tuple", "optional"))
 _COMMENTS = re.compile(r"(?:^[ \t]*(?:#|//)[^\n]*\n?){2,}|/\*.*?\*/", re.M | re.S)
 _MOST_AROUND = 100
-"""maximum number of ranges in a selection; JSON nests each in the next"""
+"""maximum number of ranges in a selection, because each is nested in the next one"""
 _MARKS = re.compile(r"[#/]")
 
 

@@ -105,7 +105,7 @@ class FileSymbols:
     problems: tuple[Diagnostic, ...] = ()
 
     def at(self, offset: int) -> DeclaredName | NameUse | None:
-        """The declaration or reference whose name is at an offset."""
+        """The declaration or reference whose name is at an offset; None without one."""
         for mention in self.mentions:
             if mention.start <= offset <= mention.end:
                 return mention

@@ -285,7 +285,7 @@ class Workspace:
         self._looked.clear()
 
     def files(self) -> list[str]:
-        """Sorted configuration files of the folders."""
+        """Sorted paths of the configuration, test and variables files in the folders."""
         now = time.monotonic()
         if not self._listed_at or now - self._listed_at > self._fresh:
             self._listed = sorted(self._walk())

@@ -87,7 +87,7 @@ def gathered(
     made: MadePlan[Start], has_remarks: bool, logs: Logs | None = None, compares_data: bool = True
 ) -> KeepingFacts:
     """The facts that need the plan's values and graph. `has_remarks`: there were diagnostics. `logs`: logged calls to
-    plugins. `compares_data`: what data sources read is compared before the plan is reused."""
+    plugins. `compares_data`: whether the data that data sources read is compared before the plan is reused."""
     root = made.context.root if made.context is not None else None
     between, marks = _marks(root) if root is not None else (NO_MARKS, NO_MARKS)
     items = frozenset(_keeping_facts(made, has_remarks, logs)).union(_marks_found(between, marks))

@@ -73,7 +73,7 @@ def sealed_calls(
 
 
 def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory: str) -> bool:
-    """Whether the plugins would still respond equally. `directory`: of the configuration."""
+    """Whether the plugins would still respond equally. `directory`: the directory of the configuration."""
     until, around, identities, constraints, named, sealed = plugins
     if not until - SECONDS <= time() < until or around != environment():
         return False

@@ -224,14 +224,14 @@ class Renewal:
         return plan_part(self.options, part, {name: self.objects(name) for name in part.headers})
 
     def objects(self, name: str) -> Settled:
-        """The stored planned objects of a resource."""
+        """The stored planned objects of a resource, or outputs of a call, by instance key."""
         start, length = place = self.kept.objects[name]
         if place not in self._objects:
             self._objects[place] = pickle.loads(self._data[start : start + length])
         return self._objects[place][name]
 
     def _differs(self, made: MadePlan[Start], name: str) -> bool:
-        """Whether a resource's planned objects differ from the stored ones."""
+        """Whether the planned objects of a resource, or outputs of a call, differ from the stored ones."""
         assert made.context is not None
         root = made.context.root
         resource = root.resources.get(name)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class SplicedText(PlanText):
-    """Prints a renewed plan. `plan`: the new changes, and one example of each kind of unchanged change."""
+    """Prints a renewed plan. `plan`: the new changes, and one example of each kind of change that was not planned
+    again."""
 
     def __init__(
         self, renewed: Renewed, parts: RenewableParts, output: str, schema_of: SchemaOf, terminal: Terminal

@@ -23,7 +23,7 @@ PutOff = tuple[tuple[str, str], ...]
 
 
 def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:
-    """The facts about an instance in the configuration."""
+    """The facts about an instance in the configuration, as (predicate, columns...)."""
     name = str(instance.name)
     facts: list[tuple[str, ...]] = [("component", name)]
     if instance.name.is_wild:

@@ -157,8 +157,8 @@ class Runner:
     # ------------------------------------------------------------ applying
 
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
-        """Apply a plan and return the outputs. Instances planned with unknown values are planned again with the values
-        that are known then, and applied if all changes were approved."""
+        """Apply a plan. Returns diagnostics and the outputs; no outputs after an error. Instances planned with unknown
+        values are planned again with the values that are known then, and applied if all changes were approved."""
         problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]
@@ -302,5 +302,5 @@ def _other(instance: ComponentInstance, differences: Iterable[tuple[str, str]]) 
 
 
 def difference_lines(differences: Iterable[tuple[str, str]]) -> str:
-    """The differences returned by `compared`, one on a line."""
+    """The differences returned by `compared`, one per line."""
     return "".join(f"\n  - {address}: another {how}" for address, how in differences)

@@ -186,7 +186,7 @@ def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
 
 
 def write_states(states: States, converted: ConvertedModule, diagnostics: Diagnostics) -> None:
-    """Raises Failure."""
+    """Write the states of the components. Raises Failure."""
     for name, state in sorted(converted.states.items(), key=lambda item: str(item[0])):
         states.create(name)
         store = states.store(name)

@@ -1,4 +1,4 @@
-"""Rounds: a deployment with deferred parts is planned again after the others are applied."""
+"""Rounds: a deployment with deferred parts is planned again after its other parts are applied."""
 
 from __future__ import annotations
 

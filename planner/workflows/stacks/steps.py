@@ -38,7 +38,8 @@ class InstanceStep:
     """number of objects in the state of a forgotten instance"""
     applied: bool = False
     outcomes: Mapping[str, Outcome] | None = None
-    """{change: outcome} of a failed apply; empty if all changes were applied; None before the apply"""
+    """{change: outcome} of a failed apply; empty if all changes were applied; None before the apply, and if it failed
+    before its first change"""
     counts: Counts = Counts()
 
     @property
@@ -96,7 +97,8 @@ def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
 
 
 def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
-    """The plan with the findings of policies among its diagnostics, and the verdict."""
+    """The plan with the findings of policies among its diagnostics, and the verdict: None without policies, for an
+    incomplete plan, and if a policy is wrong."""
     if planned.complete is None or not planned.complete.loaded.options.judges:
         return planned, None
     from planner.operations import policies

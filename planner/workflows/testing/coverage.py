@@ -26,7 +26,7 @@ from planner.logic.model.plan import Plan
 Key: TypeAlias = tuple[str, str, int]
 """(kind, file, offset); for a policy, its code instead of the file"""
 Reached: TypeAlias = frozenset[tuple[Key, str]]
-"""how each item was reached"""
+"""(key of an item, way in which it was reached)"""
 NOTHING: Reached = frozenset()
 
 

@@ -56,12 +56,13 @@ class RunFacts:
     keeps_state: bool = False
     mentions: frozenset[int] = frozenset()
     asks: bool = False
-    """whether it may use outputs of any other run"""
+    """whether its expressions name outputs of runs, whether or not these exist"""
 
 
 @frozen
 class RunDecisions:
-    """The decisions about the runs of a file, in their order."""
+    """The decisions about the runs of a file. `statuses`: of each run, in order; `status`: of the file. `fails`: why
+    the exit code reports a failure (run, cleanup, stop); empty if it does not."""
 
     statuses: tuple[str, ...]
     status: str

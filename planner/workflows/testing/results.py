@@ -168,7 +168,7 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
         return []
     detail = (
         f"{path} has objects that an earlier run of this file made and did not clean up (skip_cleanup). Destroy them "
-        f"with 'planner destroy -state={path}' and remove the file, so that it is not forgotten."
+        f"with 'planner destroy -state={path}', then remove the file."
     )
     return [error("test.state_kept", "State of an earlier test remains", detail, run.span)]
 

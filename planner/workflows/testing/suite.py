@@ -43,7 +43,7 @@ class TestOptions(Options):
     filters: tuple[str, ...] = ()
     verbose: bool = False
     parallelism: int | None = None
-    """number of files in parallel; None: as many as processors, if no file uses real objects"""
+    """number of files in parallel; None: one per processor for several files that use no real objects, otherwise 1"""
     walk_parallelism: int = 10
     covers: bool = False
     """whether to record coverage"""
@@ -125,8 +125,8 @@ def _processes(suite: Suite, count: int) -> int:
 
 
 class SuiteRunner:
-    """Runs the files of a suite in any order. `wakes_providers`: start the first run's providers at once, in this
-    process."""
+    """Runs the files of a suite in any order. `wakes_providers`: start the tested module's plugins in this process, in
+    the background."""
 
     def __init__(self, suite: Suite, wakes_providers: bool = False) -> None:
         self.suite = suite

@@ -158,7 +158,7 @@ def test_a_plan_file_and_its_policies(folder: Path, planner: Callable[..., Ran])
 
 def test_what_cannot_be(folder: Path, planner: Callable[..., Ran]) -> None:
     assert "Option -out is required" in planner("explore").err
-    assert "Cannot write the page" in planner("explore", "-out=nowhere/x.html").err
+    assert "Cannot write the file" in planner("explore", "-out=nowhere/x.html").err
     assert "Unknown graph type x" in planner("explore", "-out=x.html", "-type=x").err
     (folder / "main.tf").write_text("resource {}")
     assert planner("explore", "-out=x.html").code == 1 and not (folder / "x.html").exists()

@@ -1,9 +1,9 @@
 """Makes bundles: archives of the files below a fleet's root that a unit needs, named by their content.
 
-A bundle contains the directory of the unit and of each module that it calls, the files that were read when its
-configuration was surveyed, and policies. Files of this machine are omitted: states, plugins, records and git's data. If
-the unit needs another path below the root, the other machine reports it before any change, and the bundle is made again
-with that path."""
+A bundle contains the directories of the unit, of each module that it calls and of the units whose outputs it uses, the
+files that were read when its configuration was surveyed, and policies. Files of this machine are omitted: states,
+plugins, records and git's data. If the unit needs another path below the root, the other machine reports it before any
+change, and the bundle is made again with that path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _OF_DATA = frozenset(("modules",))
 
 @frozen
 class Bundle:
-    """An archive (tar, gzip), its SHA-256, and its content as paths relative to the root."""
+    """An archive (tar, gzip), its SHA-256, and its content: whole directories and single files. `absent`: paths that
+    did not exist. Paths are relative to the root."""
 
     digest: str
     data: bytes

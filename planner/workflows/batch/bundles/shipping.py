@@ -1,7 +1,6 @@
 """An executor that runs units on other machines.
 
-It works with any engine that has a carrier: three methods that send bytes to a worker and return its answer, without
-knowledge of units."""
+It works with any engine that has a carrier, which sends bytes to a worker and returns the worker's answer as bytes."""
 
 from __future__ import annotations
 
@@ -201,8 +200,8 @@ def _refusal(request: Request, detail: str) -> UnitResult:
 
 
 def root_of(fleet: Fleet) -> str:
-    """The base directory of bundles: the fleet's root or, for Terragrunt, the root of the repository, because
-    Terragrunt's files may include files above the fleet."""
+    """The base directory of bundles: the fleet's root or, for Terragrunt, the root of the git repository (if there is
+    one), because Terragrunt's files may include files above the fleet."""
     if not any(unit.recipe is not None and unit.recipe.source is not None for unit in fleet.units.values()):
         return fleet.root
     folder = fleet.root

@@ -40,7 +40,7 @@ class ArchiveStore(Protocol):
 
 
 def open_store(text: str) -> ArchiveStore | None:
-    """The store that a string names; None for `scheduler`. Raises Failure."""
+    """The store that a string names; None for `scheduler` and for an empty string. Raises Failure."""
     if text in ("", SCHEDULER):
         return None
     if os.path.isabs(text):

@@ -82,7 +82,7 @@ class _ComponentReads:
         return None
 
     def inputs(self, name: PromiseName) -> dict[str, frozenset[tuple[str, str]]]:
-        """{input: outputs from which it comes} for an instance."""
+        """{input: outputs from which it comes, as (instance, output)} for an instance."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         return {

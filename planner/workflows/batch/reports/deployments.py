@@ -198,7 +198,7 @@ def _outcome(step: InstanceStep) -> str:
 
 
 def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
-    """Another instance because of which an instance is deferred; "" if there is none."""
+    """The instance or value for which a deferred instance waits; "" if there is none, or for other instances."""
     awaited = [what for because, what in step.put_off if because != "for_each"]
     waits = sorted(b for a, b in plan.decided.waits_until if a == str(step.name)) if plan.decided is not None else []
     return next(iter([*awaited, *waits]), "") if step.put_off else ""

@@ -14,11 +14,12 @@
      "shard": null or {"number", "of", "units", "fleet", "before": {unit: [unit...]}, "made_as": {unit: digest},
                        "beside": [{"unit", "outcome", "made_as", "diagnostics"}...]}}
 
-`age`: seconds since real objects were read, if an earlier run read them and it may matter. `state_age`: seconds since
-the state was written, if objects were not read (-refresh=false). Units are ordered by wave and name. `because`: the
-unit that caused the outcome. `way`: all, named, dependency or dependent. `changed_outputs`, `unknown_outputs`: for
-units whose outputs others read, the outputs that will change, and their unknown parts. `awaits`: parts of the unit's
-plan that are computed from unknown outputs of other units. `orphaned`: removed units whose states still have objects.
+`age`: seconds since real objects or states were read, if an earlier run read them and they may have changed since.
+`state_age`: seconds since the state was written, if objects were not read (-refresh=false). Units are ordered by wave
+and name. `because`: the unit that caused the outcome, or "". `because_all`: all such units; for an incomplete plan,
+those for which it waits. `way`: all, named, dependency or dependent. `changed_outputs`, `unknown_outputs`: for units
+whose outputs others read, the outputs that will change, and their unknown parts. `awaits`: parts of the unit's plan
+that are computed from unknown outputs of other units. `orphaned`: removed units whose states still have objects.
 Diagnostics have the form of `validate -json`. `shard`: present if several jobs share the work (-shard); `units` is the
 number of units in all, `fleet` a digest of the units and their files, `beside` the units of other shards that were
 planned for their values, and `made_as` identifies the state and the outputs that a plan used."""

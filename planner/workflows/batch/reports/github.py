@@ -14,8 +14,8 @@ _KINDS = {"error": "error", "warning": "warning"}
 
 
 def github(document: dict[str, Any], root: str, workspace: str) -> list[str]:
-    """A line for each diagnostic, errors first. `root`: the fleet's root. Paths are relative to the checkout
-    `workspace`."""
+    """A line for each diagnostic, errors first, but at most MOST lines. `root`: the fleet's root. Paths are relative to
+    the checkout `workspace`."""
     whose = [("", root, document["diagnostics"])]
     for unit in document["units"]:
         whose.append((f"{unit['unit']}: ", os.path.join(root, unit["folder"]), unit["diagnostics"]))
@@ -49,5 +49,5 @@ def workflow_command(kind: str, settings: dict[str, str], text: str) -> str:
 
 
 def escaped_text(text: str) -> str:
-    """The text without characters that could end a workflow command."""
+    """The text with percent signs and line breaks encoded, so that they cannot end a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

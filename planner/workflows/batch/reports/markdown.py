@@ -49,8 +49,8 @@ _BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")
 
 
 def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[str, Any] | None = None) -> str:
-    """`review`: the review of the fleet (review.py). Its decisions, causes and outputs come first, its attributes are
-    in the units' sections."""
+    """`review`: the review of the fleet (review.py). Its decisions, causes and objects come first; its outputs and
+    attributes are in the table and in the units' sections."""
     shown = ordered(document)
     where = where_lines(review) if review is not None else ()
     lines = [f"### {_title(document)}", "", *where, _totals(document), "", *_problems(document)]
@@ -189,9 +189,11 @@ def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: in
     if rows < len(groups):
         outcomes = Counter(unit["outcome"] for group in groups[rows:] for unit in group)
         what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-        lines.append(f"**Cut:** {sum(outcomes.values())} more {noun}s ({what}) do not fit into a comment.")
+        number = sum(outcomes.values())
+        lines.append(f"**Cut:** {number} more {noun}{'s' * (number != 1)} ({what}): a comment cannot be longer.")
     if silent:
-        lines.append(f"**Cut:** the changes of the last {silent} {noun}s in the table do not fit into a comment.")
+        last = f"{silent} {noun}s" if silent > 1 else noun
+        lines.append(f"**Cut:** the changes of the last {last} in the table: a comment cannot be longer.")
     return ["", " ".join(lines)] if lines else []
 
 

@@ -10,7 +10,7 @@ VALUES = "terragrunt.values.hcl"
 EXCLUDES = ".terragrunt-excludes"
 AUTOINCLUDE = "terragrunt.autoinclude.hcl"
 FOLDER = ".planner/terragrunt"
-"""where working directories and packages are made, below a unit and below the root of a fleet"""
+"""directory for working directories (below a unit) and for packages (below the root of a fleet)"""
 
 
 def unit_file(folder: str) -> str:

@@ -31,7 +31,7 @@ def has_files(folder: str) -> bool:
 
 def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
     """The fleet in the directories `names` (relative to the root). Dependencies in other directories are included as
-    outside units."""
+    outside units. Raises Failure if the file EXCLUDES cannot be read."""
     library = Library(root, environment)
     problems: list[Diagnostic] = []
     folders = [os.path.normpath(os.path.join(root, name)) for name in names]

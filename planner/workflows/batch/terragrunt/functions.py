@@ -93,8 +93,8 @@ class Included(Protocol):
 
 
 class CallScope(Protocol):
-    """The members of a frame (frame.py) that function calls need. Its methods may raise Failure, except those that only
-    return a name."""
+    """The members of a frame (frame.py) that function calls need. Its methods may raise Failure; its properties do
+    not."""
 
     session: UnitSession
     path: str
@@ -113,7 +113,7 @@ class CallScope(Protocol):
 
 
 class Functions:
-    """The functions in one frame. Each method has the name of its function."""
+    """The functions in one frame. A method that is a function has the function's name after an underscore."""
 
     def __init__(self, frame: CallScope) -> None:
         self.frame, self.session = frame, frame.session

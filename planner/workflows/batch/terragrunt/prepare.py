@@ -1,5 +1,5 @@
 """Prepares a Terragrunt unit in the worker, immediately before its run: its file is read again with the outputs of its
-dependencies. External lookups are not repeated."""
+dependencies. External lookups are not repeated, except those with secret results on another machine."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _digest(salt: str, key: str, found: Any) -> str:
 @frozen(eq=False)
 class DependencyBlock:
     """A `dependency` block. `target`: directory of the other unit. `is_enabled`: False if the block has no effect.
-    `constant`: replaces outputs that are not read."""
+    `constant`: the value used instead of the outputs; None if the outputs are read."""
 
     label: str
     target: str
@@ -118,7 +118,7 @@ class UnitSession:
 
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
         """The result of an external lookup, which is done once for reading a unit and running it. `answer` may raise
-        FunctionError."""
+        FunctionError. Raises Failure if the result differs from the expected one."""
         if question not in self.answers:
             result = self.given[question] if question in self.given else answer()
             if question in self.expected and self.expected[question] != _digest(self.expected[""], question, result):

@@ -70,7 +70,7 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
 
 
 class Copy:
-    """Which hidden files to include, and which of the unit's files to exclude: patterns of file names."""
+    """Patterns of file names: the hidden files to include, and the files of the unit to exclude."""
 
     def __init__(self, included: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> None:
         self.included, self.excluded = included, excluded
