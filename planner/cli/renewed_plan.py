@@ -36,8 +36,8 @@ WORTH = 0.5
 @define(eq=False)
 class Watched:
     """Receives the events of a plan that may be stored. `pieces`, `errors`: what it printed to standard output and
-    error. `services`, `waits`: numbers of reads from services and of waits for locks before the plan. `logs`: logged calls to
-    plugins."""
+    error. `services`, `waits`: numbers of reads from services and of waits for locks before the plan. `logs`: logged
+    calls to plugins."""
 
     pieces: list[str]
     errors: list[str]
