@@ -23,10 +23,12 @@ from planner.language.config.test_files.load import is_test_file
 from planner.render.terminal import Terminal
 from planner.workflows.testing.results import TestFileResult
 from planner.workflows.testing.suite import (
+    FileRecord,
     Suite,
     SuiteRunner,
     TestInputs,
     TestOptions,
+    kept_runs,
     kind_of,
     reached,
     read_by_all,
@@ -177,12 +179,14 @@ Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | No
 @frozen(eq=False)
 class _KnownTests:
     """The data after a round. `reads`: {file: inputs}. `read`: {file: files that functions read}. `done`:
-    unchanged test files that were run. `covered`: parts of the module that they covered."""
+    unchanged test files that were run. `covered`: parts of the module that they covered. `records`: {file: its text and
+    results}."""
 
     reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
     done: frozenset[str] = frozenset()
     covered: Covered = field(factory=dict)
+    records: dict[str, FileRecord] = field(factory=dict)
 
     def may_read(self, path: str) -> bool:
         """Whether a change of a path, known or new, may affect a test file. Other paths, for example paths written by a
@@ -286,19 +290,25 @@ def _carried_out(
         state["read"] = {**known.read, "": files_read()}
         state["suite"] = suite
         mine = reads(suite, state["read"])
-        why = reached(suite.files, mine, changed, known.done)
+        why, edited = reached(suite.files, mine, changed, known.done)
+        again = [
+            file for file in suite.files if file.name in edited & known.records.keys() and not suite.options.covers
+        ]
+        kept = {file.name: kept_runs(file, known.records[file.name]) for file in again}
         causes = sorted(set(why.values()) - {""})
         if changed:
             what = f"{', '.join(causes[:3])}{', ...' if len(causes) > 3 else ''} changed" if causes else "Changed"
             terminal.out(f"\n{what}: {len(why)} of {len(suite.files)} test files to run.\n")
         for name in {*covered} - {file.name for file in suite.files if file.name not in why}:
             del covered[name]
-        return evolve(suite, files=tuple(file for file in suite.files if file.name in why))
+        return evolve(suite, files=tuple(file for file in suite.files if file.name in why), kept=kept)
 
     code, runner = run(chosen, covered)
     if runner is None:
         return code, None
     suite: Suite = state["suite"]
-    read = {**state["read"], **{result.name: result.read for result in runner.results}}
+    records = {result.name: FileRecord.of(result, known.records.get(result.name)) for result in runner.results}
+    read = {**state["read"], **{name: record.read for name, record in records.items()}}
     covered |= {result.name: tuple(result.reached) for result in runner.results}
-    return code, _KnownTests(reads(suite, read), read, frozenset(file.name for file in suite.files), covered)
+    done = frozenset(file.name for file in suite.files)
+    return code, _KnownTests(reads(suite, read), read, done, covered, known.records | records)

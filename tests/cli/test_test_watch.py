@@ -109,6 +109,54 @@ def test_what_a_change_reaches(watched: Watched) -> None:
     assert watched.process.wait(60) == 0
 
 
+RUNS = """
+run "alone" {
+  command = plan
+  assert {
+    condition     = "${output.o}${file("note")}" != "one"
+    error_message = "no note"
+  }
+}
+run "made" {
+}
+run "after" {
+  command = plan
+  variables {
+    given = run.made.o
+  }
+  assert {
+    condition     = var.given == "one"
+    error_message = "not one"
+  }
+}
+"""
+
+
+def test_runs_that_an_edit_of_their_file_leaves_as_they_were(watched: Watched) -> None:
+    Path("note").write_text("1")
+    watched.round()
+    changed("main.tf", f'{ROOT}variable "given" {{\n  default = ""\n}}\n')
+    watched.round()
+    changed("root.tftest.hcl", RUNS)
+    said = watched.round()
+    assert "Success! 3 passed, 0 failed." in said and "unchanged" not in said
+    edited = RUNS.replace("not one", "another")
+    changed("root.tftest.hcl", edited)
+    said = watched.round()
+    assert 'run "alone"... pass (unchanged)\n' in said and "Success! 3 passed, 0 failed." in said
+    assert 'run "made"... pass\n' in said and 'run "after"... pass\n' in said
+    changed("note", "")  # no executed run has read it
+    said = watched.round()
+    assert 'run "alone"... fail\n' in said and "unchanged" not in said
+    edited = edited.replace("no note", "none")
+    changed("root.tftest.hcl", edited)
+    said = watched.round()
+    assert 'run "alone"... fail\n' in said and "none" in said
+    assert 'run "made"... pass (unchanged)\n' in said and 'run "after"... pass (unchanged)\n' in said
+    changed("root.tftest.hcl", f"# the same\n{edited}")
+    assert "unchanged" not in watched.round()
+
+
 @pytest.mark.slow
 def test_what_nobody_reads_begins_no_round(watched: Watched) -> None:
     watched.round()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -57,6 +57,8 @@ class RunFacts:
     mentions: frozenset[int] = frozenset()
     asks: bool = False
     """whether its expressions name outputs of runs, whether or not these exist"""
+    applies: bool = False
+    """whether it changes its state"""
 
 
 @frozen
@@ -94,6 +96,15 @@ def order(runs: Sequence[RunFacts]) -> Order:
     return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
 
 
+def executed(runs: Sequence[RunFacts], edited: Collection[int]) -> frozenset[int]:
+    """The indexes of the runs to execute. `edited`: indexes of the runs that are new, were edited or did not pass."""
+    facts = _fact_builder(runs)
+    for index in sorted(edited):
+        facts.add("run_edited", str(index))
+    result = evaluate(product_program("testing"), facts.build(), ["run_executed"])
+    return frozenset(int(row[0]) for row in result.sorted("run_executed"))
+
+
 def suite(runs: Iterable[RunFacts]) -> tuple[str, bool]:
     """The status of all runs of all files, and whether the exit code reports a failure."""
     facts = FactBuilder()
@@ -113,6 +124,7 @@ def _state_facts(facts: FactBuilder, name: str, before: str, run: RunFacts) -> N
         (run.parallel, "parallel_run"),
         (run.keeps_state, "keeps_state"),
         (run.asks, "asks_runs"),
+        (run.applies, "run_applies"),
     ):
         if holds:
             facts.add(predicate, name)
@@ -125,10 +137,14 @@ def _state_facts(facts: FactBuilder, name: str, before: str, run: RunFacts) -> N
 
 
 def _facts(runs: tuple[RunFacts, ...]) -> FactBase:
+    return _fact_builder(runs).build()
+
+
+def _fact_builder(runs: Sequence[RunFacts]) -> FactBuilder:
     facts = FactBuilder()
     for index, run in enumerate(runs):
         _state_facts(facts, str(index), str(index - 1) if index else "", run)
-    return facts.build()
+    return facts
 
 
 @cache

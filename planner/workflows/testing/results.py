@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, count
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -52,6 +52,8 @@ class RunResult:
     """in seconds since 1970"""
     problems: tuple[str, ...] = ()
     """problems as text, of a run in another process"""
+    is_kept: bool = False
+    """whether it passed earlier with the same inputs, so it is not executed again"""
 
     @property
     def name(self) -> str:
@@ -81,8 +83,9 @@ class TestFileResult:
         return self.file.name
 
     @classmethod
-    def of(cls, file: TestFile) -> TestFileResult:
-        return cls(file, [RunResult(run, index) for index, run in enumerate(file.runs)])
+    def of(cls, file: TestFile, kept: Container[int] = ()) -> TestFileResult:
+        """A result with no run executed. `kept`: indexes of runs that passed earlier with the same inputs."""
+        return cls(file, [RunResult(run, index, is_kept=index in kept) for index, run in enumerate(file.runs)])
 
 
 @frozen(eq=False)

@@ -130,7 +130,9 @@ class FileRunner:
         self.covers, self.covers_policies = covers, covers and any(map(any, subjects.policies))
         self.states: dict[str, _Kept] = {}
         self.outputs = Outputs()
-        self.facts = [self._facts(it) for it in result.runs]
+        self.facts = [
+            evolve(facts, done=it.is_kept) for facts, it in zip(facts_of(result.file), result.runs, strict=True)
+        ]
         self.order = order(self.facts)
         self.under_way: dict[int, UnderWay] = {}
 
@@ -147,6 +149,8 @@ class FileRunner:
         self.clean_up()
 
     def _begin(self, it: RunResult) -> None:
+        if it.is_kept:
+            return
         if self.stopping():
             self._now(it, stop_requested=True)
         if it.index in self.order.skipped:
@@ -160,16 +164,6 @@ class FileRunner:
             self._failed(it)
         it.seconds = time.monotonic() - started
         self._now(it, done=True)
-
-    def _facts(self, it: RunResult) -> RunFacts:
-        """The facts of a run before it starts."""
-        names = mentioned_runs(self.result.file, it.run)
-        before = self.result.runs[: it.index] if names else []
-        others = frozenset(o.index for o in before if o.name in names or "" in names)
-        run, asks = it.run, bool(names)
-        return RunFacts(
-            state=state_name(run), parallel=run.parallel, keeps_state=run.keeps_state, mentions=others, asks=asks
-        )
 
     @property
     def judged(self) -> RunDecisions:
@@ -413,6 +407,26 @@ class FileRunner:
 
 
 # ---------------------------------------------------------------- helpers
+
+
+def facts_of(file: TestFile) -> list[RunFacts]:
+    """The facts of a file's runs before they start."""
+    facts = []
+    for index, run in enumerate(file.runs):
+        names = mentioned_runs(file, run)
+        before = file.runs[:index] if names else ()
+        others = frozenset(n for n, other in enumerate(before) if other.name in names or "" in names)
+        facts.append(
+            RunFacts(
+                state=state_name(run),
+                parallel=run.parallel,
+                keeps_state=run.keeps_state,
+                mentions=others,
+                asks=bool(names),
+                applies=run.command == "apply",
+            )
+        )
+    return facts
 
 
 def _of_check(problem: Diagnostic) -> bool:

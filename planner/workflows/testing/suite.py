@@ -22,10 +22,10 @@ from planner.operations.get import beside_tests
 from planner.operations.load import Loaded, begin, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import wake_providers
-from planner.workflows.testing.decisions import RunFacts, suite
+from planner.workflows.testing.decisions import RunFacts, executed, suite
 from planner.workflows.testing.parallel import all_beside
 from planner.workflows.testing.results import TestFileResult, TestListener
-from planner.workflows.testing.runs import FileRunner, Subjects
+from planner.workflows.testing.runs import FileRunner, Subjects, facts_of
 from planner.workflows.testing.variables import global_values
 from planner.world.state.workspace import data_directory
 
@@ -64,6 +64,8 @@ class Suite:
     given: dict[str, object] = field(factory=dict)
     others: tuple[Config, ...] = ()
     """modules that runs name"""
+    kept: Mapping[str, frozenset[int]] = field(factory=dict)
+    """{test file: indexes of its runs that passed earlier with the same inputs, which are not executed}"""
 
 
 def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
@@ -132,7 +134,7 @@ class SuiteRunner:
         self.suite = suite
         if wakes_providers and suite.files:
             wake_providers(suite.loaded.config, suite.loaded.schemas)
-        self.results = [TestFileResult.of(file) for file in suite.files]
+        self.results = [TestFileResult.of(file, suite.kept.get(file.name, ())) for file in suite.files]
         policies = (suite.options.policies, suite.options.standing_policies)
         self._subjects = Subjects(
             suite.loaded, suite.loaded.given, suite.options.walk_parallelism, policies, suite.others
@@ -228,8 +230,9 @@ def kind_of(path: str) -> str:
 
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
-) -> dict[str, str]:
-    """{file to run: changed path, or "" if it has never run}."""
+) -> tuple[dict[str, str], frozenset[str]]:
+    """{file to run: changed path, or "" if it has never run}, and the names of the files among them of whose inputs
+    only the file itself was changed."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)
@@ -241,8 +244,45 @@ def reached(
         facts.add("path_changed", path, os.path.dirname(path) or ".", kind_of(path))
     for name in sorted(done):
         facts.add("file_done", name)
-    items = evaluate(product_program("testing"), facts.build(), ["file_reached"]).sorted("file_reached")
+    result = evaluate(product_program("testing"), facts.build(), ["file_reached", "file_edited_alone"])
     why: dict[str, str] = {}
-    for name, path in items:
+    for name, path in result.sorted("file_reached"):
         why.setdefault(str(name), str(path))
-    return why
+    return why, frozenset(str(row[0]) for row in result.sorted("file_edited_alone"))
+
+
+@frozen
+class FileRecord:
+    """A test file that was executed. `rest`: its text without the blocks of its runs. `runs`: {name of a run: the text
+    of its block}, in their order. `passed`: the names of the runs that passed. `read`: paths that functions read."""
+
+    rest: str
+    runs: Mapping[str, str]
+    passed: frozenset[str]
+    read: tuple[str, ...]
+
+    @classmethod
+    def of(cls, result: TestFileResult, former: FileRecord | None) -> FileRecord:
+        """`former`: the record before, if the result has runs that were not executed again."""
+        runs = {run.name: run.written for run in result.file.runs}
+        passed = frozenset(it.name for it in result.runs if it.status == "pass")
+        read = former.read if former is not None and any(it.is_kept for it in result.runs) else ()
+        return cls(_rest(result.file), runs, passed, tuple(sorted({*read, *result.read})))
+
+
+def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
+    """The indexes of the runs that an edit of their file leaves as they were. `former`: the file before the edit."""
+    runs = {run.name: run.written for run in file.runs}
+    if _rest(file) != former.rest or [name for name in runs if name in former.runs] != [*former.runs]:
+        return frozenset()
+    same = {name for name in former.passed if runs[name] == former.runs[name]}
+    edited = [index for index, run in enumerate(file.runs) if run.name not in same]
+    return frozenset(range(len(file.runs))) - executed(facts_of(file), edited)
+
+
+def _rest(file: TestFile) -> str:
+    """The text of a file without the blocks of its runs. It is not empty, because a file has runs."""
+    text = file.runs[0].span.source.text if file.runs else ""
+    for run in file.runs:
+        text = text.replace(run.written, "", 1)
+    return text

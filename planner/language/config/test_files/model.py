@@ -94,6 +94,7 @@ class TestRun:
     config: Config | None = None  # the configuration of `module`
     parallel: bool = False  # whether the run may be executed together with other parallel runs
     keeps_state: bool = False  # whether the run's objects are not destroyed at the end
+    written: str = ""  # the text of the block; "" in JSON
 
 
 def state_name(run: TestRun) -> str:
