@@ -319,7 +319,7 @@ class Causes:
         return lines if not lines or lines[-1] else lines[:-1]
 
     def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause], only: str) -> str:
-        """How many of the given changes a cause has, and how many others."""
+        """The number of the given changes that a cause has, and the number of its other changes, in words."""
         some = ChangeCount.of({name: self.planned[name] for name in self.chains if name in self.planned})
         own = ChangeCount.of(dict(group.changes))
         text = own.share(some, f" in {module}" if module else " of this kind", only)

@@ -135,7 +135,7 @@ class _Follower:
         self._tell(place, depth, how, span)
 
     def _maker(self, place: ValueLocation, decl: ResourceDecl) -> tuple[str, Span]:
-        """How an attribute that is not configured gets its value, and where that is written."""
+        """The origin of the value of an attribute that is not configured, and its place."""
         name = str(place.path[0][1])
         config = place.module.config
         override = decl.made_up

@@ -151,7 +151,7 @@ class Checks(Protocol):
     checks: dict[str, ChangedInputs | None]
 
     def unit(self, leaf: str) -> ChangedInput | None:
-        """The changed input of a root cause."""
+        """The input of a root cause; None for other leaves."""
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
         """The change of an instance, as an input of other values."""
@@ -170,7 +170,7 @@ class Checks(Protocol):
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
         """The list or set that contains a value, or the value itself, if elements were added or removed: (name, lost
-        elements, gained elements, place of the first of these)."""
+        elements, gained elements, place of the first of these); otherwise None."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
@@ -370,7 +370,7 @@ class _Chains:
         return CauseStep(what, "", source, *self._altered[number].get(what, ()))
 
     def _mention(self, reader: str, step: str, number: int) -> Any:
-        """Where the expression of one value mentions another."""
+        """The place where the expression of one value mentions another."""
         facts = self._derived[self._worlds.of(reader, number)].facts
         return facts.source("refers_value", (plain(reader), plain(step)))
 

@@ -103,7 +103,7 @@ def covers(one: ChangedInput, other: ChangedInput) -> bool:
 
 
 def block_of(module: ModuleConfig | None, name: str) -> ResourceDecl | ModuleCall | None:
-    """The declaration of a resource (`type.name`) or module call (`module.name`)."""
+    """The declaration of a resource (`type.name`) or module call (`module.name`); None if there is none."""
     if module is None:
         return None
     return module.calls.get(name.removeprefix("module.")) if name.startswith("module.") else module.resources.get(name)

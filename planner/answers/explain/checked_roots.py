@@ -69,7 +69,7 @@ class CheckedRoots:
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
         """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: those
-        of the object's values that other objects read."""
+        of the object's values that other objects read. None if a value on the way was not checked."""
         key = name, only_replaced, for_others
         if key not in self._known:
             self._known[key] = frozenset()  # for a cycle
@@ -135,7 +135,8 @@ class CheckedRoots:
         return frozenset(roots) if is_checked else None
 
     def _behind_value(self, value: str, units: ChangedInputs) -> set[str] | None:
-        """The roots of a value: leaves whose inputs matter, and the roots of objects that matter."""
+        """The roots of a value: leaves whose inputs matter, and the roots of objects that matter. None if a value on
+        the way was not checked."""
         if not units and value in self._leaves:
             return {value}
         roots: set[str] = set()

@@ -108,7 +108,7 @@ class FormerWorld:
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
         """A module instance. Its repetition is unknown if the keys of its call are unknown, or if it did not exist and
-        `exists` is false."""
+        `exists` is false. None if there is no such module, or, with `exists`, no such instance."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:

@@ -169,7 +169,8 @@ class Interventions:
     # ---------------------------------------------------------------- inputs that changed
 
     def _units_of(self, place: ValueLocation) -> ChangedInputs:
-        """The changed inputs that a value's current or former expression mentions, directly or through other names."""
+        """The changed inputs that a value's current or former expression mentions, directly or through other names.
+        Raises UncheckedError."""
         module, path = place.module, place.module.config.path
         if place.kind == "resource":
             now, was = self.places.whole_text(place), self.former.text(place)
@@ -188,7 +189,7 @@ class Interventions:
         raise UncheckedError
 
     def _in_blocks(self, place: ValueLocation, unit: ChangedInput) -> ChangedInputs:
-        """The inputs of a value that consists of nested blocks."""
+        """The inputs of a value that consists of nested blocks. Raises UncheckedError."""
         module, name = place.module, str(place.path[0][1])
         now, was = (_texts_of_blocks(decl, name) for decl in self._declarations(place))
         if not (now or was):
@@ -227,7 +228,8 @@ class Interventions:
         return block_of(was, self.former.names.resource(module.text, block, None)[1])
 
     def _text(self, unit: ChangedInput, now: Any, was: Any, module: ModuleInstance, block: str = "") -> ChangedInputs:
-        """The inputs of an expression: its text, if that changed, and its current and former mentions."""
+        """The inputs of an expression: its text, if that changed, and its current and former mentions. Raises
+        UncheckedError."""
         key = (unit.module, unit.kind, unit.name)
         known = self._texts.get(key, frozenset())
         if self.former.lacks(module) or known is None:
@@ -360,7 +362,7 @@ class Interventions:
         return was is not None and any(map(is_unrecorded, self.former.mentions(was.node)[0]))
 
     def _files(self, node: Expression, given: Any, module: ModuleInstance, is_new: bool) -> ChangedInputs:
-        """The changed files that an expression reads or lists."""
+        """The changed files that an expression reads or lists. Raises UncheckedError."""
         scope, source = getattr(given, "scope", module.scope), getattr(given, "source", None)
         files = self.former.files(lambda: try_evaluate(node, scope, source))
         unknown = {name for name, status in files.items() if status == "unknown"}
@@ -383,7 +385,8 @@ class Interventions:
     # ---------------------------------------------------------------- mixtures
 
     def _outcome(self, place: ValueLocation, new: ChangedInputs, units: ChangedInputs) -> Any:
-        """The value at a place if, of `units`, only the inputs in `new` had their current values."""
+        """The value at a place if, of `units`, only the inputs in `new` had their current values. Raises
+        UncheckedError."""
         if new == units:
             return self._value_now(place)
         context, tree = self._context(new, units)

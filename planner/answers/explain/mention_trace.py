@@ -195,7 +195,7 @@ class MentionTrace:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
 
     def _variable_source(self, place: ValueLocation) -> tuple[Any, str]:
-        """Where a root variable (or a part) is set, and the kind of that origin (see root_variable)."""
+        """The place where a root variable (or a part) is set, and the kind of that origin (see root_variable)."""
         given = self.variables.get(place.name)
         value = next((v for _, v in self.places.found(place)), None)
         decl = place.module.config.variables[place.name]
@@ -283,7 +283,8 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The changed source of the outermost module that contains a place and has another source."""
+        """The changed source of the outermost module that contains a place and has another source. None if there is
+        none."""
         if self.former is None:
             return None
         was = self.former.place(place)
@@ -292,7 +293,8 @@ class MentionTrace:
         return self._lost_source(place.module) if self.former.lacks(place.module) else None
 
     def _lost_source(self, module: ModuleInstance) -> OtherSource | None:
-        """For a module without a former version: the changed source or version in the outermost call above it."""
+        """The changed source or version in the outermost call above a module that has no former version; None if there
+        is none."""
         assert self.former is not None
         now, before = self.config.root, self.former.context.config.root
         path = module.config.path
@@ -309,7 +311,7 @@ class MentionTrace:
         return None
 
     def _changed_source(self, module: ModuleConfig, former: ModuleConfig) -> OtherSource | None:
-        """For a module with a former version: the changed source in the outermost call above it."""
+        """The changed source in the outermost call above a module that has a former version; None if there is none."""
         if self.former is None or former.directory == module.directory:
             return None
         now, before = self.config.root, self.former.context.config.root

@@ -236,7 +236,7 @@ def _of_object(given: GivenExpression, node: Object) -> list[GivenExpression] | 
 
 def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
     """The iteration that produces the part, and the source of its key; for a new or removed part, the loop's collection
-    and condition."""
+    and condition. None if the iteration cannot be determined."""
     collection = given.evaluate(node.collection)
     if collection.__class__ is Unknown or node.group or (node.condition is not None and node.key_expr is None):
         return None
@@ -276,7 +276,8 @@ def _of_set(given: GivenExpression, argument: Expression) -> GivenExpression:
 
 
 def _of_merge(given: GivenExpression, node: Call) -> list[GivenExpression] | None:
-    """The last argument with the key, and later ones; for a new or removed part, any argument may have had the key."""
+    """The last argument with the key, and later ones; for a new or removed part, any argument may have had the key.
+    None if an argument is not a known object or map."""
     values = [given.evaluate(argument) for argument in node.arguments]
     if not all(v.__class__ in (dict, Map) for v in values):
         return None

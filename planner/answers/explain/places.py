@@ -200,7 +200,8 @@ class LocationLookup:
         return self._base(place)
 
     def _base(self, place: ValueLocation) -> GivenExpression | None:
-        """The argument that sets the value, with the path into it."""
+        """The argument that sets the value, with the path into it; None if there is none, or it cannot be
+        determined."""
         if place not in self._bases:
             self._bases[place] = self._found_base(place)
         return self._bases[place]
@@ -229,7 +230,7 @@ class LocationLookup:
         return GivenExpression(expr.node, expr.source, scope, place.path, place.fresh) if expr is not None else None
 
     def _of_attribute(self, place: ValueLocation) -> GivenExpression | None:
-        """The argument of a resource, at the top or in nested blocks that are not dynamic."""
+        """The argument of a resource, at the top or in nested blocks that are not dynamic; None if there is none."""
         decl = place.module.config.resources[place.name]
         body, path = decl.body, place.path
         schema: Any = self.context.schemas.of(place.module.config, decl).block
@@ -296,7 +297,7 @@ class LocationLookup:
         return module.with_repetition(objects.expansion.instances.get(place.key, NO_REPETITION))
 
     def declaration(self, place: ValueLocation) -> Span | None:
-        """The declaration of the object with the value."""
+        """The declaration of the object with the value; None if there is none."""
         config, name = place.module.config, place.name
         tables: dict[str, Mapping[str, Any]] = {
             "resource": config.resources,
@@ -345,7 +346,8 @@ class LocationLookup:
     def of_reference(
         self, ref: Ref, module: ModuleInstance, inside: ValueLocation | None, after: Path = ()
     ) -> ValueLocation | None:
-        """The place that a reference means. `inside`: the enclosing place, for count and each."""
+        """The place that a reference means; None for other references. `inside`: the enclosing place, for count and
+        each."""
         path = (*map(path_step, ref.rest), *after)
         config = module.config
         if ref.kind == "var" and ref.name in config.variables:
@@ -384,8 +386,8 @@ class LocationLookup:
     # ---------------------------------------------------------------- parts of all instances of a block
 
     def owner(self, place: ValueLocation) -> ValueLocation | None:
-        """For a path into all instances of a resource or module: the place in the instance, or in the instance's
-        output, that the path begins with."""
+        """The place in an instance, or in the output of a module instance, with which a path into all instances of a
+        resource or module begins; None for other paths."""
         module, path = place.module, place.path
         if place.kind == "resources" and path and path[0] != ANY:
             return ValueLocation(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)

@@ -325,7 +325,7 @@ def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
 
 
 def declared_at(move: ProposedMove, config: Config) -> Any:
-    """Where the destination of a move is declared; None if unknown."""
+    """The place where the destination of a move is declared; None if unknown."""
     address = parse_resource_instance(move.carried[0][1])
     height = next((height for whole, height, _ in wholes(address) if whole == move.to), 0)
     return _declarations(config, address).get(height + 1 - height % 2)

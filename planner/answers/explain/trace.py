@@ -123,7 +123,8 @@ class Trace(ValueTrace):
     def _may_have_been(
         self, former: FormerWorld, place: ValueLocation, change: ResourceChange
     ) -> ResourceChange | None:
-        """The destruction of the object that an instance of a new block may have been before a rename of the block."""
+        """The destruction of the object that an instance of a new block may have been before a rename of the block.
+        None if the block is not new, or there is no such destruction."""
         if former.declaration(place.module, place.name) is not None:
             return None
         gone = (other for other in self.plan.changes if other.reason == "delete_because_no_resource_config")

@@ -54,7 +54,7 @@ class Culprits:
         return told
 
     def place(self, address: str, path: str) -> ValueLocation | None:
-        """The place of a value; for a missing one, the nearest existing place."""
+        """The place of a value; for a missing one, the nearest existing place; None if there is none."""
         while True:
             place = self.places.read(join_path(address, path))
             if place is not None and (not path or (self.places.found(place) and self.span(place) is not None)):
@@ -64,7 +64,7 @@ class Culprits:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
 
     def span(self, place: ValueLocation | None) -> Span | None:
-        """The expression that sets a value."""
+        """The expression that sets a value; None if there is none."""
         given = self.places.given(place) if place is not None else None
         return given.span if given is not None else None
 

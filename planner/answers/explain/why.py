@@ -220,7 +220,7 @@ class Explainer:
         return evaluate(product_program("causes"), self.facts(asked), ("former_value", "planned_change"))
 
     def not_action(self, address: str, verb: str) -> dict[str, Any]:
-        """Why the change does not have one of a verb's actions. Raises Failure if it has."""
+        """The reasons why the change does not have one of a verb's actions. Raises Failure if it has."""
         asked = self.find(address)
         if verb_of(asked.action) == verb:
             detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
@@ -325,8 +325,8 @@ class Explainer:
         return trace.build(), open_ones
 
     def not_unknown(self, text: str) -> dict[str, Any]:
-        """Why a value is known: the obstacles of each rule for the opposite. Raises Failure if it is unknown or does
-        not exist."""
+        """The reasons why a value is known: the obstacles of each rule for the opposite. Raises Failure if it is
+        unknown or does not exist."""
         trace = self.trace()
         read = self._values(trace, text)
         if not all(is_wholly_known(value) for _, value in read):
@@ -537,8 +537,8 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLoc
 
 
 def _forcing(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
-    """Why an object is replaced, such as `ports[0] 80 -> 81 forces replacement (main.tf:3)`; without values if several
-    parts differ."""
+    """The reason why an object is replaced, such as `ports[0] 80 -> 81 forces replacement (main.tf:3)`; without values
+    if several parts differ."""
     whole = f"{name}.{path}"
     known = relations.get("planned_change", ())
     parts = [row for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]

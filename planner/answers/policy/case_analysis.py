@@ -197,7 +197,7 @@ class _CaseEvaluation(Interpreter):
     # -------- rules
 
     def derived_rows(self, rule: Rule, pattern: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        """The rows that a rule derives, with these values in some columns."""
+        """The rows that a rule derives, with these values in some columns. Raises Inconclusive."""
         start: Values = {}
         for term, value in zip(rule.head.arguments, pattern, strict=True):
             if value is None or value is ANY:
@@ -295,7 +295,7 @@ class _CaseEvaluation(Interpreter):
         return (*symbol.key[1:], symbol) if is_told else None
 
     def links(self, name: str, about: Any, other: Any) -> Iterator[tuple[Any, ...]]:
-        """The pairs of a relation that may exist."""
+        """The pairs of a relation that may exist. Raises Inconclusive."""
         if isinstance(about, Symbol) or isinstance(other, Symbol):
             raise Inconclusive
         relations = self.cases.relations
@@ -313,7 +313,7 @@ class _CaseEvaluation(Interpreter):
                     yield row
 
     def derived(self, name: str, pattern: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """The rows of a derived relation, with these values in some columns."""
+        """The rows of a derived relation, with these values in some columns. Raises Inconclusive."""
         key = (name, *pattern)
         result = self.memory.get(key)
         if result is None:
@@ -332,7 +332,7 @@ class _CaseEvaluation(Interpreter):
         return result
 
     def known(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The known rows that may match."""
+        """The known rows that may match. Raises Inconclusive."""
         unsure = {name for name, value in values.items() if isinstance(self.case.resolved(value), Symbol)}
         plain = {name: self.case.resolved(value) for name, value in values.items() if name not in unsure}
         is_compared = any(name_of(a) in unsure for a in atom.arguments)
@@ -345,7 +345,8 @@ class _CaseEvaluation(Interpreter):
     # -------- unknown values
 
     def unknown_rows(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The possible rows of unknown values: one row if it is known, otherwise a row that represents all of them."""
+        """The possible rows of unknown values: one row if it is known, otherwise a row that represents all of them.
+        Raises Inconclusive."""
         address, path = (self.value(a, values) for a in atom.arguments[:2])
         if isinstance(address, Symbol):
             raise Inconclusive
@@ -417,7 +418,7 @@ class _CaseEvaluation(Interpreter):
         return Symbol(("path", place[-1], self.label(atom, values), place), "symbol", True)
 
     def label(self, literal: Literal, values: Values) -> tuple[Any, ...]:
-        """A key for a lookup of a literal with these values."""
+        """A key for a lookup of a literal with these values. Raises Inconclusive."""
         if self.counting:
             raise Inconclusive
         return self.rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
@@ -634,7 +635,7 @@ class _CaseEvaluation(Interpreter):
         return symbol
 
     def share(self, literal: Aggregate, ordered: list[Literal], values: Values, scope: set[str]) -> tuple[Any, Any]:
-        """(minimum, maximum) contribution of one object; None for no bound."""
+        """(minimum, maximum) contribution of one object; None for no bound. Raises Inconclusive."""
         waiting = [self.case.decisions]
         lows: list[Any] = []
         highs: list[Any] = []
@@ -656,7 +657,7 @@ class _CaseEvaluation(Interpreter):
         return None if None in lows else min(lows), None if None in highs else max(highs)
 
     def total(self, literal: Aggregate, values: list[Values]) -> tuple[Any, Any]:
-        """(minimum, maximum) of a count or sum."""
+        """(minimum, maximum) of a count or sum. Raises Inconclusive."""
         if literal.expression is None:
             return len(values), len(values)
         low: Any = 0
@@ -673,7 +674,8 @@ class _CaseEvaluation(Interpreter):
         return low, high
 
     def distinct(self, assignments: Iterable[Values]) -> list[Values]:
-        """The distinct solutions. Cases decide whether two with different unknown values are equal."""
+        """The distinct solutions. Cases decide whether two with different unknown values are equal. Raises
+        Inconclusive."""
         kept: list[Values] = []
         by_plain: dict[Any, list[Values]] = {}
         for each in list(assignments):

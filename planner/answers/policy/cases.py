@@ -154,5 +154,5 @@ class Relation:
         return self.curtain.proof(proof) if proof is not None else None
 
     def obstacles(self, row: Row) -> list[dict[str, Any]]:
-        """Why no rule derives a row, without values if the plan has sensitive ones."""
+        """The reasons why no rule derives a row, without values if the plan has sensitive ones."""
         return self.curtain.obstacles(obstacles(self.prover, self.name, row))

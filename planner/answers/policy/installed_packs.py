@@ -35,7 +35,7 @@ class Locked:
 
 
 def place_of(config: str, name: str) -> Path:
-    """Where a policy.toml's pack is installed."""
+    """The place where a policy.toml's pack is installed."""
     return Path(config).parent / "packs" / name
 
 

@@ -260,7 +260,7 @@ class _Walk:
                 self.follow(alias.node, alias.place, alias.steps + steps, mode)
 
     def _alias(self, ref: Ref, place: _ExpressionScope) -> _Element | None:
-        """The expression of a local value, input variable or each.value."""
+        """The expression of a local value, input variable or each.value; None for other references."""
         if ref.kind == "local" and ref.name in place.module.locals:
             return _Element(place.module.locals[ref.name].expr.node, place.outside(), ())
         if ref.kind == "var" and place.caller is not None and isinstance(place.caller.repeated, ModuleCall):

@@ -344,7 +344,7 @@ class Judging:
         )
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
-        """The object's argument that the proof reads; without one, the object's block."""
+        """The object's argument that the proof reads; without one, the object's block; None if there is no block."""
         for at in proof.leaves():
             if at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
                 best = self.facts.owners.span(address, str(at.row[1]))

@@ -108,7 +108,7 @@ def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
 
 
 def case_files(name: str) -> list[str]:
-    """Paths of the cases of a pack or policy: directories of packs, or one file."""
+    """Paths of the cases of a pack or policy: directories of packs, or one file. Raises Failure."""
     problems: list[Diagnostic] = []
     files = builtin_files(name, problems)
     if problems:

@@ -49,7 +49,7 @@ class Pack:
 
 @frozen(eq=False)
 class Packs:
-    """The packs among files, by name. `rules`: all rule files, in packs or not."""
+    """The packs in a set of files, by name. `rules`: all rule files, in packs or not."""
 
     packs: dict[str, Pack] = field(factory=dict)
     rules: Files = ()
@@ -77,7 +77,7 @@ class Packs:
 
     @property
     def policies(self) -> dict[str, PolicyInfo]:
-        """{code: metadata}."""
+        """{code: metadata} of the policies of all packs."""
         return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
 
     def facts(self, settings: Settings, program: RuleProgram) -> FactBase:
@@ -145,7 +145,7 @@ def is_pack_file(name: str) -> bool:
 
 
 def gather(files: Files) -> Packs:
-    """The packs among files. Raises Failure for problems of a pack.toml or data file."""
+    """The packs in a set of files. Raises Failure for problems of a pack.toml or data file."""
     texts = dict(files)
     folders = {_folder(name): name for name in texts if is_pack_file(name)}
     rules = tuple(file for file in files if file[0].endswith(".dl"))
@@ -214,7 +214,7 @@ def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:
 
 
 def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
-    """The innermost pack directory that contains a file."""
+    """The innermost pack directory that contains a file; None if there is none."""
     folder = _folder(name)
     while True:
         if folder in folders:

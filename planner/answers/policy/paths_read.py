@@ -134,7 +134,8 @@ class PathTerms:
         return result
 
     def _concatenation(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
-        """The paths of a concatenation of known strings, or of a path and known strings."""
+        """The paths of a concatenation of known strings, or of a path and known strings. None if the paths of the first
+        unknown part are unknown."""
         parts = _flat(term)
         begin, rest = self._known_beginning(body, parts)
         if begin != [""] or not rest:

@@ -114,7 +114,7 @@ def first_policy(say: Callable[[str], None]) -> None:
 
 
 def _remote(config: str, text: str) -> dict[str, PackUse]:
-    """The external packs of all workspaces."""
+    """The external packs of all workspaces. Raises Failure."""
     workspaces = TomlFile(Source(config, text), "a policy file", "policy.settings").data.get("workspace", {})
     names = ["", *workspaces] if isinstance(workspaces, dict) else [""]
     result: dict[str, PackUse] = {}
@@ -193,7 +193,7 @@ def _fetcher(say: Callable[[str], None]) -> PackFetcher:
 
 @contextmanager
 def _alone(config: str) -> Iterator[None]:
-    """Lock the packs of a file against other processes."""
+    """Lock the packs of a file against other processes. Raises Failure."""
     try:
         with locked(Path(config).parent / "packs" / ".lock"):
             yield

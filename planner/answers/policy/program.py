@@ -151,7 +151,7 @@ def load_policies(
     files: Files, closed: frozenset[str] = frozenset(), workspace: str = "default"
 ) -> tuple[Policies | None, list[Diagnostic]]:
     """Check policy files; None if there are errors. Only files in `closed` may add to the predicates that these
-    declare. `workspace` selects the settings."""
+    declare. `workspace` selects the settings. Raises Failure."""
     core = files_of("policy")
     try:
         packs = gather(files)

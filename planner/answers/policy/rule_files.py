@@ -264,7 +264,7 @@ def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) 
 
 
 def pack_root(folder: str) -> str | None:
-    """The innermost pack directory that contains a directory."""
+    """The innermost pack directory that contains a directory; None if there is none."""
     at = os.path.abspath(folder)
     while not os.path.isfile(os.path.join(at, MANIFEST)):
         if os.path.dirname(at) == at:

@@ -151,7 +151,7 @@ class Curtain:
     # -------- proofs
 
     def obstacles(self, obstacles: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Why rows do not hold (why_not_deep); with rules as written if the plan has sensitive values."""
+        """The reasons why rows do not hold (why_not_deep); with rules as written if the plan has sensitive values."""
         if not self.hidden:
             return obstacles
         rules = {rule.name: rule for rule in self.prover.program.rules}
@@ -237,7 +237,7 @@ def lines(span: Span) -> list[tuple[str, int]]:
 
 
 def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, root: str) -> list[Span]:
-    """Where a declaration sets the secret value."""
+    """The places where a declaration sets the secret value."""
     if isinstance(decl, OutputDecl):
         return [decl.span, decl.value.span]
     if isinstance(decl, VariableDecl):

@@ -365,7 +365,7 @@ def _is_wanted(use: PackUse, version: str) -> bool:
 
 
 def _of_library(name: str) -> PackManifest | None:
-    """The manifest of a planner pack, used or not."""
+    """The manifest of a planner pack, used or not; None for other names."""
     pack = name.removeprefix(PREFIX)
     return manifest_of(pack) if name.startswith(PREFIX) and pack in packs_of_library() else None
 

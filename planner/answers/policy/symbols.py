@@ -306,7 +306,7 @@ class SymbolCase:
         return not (_apart(high, other_low) or _apart(other_high, low))
 
     def document(self, text: Any) -> KnownDocument | None:
-        """The known parts of a JSON string with unknown parts."""
+        """The known parts of a JSON string with unknown parts; None for other values."""
         is_there = isinstance(text, Symbol) and text.key[0] == "at"
         return self.documents.get((text.key[1], text.key[2])) if is_there else None
 

@@ -529,7 +529,7 @@ class _Body:
 
     def _beginning(self, path: syntax.RuleVariable, below: dict[str, syntax.Term]) -> syntax.Term | None:
         """The known beginning of a lost path: the path above it, directly or through the lost path from which it is
-        composed."""
+        composed. None if there is none."""
         seen = {path.name}
         name = path.name
         while name not in below:
@@ -542,7 +542,7 @@ class _Body:
 
     @staticmethod
     def _inner(read: syntax.Atom) -> str | None:
-        """The variable with the path of an element."""
+        """The variable with the path of an element; None for relations other than `part`."""
         inner = read.arguments[-1]
         return inner.name if read.predicate == "part" and isinstance(inner, syntax.RuleVariable) else None
 

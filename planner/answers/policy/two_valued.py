@@ -90,7 +90,7 @@ class PlainProofs:
         return None
 
     def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
-        """For each rule with the code, the first condition that fails for the address; as written in the rule if the
+        """The first condition that fails for the address, of each rule with the code; as written in the rule if the
         plan has sensitive values."""
         result = []
         for rule in self.policies.program.rules_for(predicate):

@@ -21,7 +21,7 @@ STEPS = frozenset((MAKING, "instance_destroy", "deposed_destroy", "instance_forg
 
 @frozen
 class Outcome:
-    """How much of a planned change was done. `kind`: one of KINDS. `error`: the first error."""
+    """The extent to which a planned change was done. `kind`: one of KINDS. `error`: the first error."""
 
     kind: str
     error: str = ""

@@ -35,7 +35,7 @@ GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 
 
 def unsupported(type: str) -> AttributeDiagnostic | None:
-    """Why a provisioner of this type cannot run; None if it can."""
+    """The reason why a provisioner of this type cannot run; None if it can."""
     if type == "local-exec":
         return None
     if type not in REMOTE:

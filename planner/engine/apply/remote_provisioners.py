@@ -155,7 +155,7 @@ def _without_brackets(host: str) -> str:
 
 
 def _agent(wanted: Value, identity: str) -> Agent | None:
-    """The SSH agent, if it is requested, or available and not disabled."""
+    """The SSH agent, if it is requested, or available and not disabled; otherwise None. Raises SshError."""
     socket = os.environ.get("SSH_AUTH_SOCK", "")
     if wanted is True and not socket:
         raise SshError("agent is true, but there is no SSH agent: SSH_AUTH_SOCK is not set", lasting=True)

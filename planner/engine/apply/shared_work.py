@@ -38,7 +38,7 @@ class Guard(Protocol):
     """Decides whether an object or a provider configuration is allowed, once its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """Why an object must not receive this value; called before the object is changed."""
+        """The errors because of which an object must not receive this value; called before the object is changed."""
 
     def note_value(self, address: str, value: Value) -> None:
         """Record the new value of an object (Null if it no longer exists)."""

@@ -287,7 +287,8 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def _function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that a call names, from the provider configuration that the rules derive. Raises Failure."""
+        """The function that a call names, from the provider configuration that the rules derive. Raises Failure. None
+        if there is no such function."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None

@@ -320,7 +320,7 @@ class EvaluationContext:
         self._instances_at: dict[str, list[ModuleInstance]] = {}
 
     def provider_function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that `provider::NAME::FUNCTION` denotes in a module. Raises Failure."""
+        """The function that `provider::NAME::FUNCTION` denotes in a module; None if there is none. Raises Failure."""
         if self.configured_function is not None:
             return self.configured_function(module, name)
         return self.schemas.function(module.config, name, is_late=self.operation == "validate")

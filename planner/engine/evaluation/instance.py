@@ -89,7 +89,7 @@ class Instance:
 
     @property
     def body(self) -> Body | None:
-        """The body in which problems that the provider reports are located."""
+        """The body in which problems that the provider reports are located; None without a declaration."""
         return self.decl.body if self.decl is not None else None
 
     @property

@@ -275,8 +275,8 @@ def resource_text(module: ModuleInstance, resource: ResourceDecl) -> str:
 
 
 def object_id(value: Value, key: str = "id") -> ObjectId | None:
-    """The attribute that identifies an object in messages, if it is a known string and not sensitive. Objects without
-    an id use their name."""
+    """The attribute that identifies an object in messages, if it is a known string and not sensitive; otherwise None.
+    Objects without an id use their name."""
     plain = unmark(value)[0]
     if key == "id" and plain.__class__ is dict and "id" not in plain:
         key = "name"
@@ -303,7 +303,7 @@ class _FlatReader:
         self.flat = flat
 
     def value(self, key: str, wanted: Type) -> Value:
-        """The value under a key, which ends with a dot if it comes from a set of collections."""
+        """The value under a key, which ends with a dot if it comes from a set of collections. Raises ValueError."""
         if isinstance(wanted, Primitive) and wanted is not DYNAMIC:
             return self.primitive(key, wanted)
         prefix = f"{key.rstrip('.')}."

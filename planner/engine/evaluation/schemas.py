@@ -128,7 +128,8 @@ class Schemas:
         return self._list_resource(source, type) if mode == "list" else self.schema(source).resource(mode, type)
 
     def _list_resource(self, source: str, type: str) -> ResourceSchema | None:
-        """The schema of a list block's body. Its type must also be a managed resource type with identities."""
+        """The schema of a list block's body; None if there is none. Its type must also be a managed resource type with
+        identities."""
         result = self._lists.get((source, type))
         if result is None:
             schema = self.schema(source)
@@ -168,8 +169,9 @@ class Schemas:
         return marked_by_schema({name: Unknown(of) for name, of in t.attributes.items()}, block)
 
     def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
-        """A function `provider::local_name::function` (with `::alias` before the function) of an unconfigured provider.
-        `is_late`: a function that is not in the schema may be registered later; its signature is then unknown."""
+        """A function `provider::local_name::function` (with `::alias` before the function) of an unconfigured provider;
+        None if there is none. `is_late`: a function that is not in the schema may be registered later; its signature is
+        then unknown."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None

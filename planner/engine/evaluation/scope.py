@@ -43,7 +43,8 @@ class WalkScope(Protocol):
     @property
     def call_context(self) -> CallContext: ...
     def provider_function(self, module: Any, name: str) -> Function | None:
-        """The function that `provider::NAME::FUNCTION` denotes in a module (ModuleValues). Raises Failure."""
+        """The function that `provider::NAME::FUNCTION` denotes in a module (ModuleValues); None if there is none.
+        Raises Failure."""
 
 
 class ObjectValues(Protocol):
@@ -174,7 +175,7 @@ def _unrecorded_value(scope: ModuleScope) -> tuple[Value, int]:
 
 
 def _shared_resolver(module: ModuleValues, node: Traversal | Variable) -> Resolver | None:
-    """The resolver of a variable or local value from another call of the same module."""
+    """The resolver of a variable or local value from another call of the same module; None if there is none."""
     known = module.context.schemas.named.get(node)
     if known is None:
         return None

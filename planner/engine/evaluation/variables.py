@@ -37,7 +37,8 @@ _LOCAL = re.compile(r"\blocal\b(?:\s*\.\s*([\w-]+))?")  # with the name of the l
 
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
-    """Why the value of a root variable is not valid. Objects that depend on an invalid variable are not planned."""
+    """The reasons why the value of a root variable is not valid. Objects that depend on an invalid variable are not
+    planned."""
     if given is None or given.raw is None:
         return []
     problems = Problems()

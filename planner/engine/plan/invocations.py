@@ -140,7 +140,8 @@ def _invocation(
 
 
 def _end_configuration_problems(action: Instance, config: Value, plain: Value, caller: str) -> list[Diagnostic]:
-    """Why the plan cannot store the configuration with which an action is invoked after the object was destroyed."""
+    """The error if the plan cannot store the configuration with which an action is invoked after the object was
+    destroyed."""
     assert action.decl is not None
     wrong = ""
     if not is_wholly_known(plain):

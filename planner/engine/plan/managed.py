@@ -383,7 +383,8 @@ def _add_untainted_plan(it: Instance, current: RemoteObject, config: Value, meta
 
 
 def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
-    """Add facts about differences between the object and its plan. Returns the paths that require replacement."""
+    """Add facts about differences between the object and its plan. Returns the paths that require replacement. Raises
+    Failure."""
     before, after = unmark_deep(prior)[0], unmark_deep(planned)[0]
     different = tuple(name for name in sorted(after) if not _same(before[name], after[name]))
     if different:

@@ -43,7 +43,8 @@ def read_current(walk: PlanWork, it: Instance) -> tuple[RemoteObject | None, lis
 
 
 def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
-    """The former provider and type of an object that a moved block has moved here from another type."""
+    """The former provider and type of an object that a moved block has moved here from another type; None for other
+    objects."""
     move = walk.record.moves.moves.get(it.address)
     if move is None or move.implied:
         return None
@@ -92,7 +93,7 @@ def refresh_recorded(
 
 
 def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
-    """Read the object from the provider. Raises Failure."""
+    """Read the object from the provider. Returns None if it no longer exists. Raises Failure."""
     value, record = known.value, known.record
     if not walk.options.offline:
         walk.hooks.refresh_start(it.address, object_id(value), it.deposed)

@@ -326,7 +326,7 @@ def _of_json(document: Any, source: str) -> Credentials:
 
 
 def _from_program(command: str) -> Credentials:
-    """Credentials from the JSON that the `credential_process` of a profile prints."""
+    """Credentials from the JSON that the `credential_process` of a profile prints. Raises ServiceError."""
     try:
         ran = subprocess.run(shlex.split(command), capture_output=True, timeout=60, check=True)
         return _of_json(json.loads(ran.stdout), "program")
@@ -335,7 +335,7 @@ def _from_program(command: str) -> Credentials:
 
 
 def _from_botocore(profile: str) -> Credentials:
-    """Credentials that only botocore can obtain, such as those of single sign-on."""
+    """Credentials that only botocore can obtain, such as those of single sign-on. Raises ServiceError."""
     try:
         from botocore.session import Session  # type: ignore[import-not-found,unused-ignore]
     except ImportError:

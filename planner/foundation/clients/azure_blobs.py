@@ -80,7 +80,7 @@ class Container:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> HttpResponse:
-        """Send a request. Raises AzureError for a status of 300 or higher."""
+        """Send a request. Raises AzureError for a status of 300 or higher, and ServiceError if there is no response."""
         url = self.url(blob)
         parameters = "&".join(part for part in (urlencode(sorted((query or {}).items())), self.sas.lstrip("?")) if part)
 

@@ -41,7 +41,8 @@ class BucketClient:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> HttpResponse:
-        """Send a request. Raises BucketError for a status of 300 or higher."""
+        """Send a request. Raises BucketError for a status of 300 or higher, and ServiceError if there is no
+        response."""
         parameters = dict(query or {})
         url = f"{self.url}/{quote(key, safe='/-_.~')}" + (
             f"?{urlencode(sorted(parameters.items()))}" if parameters else ""

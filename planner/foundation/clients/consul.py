@@ -44,7 +44,8 @@ class Cluster:
         return answer
 
     def key(self, name: str) -> dict[str, Any] | None:
-        """The entry of a key, None if it does not exist. The read is consistent: the leader of the cluster answers."""
+        """The entry of a key, None if it does not exist. The read is consistent: the leader of the cluster answers.
+        Raises ServiceError."""
         answer = self.ask("GET", f"kv/{name}", consistent=None)
         if answer.status == 404:
             return None

@@ -173,7 +173,7 @@ def error_text(answer: HttpResponse) -> str:
 
 
 def _assertion(known: dict[str, Any], scopes: Sequence[str]) -> str:
-    """A JWT that proves possession of a service account's key (RFC 7523)."""
+    """A JWT that proves possession of a service account's key (RFC 7523). Raises ServiceError."""
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.hashes import SHA256
@@ -198,8 +198,8 @@ def _part(document: dict[str, Any]) -> str:
 
 
 def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
-    """A token from google-auth, which supports further types of credentials, such as those of other identity
-    providers."""
+    """A token from google-auth, which supports further types of credentials, such as those of other identity providers.
+    Raises ServiceError."""
     try:
         library, transport = import_module("google.auth"), import_module("google.auth.transport.requests")
     except ImportError:

@@ -44,7 +44,7 @@ class HostTokens:
         return own / FILE
 
     def where(self, host: str) -> Kept:
-        """Where the token of a host is stored, "" if there is none. Raises ServiceError."""
+        """The place where the token of a host is stored, "" if there is none. Raises ServiceError."""
         if host in self._read():
             return "file"
         if host in self.config.tokens:

@@ -453,7 +453,8 @@ def _default_port(scheme: str) -> int:
 
 
 def _as_stream(body: bytes) -> bytes | BytesIO | None:
-    """A large body as a stream, which is sent in pieces; the timeout applies to each piece."""
+    """The body; a large one as a stream, which is sent in pieces, with the timeout for each piece; None for an empty
+    one."""
     return BytesIO(body) if len(body) > _PIECE else body or None
 
 

@@ -251,7 +251,7 @@ def _host(name: str) -> Host:
 
 
 def _login_service(host: Host, base: str, document: object) -> tuple[LoginService | None, list[Diagnostic]]:
-    """The login service of a host; None if it has none, or (with a warning) an unusable one."""
+    """The login service of a host; None if it has none, or (with a warning) an unusable one. Raises Failure."""
     if document is None:
         return None, []
     summary = "Host does not support planner login"
@@ -322,7 +322,7 @@ def _by_code(host: Host, service: LoginService, ask: Ask, say: Say) -> str:
 
 
 def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
-    """A token that the user copies from a web page."""
+    """A token that the user copies from a web page. Raises Failure."""
     _consent(host, "your browser", ask, say)
     url = f"https://{shown_host(address)}/app/settings/tokens?source=terraform-login"
     _open_page(f"the tokens page for {host.name}", url, say)

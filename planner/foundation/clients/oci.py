@@ -185,8 +185,8 @@ def _usual_files(environ: Mapping[str, str]) -> list[str]:
 
 
 def _read(path: Path, usual: bool) -> dict[str, Any]:
-    """The content of a Docker-style file. An unreadable default file counts as empty, because other programs write
-    it."""
+    """The content of a Docker-style file. An unreadable default file counts as empty, because other programs write it.
+    Raises ServiceError."""
     try:
         content = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as problem:

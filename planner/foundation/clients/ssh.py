@@ -274,7 +274,8 @@ def _client_keys(login: Login) -> list[Any]:
 
 
 async def _agent_keys(agent: Agent, stack: AsyncExitStack) -> list[Any]:
-    """The keys of the agent, first the preferred key, then keys whose comment ends with the identity."""
+    """The keys of the agent, first the preferred key, then keys whose comment ends with the identity. Raises
+    SshError."""
     try:
         client = await stack.enter_async_context(asyncssh.connect_agent(agent.path))
         keys = list(await client.get_keys())
@@ -347,7 +348,8 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """Access to the files of the host, by SFTP or, if the host does not support it, by shell commands."""
+    """Access to the files of the host, by SFTP or, if the host does not support it, by shell commands. Raises
+    SshError."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:
@@ -489,7 +491,7 @@ def _as_ssh_errors(path: str) -> Iterator[None]:
 async def upload(files: Files, source: str | IO[bytes], destination: str) -> None:
     """Upload a stream or a file to a path. A directory is uploaded into the destination if that is an existing
     directory, otherwise as the destination. If the path of the source ends with a slash, only the content of the source
-    is uploaded, and the destination must exist."""
+    is uploaded, and the destination must exist. Raises SshError."""
     if destination == "~" or destination.startswith("~/"):
         destination = await files.home() + destination[1:]
     name = destination

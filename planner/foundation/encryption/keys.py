@@ -104,7 +104,7 @@ def _module(folder: str, type: str) -> Any:
 
 
 def decode_metadata(data: bytes | None) -> Metadata | None:
-    """Parse the metadata in an envelope. Raises MetadataError."""
+    """Parse the metadata in an envelope; None for None. Raises MetadataError."""
     if data is None:
         return None
     try:

@@ -389,7 +389,7 @@ def _tar_member(header: bytes, flag: bytes, size: int, more: dict[str, str]) -> 
 
 
 def _extended_records(data: bytes) -> dict[str, str]:
-    r"""Parse the records `LENGTH KEY=VALUE\n` of an extended header."""
+    """Parse the records `LENGTH KEY=VALUE\n` of an extended header. Raises ValueError."""
     texts = {}
     while data:
         length, _, _ = data[:20].partition(b" ")
@@ -403,7 +403,7 @@ def _extended_records(data: bytes) -> dict[str, str]:
 
 
 def _octal(field: bytes) -> int:
-    """A number in tar's format: octal digits, or binary if it is too large for these."""
+    """A number in tar's format: octal digits, or binary if it is too large for these. Raises ValueError."""
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     text = field.partition(b"\0")[0].strip()

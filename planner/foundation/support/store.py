@@ -103,7 +103,7 @@ class Shelf:
                 self.trim()
 
     def open(self, name: str) -> StoreEntry | None:
-        """An entry that is read in parts."""
+        """An entry that is read in parts; None if it is missing or invalid."""
         number = _open_entry(self.folder, name)
         if number is None:
             return None
@@ -306,7 +306,8 @@ def _environment() -> tuple[str | None, ...]:
 
 @lru_cache(8)
 def _home(*environment: str | None) -> str | None:
-    """planner's cache directory. The result is cached, because it is needed for each file that is read."""
+    """planner's cache directory; None if it cannot be used. The result is cached, because it is needed for each file
+    that is read."""
     return cache_folder()
 
 
@@ -336,7 +337,7 @@ def _read_key(path: str) -> bytes | None:
 
 def _make_key(path: str) -> bytes | None:
     """Create a key. Readers never see an incomplete key, even if two processes create one at the same time. Raises
-    OSError."""
+    OSError. Returns None if the key of another process is not usable."""
     fresh = f"{path}.{os.getpid()}.tmp"
     with suppress(FileNotFoundError):
         os.unlink(fresh)

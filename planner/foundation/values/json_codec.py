@@ -112,7 +112,7 @@ def _is_decimal(data: Any) -> bool:
 
 
 def json_number(value: Any) -> Any:
-    """An int or a Decimal, which exact_json writes exactly."""
+    """An int or a Decimal, which exact_json writes exactly. Raises CodecError."""
     if value.__class__ is int and -LIMIT < value < LIMIT:
         return value
     negative, digits, point = decimal_digits(value)

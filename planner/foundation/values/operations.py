@@ -149,7 +149,7 @@ def _outside(number: Any, lower: Bound, upper: Bound) -> bool:
 
 
 def _equal_parts(a: Value, b: Value) -> bool | None:
-    """`equal` for compound values of the same type."""
+    """The result of `equal` for compound values of the same type; None if it is unknown."""
     cls = a.__class__
     if cls is Set:
         return _equal_sets(a, b)

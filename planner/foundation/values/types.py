@@ -52,28 +52,28 @@ class _Collection:
 
 
 class ListType(_Collection):
-    """list(element)"""
+    """The type `list(element)`."""
 
     __slots__ = ()
     kind = "list"
 
 
 class SetType(_Collection):
-    """set(element)"""
+    """The type `set(element)`."""
 
     __slots__ = ()
     kind = "set"
 
 
 class MapType(_Collection):
-    """map(element)"""
+    """The type `map(element)`."""
 
     __slots__ = ()
     kind = "map"
 
 
 class TupleType:
-    """tuple([a, b, ...])"""
+    """The type `tuple([a, b, ...])`."""
 
     __slots__ = ("_hash", "elements")
 
@@ -95,7 +95,8 @@ class TupleType:
 
 
 class ObjectType:
-    """object({name = type, ...}). In type constraints, `optional` names the attributes that a value need not have."""
+    """The type `object({name = type, ...})`. In type constraints, `optional` names the attributes that a value need not
+    have."""
 
     __slots__ = ("_hash", "attributes", "optional")
 

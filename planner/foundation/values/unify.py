@@ -159,7 +159,8 @@ def _unify_elements(types: Sequence[Type], kind: type, unsafe: bool) -> Type | N
 def _unify_disguised(
     types: Sequence[Type], structural: type, to_collection: Callable[..., Type | None], kind: type, unsafe: bool
 ) -> Type | None:
-    """Unify after converting objects to maps if there are maps, or tuples to lists if there are lists."""
+    """Unify after converting objects to maps if there are maps, or tuples to lists if there are lists. None if there is
+    no common type of the kind."""
     collection = to_collection([t for t in types if t.__class__ is structural], unsafe)
     if collection is None:
         return None
@@ -169,7 +170,8 @@ def _unify_disguised(
 
 def way_to_common(given: Type, other: Type) -> MapType | ListType | None:
     """The intermediate type in a conversion to a common type: when objects are unified with maps, or tuples with lists,
-    values are first converted to a collection. This can fail where a direct conversion would not."""
+    values are first converted to a collection. This can fail where a direct conversion would not. None without such an
+    intermediate type."""
     if isinstance(given, ObjectType) and isinstance(other, MapType):
         return _objects_to_map([given], True)
     if isinstance(given, TupleType) and isinstance(other, ListType):

@@ -119,5 +119,5 @@ def file(path: str) -> str:
 
 
 def enumerate_words(words: Sequence[str]) -> str:
-    """ "a, b and c"."""
+    """The words as a list in a sentence: "a, b and c"."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

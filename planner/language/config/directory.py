@@ -193,7 +193,7 @@ def _records(document: Any) -> Manifest:
 
 
 def write_manifest(manifest: Manifest, root_dir: str, data_dir: str = DATA_DIRECTORY) -> None:
-    """Raises OSError."""
+    """Write the manifest of installed modules. Raises OSError."""
     path = manifest_path(root_dir, data_dir)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     replace_file(path, manifest_text(manifest), durable=False)

@@ -126,7 +126,7 @@ class ConfiguredMethod:
         return self.block.type == UNENCRYPTED
 
     def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
-        """Raises Failure."""
+        """The method with its keys. Raises Failure."""
         return _SetUp(self.decl, self.scope, metadata).method(self.block)
 
 
@@ -158,7 +158,7 @@ class _SetUp:
 
     def _provider(self, name: Name, where: Span) -> Keys | None:
         """The keys of a key provider; None if it is already being set up: then key providers refer to each other in a
-        cycle."""
+        cycle. Raises Failure."""
         if name in self.keys:
             return self.keys[name]
         block = next((b for b in self.decl.key_providers if (b.type, b.name) == name), None)
@@ -333,7 +333,8 @@ def _is_provider(node: Traversal | Variable) -> bool:
 
 
 def _provider_name(attribute: Attribute) -> Name | None:
-    """The key provider if the expression is only a reference to one. The provider's keys may then still be unknown."""
+    """The key provider if the expression is only a reference to one, otherwise None. The provider's keys may then still
+    be unknown."""
     try:
         node: nodes.Expression = attribute.expr
     except Failure:

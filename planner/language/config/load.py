@@ -268,7 +268,7 @@ class _ConfigLoader:
         self._keeps = not is_secret(self._root_files.values())
 
     def _data(self, directory: str, name: str) -> bytes:
-        """Raises OSError."""
+        """The content of a file. Raises OSError."""
         known = self._root_files.pop((directory, name), None)
         if known is not None:
             return known
@@ -276,7 +276,8 @@ class _ConfigLoader:
 
     def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
         """The declarations of a file. The files of a module that is called several times are read once: syntax errors
-        are reported once, problems of declarations for every call."""
+        are reported once, problems of declarations for every call. None if the file cannot be read or parsed
+        (reported)."""
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:
             try:

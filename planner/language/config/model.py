@@ -351,7 +351,7 @@ class CheckDecl:
 
 @frozen(eq=False)
 class BackendDecl:
-    """`backend "type"` (or `cloud`, type "cloud")."""
+    """A `backend "type"` block (or a `cloud` block, with the type "cloud")."""
 
     type: str
     body: Body
@@ -411,7 +411,8 @@ class ModuleConfig:
         return f"registry.opentofu.org/hashicorp/{local_name}"
 
     def provider_block(self, source: str, alias: str) -> ProviderDecl | None:
-        """The provider block of this module for a full address and an alias ("": the default configuration)."""
+        """The provider block of this module for a full address and an alias ("": the default configuration); None if
+        there is none."""
         for block in self.providers.values():
             if (block.alias or "") == alias and self.provider_source(block.name) == source:
                 return block

@@ -292,7 +292,7 @@ def _with_templates(attribute: Attribute, problems: Problems) -> ExpressionPiece
 
 
 def _if_computed(expr: ExpressionPiece) -> Expr | None:
-    """The expression if it has references, which Terraform 1.17 allows in provider requirements."""
+    """The expression if it has references, which Terraform 1.17 allows in provider requirements; otherwise None."""
     return Expr(expr.node, expr.source) if variables(expr.node) else None
 
 

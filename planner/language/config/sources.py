@@ -129,7 +129,8 @@ def split_subdirectory(text: str) -> tuple[str, str]:
 
 
 def _detect_service(package: str, question: str, query: str) -> str:
-    """The address with its protocol if it is at Bitbucket, S3 or Google Cloud Storage, otherwise ""."""
+    """The address with its protocol if it is at Bitbucket, S3 or Google Cloud Storage, otherwise "". Raises
+    SourceError."""
     host, _, path = package.partition("/")
     if host == "bitbucket.org":  # all Bitbucket repositories use git
         if path.count("/") < 1:
@@ -199,7 +200,7 @@ def _remote(text: str) -> str:
 
 
 def _detect(text: str) -> str:
-    """Expand a shorthand to a URL with its protocol (the detect phase of go-getter)."""
+    """Expand a shorthand to a URL with its protocol (the detect phase of go-getter). Raises SourceError."""
     forced = re.match(r"([A-Za-z0-9]+)::(.+)", text, re.DOTALL)
     protocol, rest = (forced[1], forced[2]) if forced else ("", text)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", rest) or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:[^@]*$", rest):

@@ -149,7 +149,7 @@ def _expand_one(
 
 
 def _unsuitable(collection: Value) -> str:
-    """Why it is impossible to iterate over a value; "" if it is possible."""
+    """The reason why it is impossible to iterate over a value; "" if it is possible."""
     if collection.__class__ is Null:
         return "The collection is null; a dynamic block needs a collection to iterate over."
     if type_of(collection) is not DYNAMIC and not can_iterate(collection):

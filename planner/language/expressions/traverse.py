@@ -44,7 +44,7 @@ class TraversalError(ValueError):
 
 
 def get_attr(value: Value, name: str) -> Value:
-    """`value.name`. Raises TraversalError."""
+    """The value of `value.name`. Raises TraversalError."""
     cls = value.__class__
     if cls is dict:
         if name in value:
@@ -102,7 +102,7 @@ UNSUPPORTED_ATTRIBUTE = "Unsupported attribute"
 
 
 def index(collection: Value, key: Value) -> Value:
-    """`collection[key]`. Raises TraversalError."""
+    """The value of `collection[key]`. Raises TraversalError."""
     cls = collection.__class__
     if key.__class__ is int:
         if (cls is tuple or cls is List) and key >= 0:

@@ -53,7 +53,8 @@ class Pattern:
                 self.names[index - 1] = name.decode()
 
     def search(self, data: bytes, position: int = 0) -> Spans | None:
-        """The first match at or after a position. Empty matches inside a character are ignored."""
+        """The first match at or after a position; None if there is none. Empty matches inside a character are
+        ignored."""
         while position <= len(data):
             match = self._expression.search(data, position)
             if match is None:

@@ -80,8 +80,8 @@ class Label(SyntaxNode):
 
 @node_class
 class Block(SyntaxNode):
-    """`type "label" { ... }`. `start` is the start of the type, `header_end` the end of the last label (or of the
-    type), and `end` is after `}`."""
+    """A block, `type "label" { ... }`. `start` is the start of the type, `header_end` the end of the last label (or of
+    the type), and `end` is after `}`."""
 
     __slots__ = ("type", "type_end", "labels", "header_end", "body", "source")
     type: str
@@ -270,7 +270,7 @@ def missing_argument(name: str, span: Span) -> Diagnostic:
 
 
 def _label_problem(block: Block, schema: ExpectedBlock) -> Diagnostic | None:
-    """The error for too many or too few labels."""
+    """The error for too many or too few labels; None if their number is right."""
     names, labels = schema.labels, block.labels
     if len(labels) > len(names):
         label = labels[len(names)]

@@ -188,7 +188,7 @@ class Parens(SyntaxNode):
 
 @node_class
 class Unary(SyntaxNode):
-    """`-x` or `!x`."""
+    """A unary operation: `-x` or `!x`."""
 
     __slots__ = ("operator", "operand")
     operator: str
@@ -197,7 +197,7 @@ class Unary(SyntaxNode):
 
 @node_class
 class Binary(SyntaxNode):
-    """`left operator right`."""
+    """A binary operation: `left operator right`."""
 
     __slots__ = ("operator", "left", "right")
     operator: str
@@ -207,7 +207,7 @@ class Binary(SyntaxNode):
 
 @node_class
 class Conditional(SyntaxNode):
-    """`condition ? then : otherwise`."""
+    """A conditional expression: `condition ? then : otherwise`."""
 
     __slots__ = ("condition", "then", "otherwise")
     condition: Expression
@@ -231,7 +231,7 @@ class Call(SyntaxNode):
 
 @node_class
 class Tuple(SyntaxNode):
-    """`[a, b]`."""
+    """A tuple constructor: `[a, b]`."""
 
     __slots__ = ("items",)
     items: tuple[Expression, ...]
@@ -251,7 +251,7 @@ node_class(ObjectItem)
 
 @node_class
 class Object(SyntaxNode):
-    """`{ k = v, ... }`."""
+    """An object constructor: `{ k = v, ... }`."""
 
     __slots__ = ("items",)
     items: tuple[ObjectItem, ...]

@@ -19,7 +19,7 @@ class ProductionReader(Protocol):
     source: Source
 
     def doc(self, start: int) -> str | None:
-        """The doc comment before the token at `start`; marks the comment as attached."""
+        """The doc comment before the token at `start`, None if there is none; marks the comment as attached."""
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None: ...
 

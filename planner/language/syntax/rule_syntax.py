@@ -309,7 +309,7 @@ class Name(RuleNode):
 
 
 class ColumnSyntax(RuleNode):
-    """`dependent: node`."""
+    """A column in a declaration: `dependent: node`."""
 
     __slots__ = ("name", "type")
     name: str
@@ -317,7 +317,7 @@ class ColumnSyntax(RuleNode):
 
 
 class TypeDeclaration(Statement):
-    """`.type node <: symbol`."""
+    """The declaration of a type: `.type node <: symbol`."""
 
     __slots__ = ("base", "doc", "name")
 
@@ -326,7 +326,8 @@ class TypeDeclaration(Statement):
 
 
 class Declaration(Statement):
-    """`.decl edge(dependent: node, dependency: node)`, or `.native name(columns) = operator(predicates)`."""
+    """The declaration of a predicate: `.decl edge(dependent: node, dependency: node)`, or `.native name(columns) =
+    operator(predicates)`."""
 
     __slots__ = ("columns", "doc", "inputs", "name", "operator")
 
@@ -383,7 +384,7 @@ class RuleSyntax(Statement):
 
 
 class CaseSyntax(Statement):
-    """`.case "name"`: begins a case."""
+    """The beginning of a case: `.case "name"`."""
 
     __slots__ = ("name",)
 

@@ -51,11 +51,11 @@ class Names:
 
     def find(self, text: str) -> str | None:
         """The vertex with a name, or the one that represents it: an instance has no vertex of its own if one vertex
-        represents its whole resource or module."""
+        represents its whole resource or module. None if there is none."""
         return self.meant.get(text) or self.stand_in(text)
 
     def stand_in(self, text: str) -> str | None:
-        """The vertex that represents an instance without a vertex of its own."""
+        """The vertex that represents an instance without a vertex of its own; None for other names."""
         if text in self.meant or "[" not in text:
             return None
         try:

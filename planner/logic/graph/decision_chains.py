@@ -34,8 +34,8 @@ class ChainStep:
 
 
 def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
-    """Why an object is created before it is destroyed: the steps from the object that requires this. Empty if it is
-    destroyed first."""
+    """The reason why an object is created before it is destroyed: the steps from the object that requires this. Empty
+    if it is destroyed first."""
     prover = Prover(graph.program, graph.database)
     own = prover.why(SAFE, (node,))
     if own is not None:
@@ -56,7 +56,7 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
 
 
 def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
-    """Why a data source must be read after an object is changed: the steps between them that come from the
+    """The reason why a data source must be read after an object is changed: the steps between them that come from the
     configuration."""
     prover = Prover(graph.program, graph.database)
     proof = prover.why("data_waits", (object, waited))
@@ -94,8 +94,8 @@ def _links_to(graph: Graph, prover: Prover, node: str, resource: str) -> list[Pr
 
 
 def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
-    """Why a vertex is selected although it is not a target: the steps from a target. `destroys`: whether the plan
-    destroys everything, so that dependents are destroyed first."""
+    """The reason why a vertex is selected although it is not a target: the steps from a target. `destroys`: whether the
+    plan destroys everything, so that dependents are destroyed first."""
     proof = Prover(graph.program, graph.database).why("needed", (node,))
     steps: list[ChainStep] = []
     while proof is not None:
@@ -109,8 +109,8 @@ def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
 
 
 def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[ChainStep]:
-    """Why a plan defers a vertex (`deferred_vertex`) or a block (`deferred_block`): the steps to the deferred block,
-    and the value or provider response that causes the deferral."""
+    """The reason why a plan defers a vertex (`deferred_vertex`) or a block (`deferred_block`): the steps to the
+    deferred block, and the value or provider response that causes the deferral."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     postponed = _below(proof, "postponed") if proof is not None else None
     steps: list[ChainStep] = []

@@ -87,7 +87,8 @@ class Fixes:
 
 
 def place_of(source: Any, owner: str) -> FixLocation | None:
-    """The item for a source. All references of one object (`owner`) on one line are one item."""
+    """The item for a source. All references of one object (`owner`) on one line are one item. None for a source that
+    users cannot edit."""
     if isinstance(source, Span):
         written = source_json(source)
         key = f"{source.filename}:{written['line']:06}:{owner}"

@@ -41,7 +41,7 @@ def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[NearMi
 
 
 def left_out(graph: Graph, node: str) -> str:
-    """Why a vertex was left out of the graph by pruning or by the command line; "" if it is in the graph."""
+    """The reason why a vertex was left out of the graph by pruning or by the command line; "" if it is in the graph."""
     return near_miss_text(_MissSearch(graph, node, node).left_out(node))
 
 

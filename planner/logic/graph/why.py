@@ -133,7 +133,7 @@ def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] 
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """For each rule that could derive the tuple, the first literal that fails and why
+    """The first literal that fails of each rule that could derive the tuple, and the reason
     (planner.logic.datalog.explain.why_not), as data and as text."""
     from planner.logic.datalog.explain.why_not import obstacles, obstacles_text
 

@@ -49,7 +49,7 @@ class Graph:
 
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """For each left name, the sorted right names of its rows."""
+    """{left name: the sorted right names of its rows}, also for `nodes` without rows."""
     by_left: dict[str, list[str]] = {name: [] for name in nodes}
     for dependent, dependency in rows:
         by_left[dependent].append(dependency)
@@ -89,7 +89,8 @@ class Unquoted(Span):
 
 
 def source_json(source: Any) -> dict[str, Any]:
-    """The source of a leaf in the proof format: a file position, a state entry, or a command line argument."""
+    """The source of a leaf in the proof format: a file position, a state entry, or a command line argument. Raises
+    TypeError for other values."""
     if isinstance(source, Span):
         position = source.start_position
         place = {"file": source.filename, "line": position.line, "column": position.column}

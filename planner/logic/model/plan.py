@@ -203,5 +203,5 @@ _DEFERRED = {
 
 
 def deferral_cause(argument: str) -> str:
-    """Why a provider deferred a block, as a clause; "" if the entry in Plan.deferred names an argument."""
+    """The reason why a provider deferred a block, as a clause; "" if the entry in Plan.deferred names an argument."""
     return _DEFERRED.get(argument, "")

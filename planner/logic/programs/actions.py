@@ -68,14 +68,14 @@ def verbs() -> dict[str, tuple[str, ...]]:
 
 
 class EventPlace(NamedTuple):
-    """When a trigger event occurs. `position` is before or after; `step` is create, update or delete."""
+    """The time at which a trigger event occurs. `position` is before or after; `step` is create, update or delete."""
 
     position: str
     step: str
 
 
 def event_place(event: str) -> EventPlace:
-    """When an event occurs. Raises KeyError for an unknown event."""
+    """The time at which an event occurs. Raises KeyError for an unknown event."""
     return _event_table()[0][event]
 
 

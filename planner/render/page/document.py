@@ -453,7 +453,7 @@ class _NumberedView:
 
 
 def place_of(source: Mapping[str, Any]) -> Place | None:
-    """A source in the format of proofs as a place."""
+    """A source in the format of proofs as a place; None for sources without one."""
     if "file" in source:
         return f"{source['file']}:{source['line']}", str(source.get("snippet", ""))
     if "state" in source:

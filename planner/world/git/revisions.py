@@ -145,7 +145,7 @@ def _unknown(directory: str, ref: str, message: str) -> str:
 
 
 def fetch_hint(ref: str) -> str:
-    """How to fetch a missing revision into a shallow clone."""
+    """The advice on how to fetch a missing revision into a shallow clone."""
     name = ref.removeprefix("origin/")
     if re.search(r"[~^@{:]|^HEAD$", name):
         return "To fetch it, run git fetch --deepen=50 or git fetch --unshallow."

@@ -84,7 +84,7 @@ class GitTree:
         return tuple(sorted(self._unreadable.items()))
 
     def read(self, name: str) -> bytes:
-        """Raises OSError."""
+        """The content of a file. Raises OSError."""
         target = self._find(name)
         if target is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

@@ -137,7 +137,7 @@ class Fetcher:
         self._unpack(lambda a: repository.download(digest, a, partial(self._progress, shown)), shown, "zip", {}, target)
 
     def _bucket(self, scheme: str, url: str, kind: str, parameters: Mapping[str, str], target: Path) -> None:
-        """Fetch an archive, or the files below a path, from a bucket."""
+        """Fetch an archive, or the files below a path, from a bucket. Raises InstallError and OSError."""
         from planner.world.install.buckets import bucket_at, files_below
 
         store, path = bucket_at(scheme, url, parameters, self.environ)
@@ -153,7 +153,8 @@ class Fetcher:
             raise InstallError(problem.text) from None
 
     def _indirect(self, url: str, target: Path, redirects: int) -> None:
-        """Fetch the package at the address in the response's header X-Terraform-Get or in the page's <meta> element."""
+        """Fetch the package at the address in the response's header X-Terraform-Get or in the page's <meta> element.
+        Raises InstallError."""
         if redirects >= _MAX_REDIRECTS:
             raise InstallError(f"{display_url(url)} redirects too many times")
         address = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
@@ -280,7 +281,7 @@ def _without(url: str, *names: str) -> str:
 
 
 def _kind(url: str, parameters: Mapping[str, str]) -> str:
-    """The kind of archive at an address, "" for other addresses."""
+    """The kind of archive at an address, "" for other addresses. Raises InstallError."""
     given = parameters.get("archive")
     if given is not None:
         if given.lower() in ("false", "0", "f"):
@@ -294,8 +295,8 @@ def _kind(url: str, parameters: Mapping[str, str]) -> str:
 
 
 def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
-    """Compare a file with the checksum in an address: [md5|sha1|sha256|sha512:]HEX, or file:URL of a list of
-    checksums."""
+    """Compare a file with the checksum in an address: [md5|sha1|sha256|sha512:]HEX, or file:URL of a list of checksums.
+    Raises InstallError and OSError."""
     if not wanted:
         return
     kind, colon, value = wanted.partition(":")

@@ -134,7 +134,8 @@ class Repository:
         return answer
 
     def _authenticate(self, challenges: list[str]) -> bool:
-        """Create the authorization header that the registry requires. False if no credentials can be sent."""
+        """Create the authorization header that the registry requires. False if no credentials can be sent. Raises
+        InstallError."""
         try:
             login = login_for(self.settings, self.domain, self.name, self.environ)
         except ServiceError as problem:

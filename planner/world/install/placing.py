@@ -80,7 +80,7 @@ class Placer:
             return proof
 
     def download(self, package: InstallablePackage, target: Path) -> None:
-        """Raises InstallError."""
+        """Download the archive of a package to `target`. Raises InstallError."""
         name = f"{package.address} {package.version}"
 
         def report(done: int, total: int) -> None:

@@ -52,7 +52,7 @@ class WebResponse:
         return (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
 
     def json(self) -> Any:
-        """Raises InstallError."""
+        """The parsed body. Raises InstallError."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as bad:

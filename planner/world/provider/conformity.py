@@ -49,7 +49,7 @@ class Problem:
 
 
 def plan_problems(schema: BlockSchema, prior: Value, config: Value, planned: Value) -> list[Problem]:
-    """Why a planned object contradicts its configuration. All values must be unmarked."""
+    """The contradictions between a planned object and its configuration. All values must be unmarked."""
     return _plan_block(schema, prior, config, planned, ())
 
 

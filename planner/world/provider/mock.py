@@ -301,7 +301,7 @@ def _place_text(problem: ConversionError) -> str:
 
 
 def _reason(given: Type, wanted: Type) -> str:
-    """Why values of one type cannot be converted to another, in the words of OpenTofu."""
+    """The reason why values of one type cannot be converted to another, in the words of OpenTofu."""
     if isinstance(given, ObjectType) and isinstance(wanted, ObjectType):
         missing = [f'"{name}"' for name in sorted(wanted.attributes.keys() - given.attributes.keys())]
         if missing:

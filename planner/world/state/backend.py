@@ -111,7 +111,7 @@ class Store(Protocol):
 
     @property
     def journal(self) -> Journal | None:
-        """The journal of the running operation."""
+        """The journal of the running operation; None if there is none."""
 
     def journals(self) -> dict[str, bytes]:
         """Journals of interrupted operations, by location."""
@@ -157,7 +157,7 @@ class Backend(Protocol):
         """The default workspace first, the others sorted. Raises OSError."""
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
-        """Raises OSError, Failure."""
+        """Create a workspace. Raises OSError and Failure."""
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
         """Prepare the selected workspace for `init`, if the backend requires it."""

@@ -62,7 +62,7 @@ class StateBuilder:
             return built.instances.get(key) if built else None
 
     def resource(self, resource: str) -> ResourceState | None:
-        """The current frozen form of the resource."""
+        """The current frozen form of the resource; None if it is not in the state."""
         with self._lock:
             built = self._resources.get(resource)
             return built.freeze() if built else None

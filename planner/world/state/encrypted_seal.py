@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 def no_state(data: bytes) -> str:
-    """Why the bytes are not an unencrypted state file; "" if they are."""
+    """The reason why the bytes are not an unencrypted state file; "" if they are."""
     if _HEAD.match(data) is not None:
         return ""
     try:
@@ -35,7 +35,7 @@ def no_state(data: bytes) -> str:
 
 
 def no_plan(data: bytes) -> str:
-    """Why the bytes are not an unencrypted plan file; "" if they are."""
+    """The reason why the bytes are not an unencrypted plan file; "" if they are."""
     return "" if data[:2] == b"PK" else f"Invalid plan file {data[:2].decode('utf-8', 'replace')}"
 
 
@@ -79,7 +79,7 @@ class _Sealed:
 
 
 class SealedState(_Sealed):
-    """States."""
+    """The encryption of states."""
 
     def seal(self, data: bytes) -> bytes:
         serial, lineage = _serial_and_lineage(data)
@@ -128,7 +128,7 @@ def _serial_and_lineage(data: bytes) -> tuple[int | None, str | None]:
 
 
 class SealedPlan(_Sealed):
-    """Plan files."""
+    """The encryption of plan files."""
 
     def seal(self, data: bytes) -> bytes:
         try:

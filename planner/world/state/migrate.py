@@ -73,7 +73,7 @@ def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str
 
 
 def _only_the_current(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
-    """Copy only the current workspace, because the target has no workspaces."""
+    """Copy only the current workspace, because the target has no workspaces. Raises Failure."""
     remark = (
         f'The present backend "{how.source_type}" has several workspaces, but the new one supports only one. The '
         "state of "
@@ -95,7 +95,7 @@ def _migrate_all(source: Backend, target: Backend, names: list[str], how: Migrat
 
 
 def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
-    """Copy one state. Returns whether the new store has the state."""
+    """Copy one state. Returns whether the new store has the state. Raises Failure."""
     here, there = _read(old), _read(new)
     if old.missing:
         raise Failure(refusal_to_copy(old.place, old.missing))

@@ -251,8 +251,8 @@ class StateReader:
         return states
 
     def check_results(self, raw: Any) -> list[dict[str, Any]] | None:
-        """The results of checks as the state contains them. Unknown kinds are dropped; unknown statuses become
-        "unknown"."""
+        """The results of checks as the state contains them; None if it contains none. Unknown kinds are dropped;
+        unknown statuses become "unknown"."""
         if raw is None:
             return None
         if not isinstance(raw, list):

@@ -183,7 +183,7 @@ class SettingsReading:
         self.remarks: list[Diagnostic] = []
 
     def check(self) -> None:
-        """Raises Unopened after a problem."""
+        """Stop the reading if there was a problem: raises Unopened."""
         if self.problems:
             raise Unopened
 

@@ -89,7 +89,8 @@ def _resources(module: dict[str, Any], path: list[str], place: str, version: int
 
 
 def _address(text: str) -> tuple[str, str, str, int | None]:
-    """Mode, type, name and key of `TYPE.NAME`, `TYPE.NAME.3`, `data.TYPE.NAME` or `data.TYPE.NAME.3`."""
+    """Mode, type, name and key of `TYPE.NAME`, `TYPE.NAME.3`, `data.TYPE.NAME` or `data.TYPE.NAME.3`. Raises
+    MalformedError."""
     parts = text.split(".")
     mode = "data" if len(parts) > 2 and parts[0] == "data" else "managed"
     names = parts[1:] if mode == "data" else parts
@@ -107,7 +108,7 @@ def _address(text: str) -> tuple[str, str, str, int | None]:
 
 def _provider(text: str, type_: str, path: list[str], place: str) -> str:
     """`provider.TYPE` or `provider.TYPE.ALIAS`, prefixed with the module. Before version 3, states had only the local
-    name, or none."""
+    name, or none. Raises MalformedError."""
     here = "".join(f"module.{name}." for name in path)
     if not text:
         return f"{here}provider.{type_.partition('_')[0]}"

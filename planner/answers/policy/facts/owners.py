@@ -42,12 +42,12 @@ class ConfiguredOwners:
         self._given: dict[int, frozenset[str]] = {}
 
     def module(self, address: str) -> ModuleConfig | None:
-        """The module at a path such as `module.a.module.b`."""
+        """The module at a path such as `module.a.module.b`; None if there is none."""
         path = tuple(name for name in address.removeprefix("module.").split(".module.") if name)
         return self.config.root.descendant(path)
 
     def declaration(self, change: ResourceChange) -> ResourceDecl | None:
-        """The resource block of a changed object."""
+        """The resource block of a changed object; None if there is none."""
         path = module_path(change.module)
         address = format_resource(path, change.mode, change.type, change.name)
         if address not in self._decls:
@@ -56,7 +56,8 @@ class ConfiguredOwners:
         return self._decls[address]
 
     def about(self, address: str) -> Declaration | None:
-        """The block of an object: a resource, an instance, a root output or variable, or a provider configuration."""
+        """The block of an object: a resource, an instance, a root output or variable, or a provider configuration. None
+        if there is none."""
         if is_provider(address):
             return self.provider(address)
         change = self.changes.get(address)
@@ -72,7 +73,7 @@ class ConfiguredOwners:
         return module.resources.get(relative) if module is not None else None
 
     def provider(self, address: str) -> ProviderDecl | None:
-        """The block of a provider configuration or of its instance."""
+        """The block of a provider configuration or of its instance; None if there is none."""
         named = _parsed(address)
         module = self.config.root.descendant(named.module) if named is not None else None
         return module.provider_block(named.source, named.alias) if named is not None and module is not None else None
@@ -145,7 +146,7 @@ def _split(address: str) -> tuple[str, str, str]:
 
 
 def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
-    """Where a resource block has the argument or the nested (also `dynamic`) blocks of this name."""
+    """The places where a resource block has the argument or the nested (also `dynamic`) blocks of this name."""
     schema = BodySchema({name: False}, (ExpectedBlock(name), ExpectedBlock("dynamic", ("type",))))
     content, _ = decl.body.partial_content(schema)
     spans = [Span(a.source, a.start, a.end) for a in content.attributes.values()]

@@ -96,7 +96,8 @@ class Owners(Protocol):
         """The changes by address; the address of a deposed object has its deposed key (see change_name)."""
 
     def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
-        """The block of an object: a resource, an instance, a root output or variable, or a provider configuration."""
+        """The block of an object: a resource, an instance, a root output or variable, or a provider configuration. None
+        if there is none."""
 
     def span(self, address: str, path: str = "") -> Span | None:
         """The declaration at an address; the argument with which the path begins, if any."""
@@ -105,7 +106,7 @@ class Owners(Protocol):
         """The arguments and nested blocks that a resource's block sets."""
 
     def source(self, predicate: str, row: Row) -> Any | None:
-        """The source location of a fact."""
+        """The source location of a fact; None if it is unknown."""
 
 
 class PolicyFacts(FactBase):

@@ -25,7 +25,7 @@ OF_PROVIDERS = frozenset(("provider_instance", "provider_argument"))
 
 @frozen(eq=False)
 class ShownModule:
-    """A module in a document. `parent`: the module that calls it. `entry`: the call."""
+    """A module of a configuration in plan JSON. `parent`: the module that calls it. `entry`: the call."""
 
     parent: str
     entry: dict[str, Any]

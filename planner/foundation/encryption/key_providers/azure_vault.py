@@ -107,7 +107,7 @@ class AzureVault:
         return Keys(Key.of(encryption), Key.of(decryption)), kept
 
     def _decrypt(self, metadata: Metadata) -> bytes:
-        """The stored key, decrypted with the key version and algorithm named in the metadata."""
+        """The stored key, decrypted with the key version and algorithm named in the metadata. Raises ServiceError."""
         algorithm, version = text_of(metadata, "algo") or self.algorithm, text_of(metadata, "key_version")
         if _ALGORITHM.fullmatch(algorithm) is None or (version and _KEY.fullmatch(version) is None):
             raise ServiceError("the version or the algorithm of the key is missing in the metadata")

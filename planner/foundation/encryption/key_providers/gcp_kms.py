@@ -80,7 +80,7 @@ class GcpKms:
 
 
 def build(settings: Given) -> GcpKms:
-    """Raises ProviderError."""
+    """The key provider with these settings. Raises ProviderError."""
 
     def setting(name: str, *variables: str) -> str:
         return str(settings.get(name) or next((v for n in variables if (v := os.environ.get(n))), ""))

@@ -59,7 +59,7 @@ class StackCall:
 
 @frozen(eq=False)
 class ComponentDecl(StackCall):
-    """`component "NAME"` and `stack "NAME"`."""
+    """A `component "NAME"` or `stack "NAME"` block."""
 
     depends_on: tuple[Reference, ...]
 
@@ -71,7 +71,7 @@ class ComponentDecl(StackCall):
 
 @frozen(eq=False)
 class StackProvider:
-    """`provider "TYPE" "ALIAS"`. The provider's schema decodes `config`."""
+    """A provider configuration, `provider "TYPE" "ALIAS"`. The provider's schema decodes `config`."""
 
     type: str
     alias: str

@@ -26,7 +26,7 @@ class ModuleOverride:
 
 @frozen(eq=False)
 class PlanSettings:
-    """`plan_options` of a run."""
+    """The `plan_options` block of a run."""
 
     mode: Literal["normal", "refresh-only"] = "normal"
     refresh: bool = True

@@ -44,7 +44,7 @@ def index_code(number: int, index: CompiledIndex) -> str:
 
 
 def _description(rule: Rule, predicates: Mapping[str, Predicate]) -> tuple[Any, ...]:
-    """`positives`, `reads`, `constants` and `head_columns` of CompiledFunction."""
+    """The fields `positives`, `reads`, `constants` and `head_columns` of CompiledFunction for a rule."""
     positives = [atom for atom in rule.body if isinstance(atom, Atom)]
     constants = []
     for atom in positives:

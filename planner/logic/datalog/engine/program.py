@@ -139,9 +139,9 @@ class CompiledStratum(NamedTuple):
 
 
 class Look(NamedTuple):
-    """How the rules use a column. `constants`: the constants in it. `compared`: its values are compared with others,
-    used in computations or counted, directly or in another relation that gets them. `shown`: its values are in a
-    result."""
+    """The use of a column by the rules. `constants`: the constants in it. `compared`: its values are compared with
+    others, used in computations or counted, directly or in another relation that gets them. `shown`: its values are in
+    a result."""
 
     constants: frozenset[object] = frozenset()
     compared: bool = False

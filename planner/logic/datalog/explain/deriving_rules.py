@@ -227,7 +227,8 @@ class _Makers:
 
 
 def _passed_on(rule: Rule) -> str | None:
-    """The relation whose rows the rule passes on unchanged: one atom of the body has the same columns as the head."""
+    """The relation whose rows the rule passes on unchanged: exactly one atom of the body has the same columns as the
+    head. None if there is none."""
     same = [x.predicate for x in rule.body if isinstance(x, Atom) and _terms(x) == _terms(rule.head)]
     return same[0] if len(same) == 1 else None
 

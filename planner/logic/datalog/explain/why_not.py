@@ -19,8 +19,9 @@ MAX_STEPS = 20_000
 
 @frozen
 class Obstacle:
-    """Why one rule does not derive a row. If `literal` is None, the head cannot equal the row. Otherwise, all literals
-    before `literal` are true under `assignment`, and `literal` is false; `text` is this literal with values."""
+    """The reason why one rule does not derive a row. If `literal` is None, the head cannot equal the row. Otherwise,
+    all literals before `literal` are true under `assignment`, and `literal` is false; `text` is this literal with
+    values."""
 
     rule: Rule
     literal: Literal | None

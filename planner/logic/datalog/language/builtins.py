@@ -57,7 +57,8 @@ class BuiltinPredicate(NamedTuple):
 
     @property
     def declaration(self) -> str:
-        """`cidr_prefix(range: cidr) = number`, `json(text: json, path: symbol, value: any)`."""
+        """The declaration as text: `cidr_prefix(range: cidr) = number`, `json(text: json, path: symbol, value:
+        any)`."""
         given = ", ".join(f"{name}: {kind}" for name, kind in (*self.inputs, *self.outputs))
         return f"{self.name}({given})" + (f" = {self.result}" if self.result else "")
 

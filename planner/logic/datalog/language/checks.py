@@ -239,7 +239,8 @@ def generated(literal: syntax.Builtin, bound: set[str]) -> set[str]:
 
 
 def assigned(literal: syntax.Literal, bound: set[str], outer: set[str]) -> str | None:
-    """The variable to which a literal assigns a value if the variables in `bound` have values."""
+    """The variable to which a literal assigns a value if the variables in `bound` have values; None if it assigns
+    none."""
     if isinstance(literal, syntax.Comparison) and literal.operator == "=":
         for target, value in literal.sides:
             if isinstance(target, syntax.RuleVariable) and target.name not in bound and names(value) <= bound:
@@ -472,7 +473,7 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """A predicate should be an input, open, native, or the head of a rule."""
+    """Warn about predicates that are neither inputs, open, native, nor the head of a rule."""
     heads = {rule.head.predicate for rule in rules}
     for predicate in predicates.values():
         given = predicate.is_input or predicate.is_open or predicate.operator is not None

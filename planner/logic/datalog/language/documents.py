@@ -47,13 +47,13 @@ def is_yaml(value: Value) -> bool:
 
 
 def yaml_rows(text: Value) -> list[Row] | None:
-    """`json_rows` for YAML."""
+    """The rows of `json_rows`, for a YAML string. None if it is invalid."""
     result = _places(text, "yaml")
     return None if result is None else result[0]
 
 
 def yaml_elements(text: Value) -> list[Row] | None:
-    """`json_elements` for YAML."""
+    """The rows of `json_elements`, for a YAML string. None if it is invalid."""
     result = _places(text, "yaml")
     return None if result is None else result[1]
 
@@ -120,7 +120,7 @@ _Elements = list[tuple[Any, str, Any]]
 
 
 def _visit(document: Any) -> Iterator[tuple[str, Any, _Elements | None]]:
-    """The values of a document with their paths and, for objects and arrays, their elements."""
+    """The values of a document with their paths and, for objects and arrays, their elements. Raises UnreadableError."""
     waiting: list[tuple[str, Any, int]] = [("", document, 0)]
     count = length = 0
     while waiting:
@@ -203,7 +203,7 @@ def _no_number(text: str) -> Any:
 
 
 def _encode(value: Any, depth: int = 0) -> Any:
-    """Convert bools to the engine's representation."""
+    """Convert bools to the engine's representation. Raises UnreadableError."""
     if depth > DEEPEST:
         raise UnreadableError
     kind = type(value)
@@ -220,7 +220,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _replace_surrogates(value: Any, depth: int = 0) -> Any:
-    """Replace lone surrogates, which cannot be encoded for output."""
+    """Replace lone surrogates, which cannot be encoded for output. Raises UnreadableError."""
     if depth > DEEPEST:
         raise UnreadableError
     kind = type(value)
@@ -264,7 +264,7 @@ def read_yaml(text: str) -> Any:
 
 
 def _document(loader: Any) -> Any:
-    """The only document. Open containers are on a stack."""
+    """The only document. Open containers are on a stack. Raises UnreadableError."""
     root: list[Any] = []
     stack: list[tuple[Any, str | None]] = [(root, None)]  # container, anchor
     keys: list[Any] = []

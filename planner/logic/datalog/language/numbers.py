@@ -1,4 +1,4 @@
-"""Built-in functions for numbers. They are exact for numbers of any size."""
+"""Built-in functions for numbers. They are exact for numbers of any size, and return None if there is no result."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
 
 
 class PredicateDependency:
-    """Why a predicate depends on another one: how a rule reads it, and where."""
+    """The reason why a predicate depends on another one: how a rule reads it, and where."""
 
     __slots__ = ("how", "span")
 

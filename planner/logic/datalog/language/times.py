@@ -1,4 +1,5 @@
-"""Built-in functions for times (RFC 3339) and durations, as exact seconds since 1970-01-01T00:00:00Z."""
+"""Built-in functions for times (RFC 3339) and durations, as exact seconds since 1970-01-01T00:00:00Z. They return None
+for an invalid argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Built-in functions for versions and version constraints, in the syntax of `version` arguments in configurations."""
+"""Built-in functions for versions and version constraints, in the syntax of `version` arguments in configurations. They
+return None for an invalid argument."""
 
 from __future__ import annotations
 

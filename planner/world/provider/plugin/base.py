@@ -237,7 +237,7 @@ class PluginBase:
     # ---------------------------------------------------------------- schema
 
     def schema(self) -> ProviderSchema:
-        """Raises Failure."""
+        """The schema of the provider. Raises Failure."""
         return self._schema
 
     @cached_property
@@ -412,8 +412,8 @@ class PluginBase:
     def _identity_faults(
         self, type: str, value: Value, identity: Value, planned: Value = None
     ) -> list[AttributeDiagnostic]:
-        """Why an identity (None: missing) is invalid: an object must keep its identity, and the identity must match the
-        plan."""
+        """The reasons why an identity (None: missing) is invalid: an object must keep its identity, and the identity
+        must match the plan."""
         if value.__class__ is Null or self._resource("managed", type).identity is None:
             return []
         if identity is None or all(part.__class__ is Null for part in identity.values()):
@@ -461,8 +461,8 @@ class PluginBase:
         return [AttributeDiagnostic("error", "Deferred by the provider", detail, None, deferred=reason)]
 
     def _deferral_problems(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
-        """Why a response defers its object or action ("" if it does not), and an error if the provider must not
-        defer."""
+        """The reason why a response defers its object or action ("" if it does not), and an error if the provider must
+        not defer."""
         if not answer.HasField("deferred"):
             return "", []
         reason = DEFERRALS.get(answer.deferred.reason, "")

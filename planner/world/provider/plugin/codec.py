@@ -229,7 +229,7 @@ def _object_in(data: dict[Any, Any], wanted: ObjectType) -> Value:
 
 
 def _element(wanted: Type, items: list[Value]) -> Type:
-    """The wanted element type or, if it has dynamic parts, the type of the elements."""
+    """The wanted element type or, if it has dynamic parts, the type of the elements. Raises CodecError."""
     if not items or not has_dynamic(wanted):
         return wanted
     types = {type_of(item) for item in items} - {DYNAMIC}

@@ -139,7 +139,7 @@ class Connection:
                 raise
 
     def _begin(self, headers: bytes, body: bytes, seconds: float | None) -> None:
-        """Send as much of a request as the peer accepts now."""
+        """Send as much of a request as the peer accepts now. Raises OSError."""
         usable, self.is_usable = self.is_usable, False
         if not usable:
             raise ConnectionError("the connection is closed")
@@ -206,7 +206,7 @@ class Connection:
 
     def _part(self) -> tuple[int, int, bytes]:
         """Kind (headers or data), flags and payload of the response's next frame. The rest of the request is sent as
-        soon as the peer accepts it."""
+        soon as the peer accepts it. Raises OSError and ValueError."""
         while True:
             if self._body:
                 self._send_some()
@@ -241,7 +241,7 @@ class Connection:
     # ---------------------------------------------------------------- frames
 
     def _read_frame(self) -> tuple[int, int, int, bytes]:
-        """Kind, flags, stream and payload of the next frame."""
+        """Kind, flags, stream and payload of the next frame. Raises OSError and ValueError."""
         self._read_at_least(_FRAME)
         word, flags, stream = unpack_from(">IBI", self._buffer, self._at)
         size = word >> 8
@@ -253,7 +253,7 @@ class Connection:
         return word & 255, flags, stream & _MOST, self._buffer[start : self._at]
 
     def _read_at_least(self, size: int) -> None:
-        """Read until there are this many unread bytes in the buffer."""
+        """Read until there are this many unread bytes in the buffer. Raises OSError."""
         while len(self._buffer) - self._at < size:
             more = self._socket.recv(_RECEIVE)
             if not more:
@@ -261,7 +261,7 @@ class Connection:
             self._buffer, self._at = self._buffer[self._at :] + more, 0
 
     def _control(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
-        """Handle a frame that concerns the connection or an earlier call."""
+        """Handle a frame that concerns the connection or an earlier call. Raises OSError and ValueError."""
         if kind == _SETTINGS and not flags & _ACK:
             if len(payload) % 6:
                 raise ValueError("settings that end too early")
@@ -339,7 +339,7 @@ def _decode_headers(payload: bytes) -> dict[str, str]:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Convert invalid responses and timeouts to connection errors."""
+    """Convert invalid responses to ConnectionError, and expired time limits to TimeoutError."""
     try:
         yield
     except ValueError as problem:

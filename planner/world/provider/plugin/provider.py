@@ -350,8 +350,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return interface.ReadAnswer(value, diagnostics=tuple(problems))
 
     def function(self, name: str) -> Function | None:
-        """A function in the schema, or one that the plugin registered. Registered functions are requested once, if
-        possible after the plugin is configured."""
+        """A function in the schema, or one that the plugin registered; None if there is none. Registered functions are
+        requested once, if possible after the plugin is configured."""
         item: Function | None = self.schema().functions.get(name)
         return item or self._registered.get(name)
 

@@ -368,7 +368,7 @@ def _blob(key: str, workspace: str) -> str:
 
 
 def open(read: SettingsReading, seal: Seal) -> AzureBackend:
-    """Settings may also come from the environment variables ARM_*."""
+    """The backend. Settings may also come from the environment variables ARM_*. Raises Unopened."""
     container, key, name = (read.required(n) for n in ("container_name", "key", "storage_account_name"))
     environment, host = read.text("environment", "ARM_ENVIRONMENT"), read.text("metadata_host", *METADATA_HOST)
     customer = read.text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY")
@@ -439,7 +439,7 @@ def _secret(read: SettingsReading, customer: str, scope: str) -> dict[str, str]:
 
 
 def _check_names(account: str, container: str) -> None:
-    """Raises ServiceError."""
+    """Check the names of a storage account and a container. Raises ServiceError."""
     if not re.fullmatch("[0-9a-z]{3,24}", account):
         rule = "Azure requires a storage account name consists of 3-24 lowercase characters and numbers only."
         raise ServiceError(f"invalid storage account name: {rule} {_RULES}")

@@ -89,7 +89,7 @@ class CloudBackend(TfeBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> CloudBackend:
-    """Settings may also come from the environment variables TF_CLOUD_* and TF_WORKSPACE."""
+    """The backend. Settings may also come from the environment variables TF_CLOUD_* and TF_WORKSPACE."""
     name_of = "Invalid workspaces configuration"
     organization = read.text("organization", "TF_CLOUD_ORGANIZATION")
     if not organization:

@@ -236,7 +236,8 @@ class ConsulClient(StateClient):
                 session.end()
 
     def force_unlock(self, lock_id: str) -> None:
-        """Unlike OpenTofu, this checks that the lock belongs to the session."""
+        """Release the lock of a session. Unlike OpenTofu, this checks that the lock belongs to the session. Raises
+        ServiceError."""
         kept, info = self._cluster.key(self._lock_key), self._holder()
         holder = str((kept or {}).get("Session") or (info.id if info is not None else ""))
         if holder and holder != lock_id:
@@ -309,7 +310,8 @@ def _sum(data: bytes) -> str:
 
 
 def _chunks(value: bytes) -> tuple[str, list[str]] | None:
-    """The digest and the keys of a state that is stored in several keys; None if it is stored in one."""
+    """The digest and the keys of a state that is stored in several keys; None if it is stored in one. Raises
+    ServiceError."""
     if b'"current-hash"' not in value:
         return None
     try:
@@ -324,7 +326,7 @@ def _chunks(value: bytes) -> tuple[str, list[str]] | None:
 
 
 class ConsulBackend(RemoteBackend):
-    """States in keys."""
+    """The `consul` backend: states in keys."""
 
     type = "consul"
 
@@ -348,7 +350,7 @@ class ConsulBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> ConsulBackend:
-    """Settings may also come from the environment variables CONSUL_*."""
+    """The backend. Settings may also come from the environment variables CONSUL_*."""
     path = read.required("path")
     read.finish_check()
     if path.startswith("/"):

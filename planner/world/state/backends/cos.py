@@ -89,7 +89,8 @@ class CosClient(StateClient):
     # ------------------------------------------------------------ objects
 
     def _read(self, key: str) -> tuple[bytes, str, str] | None:
-        """The content of an object, its verified digest, and its entity tag; None if the object does not exist."""
+        """The content of an object, its verified digest, and its entity tag; None if the object does not exist. Raises
+        ServiceError."""
         try:
             answer = self._at.bucket.get(key)
         except ServiceError as problem:
@@ -104,7 +105,7 @@ class CosClient(StateClient):
         return answer.body, has, answer.headers.get("etag", "")
 
     def _write(self, key: str, data: bytes, before: str | None = None) -> str | None:
-        """The new entity tag; None if the object has changed."""
+        """The new entity tag; None if the object has changed. Raises ServiceError."""
         headers = {"x-cos-meta-md5": _md5(data), "x-cos-acl": self._at.acl}
         if self._at.encrypt:
             headers["x-cos-server-side-encryption"] = "AES256"
@@ -245,7 +246,7 @@ def _several(*texts: str) -> str:
 
 
 class CosBackend(RemoteBackend):
-    """States in a bucket."""
+    """The `cos` backend: states in a bucket."""
 
     type = "cos"
 
@@ -276,7 +277,7 @@ class CosBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> CosBackend:
-    """Settings may also come from the environment variables TENCENTCLOUD_*."""
+    """The backend. Settings may also come from the environment variables TENCENTCLOUD_*."""
     http = Http(timeout=60.0)
     bucket, region = read.required("bucket"), read.required("region", "TENCENTCLOUD_REGION")
     prefix, key = read.text("prefix"), read.text("key", default="terraform.tfstate")

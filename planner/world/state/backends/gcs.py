@@ -229,8 +229,8 @@ class GcsClient(StateClient):
             raise LockHeld(_missing(problem), self.holder()) from None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Compares the generation here, too, because not all compatible servers compare it when they remove an
-        object."""
+        """Release the lock if it has this ID. The generation is compared here, too, because not all compatible servers
+        compare it when they remove an object. Raises LockHeld and ServiceError."""
         holder = self.holder()
         if holder is not None and holder.id != lock_id and lock_id.isdigit():
             text = "At least one of the pre-conditions you specified did not hold."
@@ -280,7 +280,7 @@ def _several(*texts: str) -> str:
 
 
 class GcsBackend(RemoteBackend):
-    """States in a bucket."""
+    """The `gcs` backend: states in a bucket."""
 
     type = "gcs"
     makes_empty = True
@@ -328,7 +328,7 @@ def _path(prefix: str, workspace: str) -> str:
 
 
 def open(read: SettingsReading, seal: Seal) -> GcsBackend:
-    """Settings may also come from the environment variables GOOGLE_*."""
+    """The backend. Settings may also come from the environment variables GOOGLE_*."""
     http = Http()
     bucket = read.required("bucket")
     given_key, kms_key = (

@@ -226,7 +226,7 @@ def _only_id(lock_id: str) -> bytes:
 
 
 class HttpBackend(RemoteBackend):
-    """One state behind a URL."""
+    """The `http` backend: one state behind a URL."""
 
     type = "http"
     has_workspaces = False
@@ -243,7 +243,7 @@ class HttpBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> HttpBackend:
-    """Settings may also come from the environment variables TF_HTTP_*."""
+    """The backend. Settings may also come from the environment variables TF_HTTP_*."""
     address = read.required("address", "TF_HTTP_ADDRESS")
     retries = Retries(
         read.number("retry_max", "TF_HTTP_RETRY_MAX", default=2),

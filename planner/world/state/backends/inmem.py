@@ -100,7 +100,7 @@ class InMemory(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> InMemory:
-    """With `lock_id`, the default state is locked from the beginning, by an operation `test`."""
+    """The backend. With `lock_id`, the default state is locked from the beginning, by an operation `test`."""
     read.finish_check()
     backend = InMemory(read.settings, seal)
     if read.settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:

@@ -348,7 +348,7 @@ def _held_by(lease: dict[str, Any], holder: str | None, message: str) -> dict[st
 
 
 class KubernetesBackend(RemoteBackend):
-    """States in secrets of a namespace."""
+    """The `kubernetes` backend: states in secrets of a namespace."""
 
     type = "kubernetes"
     makes_empty = True
@@ -367,8 +367,8 @@ class KubernetesBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
-    """Settings may also come from the environment variables KUBE_*. Raises ServiceError if they do not determine the
-    cluster."""
+    """The backend. Settings may also come from the environment variables KUBE_*. Raises ServiceError if they do not
+    determine the cluster."""
     suffix = read.required("secret_suffix")
     namespace = read.text("namespace", "KUBE_NAMESPACE", default="default")
     is_inside = read.flag("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG")

@@ -400,8 +400,8 @@ class StateStore:
 
 @frozen
 class LocalBackend:
-    """The default workspace has its state in the file `path`; each other workspace has its state in a directory of its
-    own."""
+    """The `local` backend. The default workspace has its state in the file `path`; each other workspace has its state
+    in a directory of its own."""
 
     path: str = DEFAULT_PATH
     workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
@@ -441,14 +441,14 @@ class LocalBackend:
         return [DEFAULT_WORKSPACE, *names]
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
-        """Raises OSError."""
+        """Create a workspace. Raises OSError."""
         os.makedirs(on_disk(os.path.join(self.workspace_directory, workspace)), exist_ok=True)
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
         return []
 
     def delete_workspace(self, workspace: str) -> None:
-        """Raises OSError."""
+        """Remove a workspace and its state. Raises OSError."""
         import shutil
 
         shutil.rmtree(on_disk(os.path.join(self.workspace_directory, workspace)))

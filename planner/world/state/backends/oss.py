@@ -233,7 +233,7 @@ def _md5(data: bytes) -> str:
 
 
 class OssBackend(RemoteBackend):
-    """States in a bucket."""
+    """The `oss` backend: states in a bucket."""
 
     type = "oss"
 
@@ -265,7 +265,7 @@ class OssBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> OssBackend:
-    """Settings may also come from the environment variables ALICLOUD_*."""
+    """The backend. Settings may also come from the environment variables ALICLOUD_*."""
     http = Http()
     bucket = read.required("bucket")
     given = read.settings.get("prefix")

@@ -97,7 +97,7 @@ class PgConnection:
         return self.do(lambda cursor: list(cursor.execute(query, values).fetchall()))
 
     def run(self, query: str, *values: Any) -> None:
-        """Raises ServiceError."""
+        """Run a statement. Raises ServiceError."""
         self.do(lambda cursor: cursor.execute(query, values))
 
     def make(self, query: str) -> None:
@@ -324,7 +324,8 @@ class PgClient(StateClient):
         return (rows[0][0] if rows else "") == seen
 
     def holder(self) -> LockInfo | None:
-        """A process that has the lock of the row; PostgreSQL has no further information about it."""
+        """A process that has the lock of the row, None if there is none; PostgreSQL has no further information about
+        it."""
         rows = self._session.rows(
             "SELECT a.pid, coalesce(host(a.client_addr), ''), coalesce(to_char(a.backend_start AT TIME ZONE 'UTC', "
             "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
@@ -384,7 +385,7 @@ def _sum(data: bytes) -> str:
 
 
 class PgBackend(RemoteBackend):
-    """States in a table."""
+    """The `pg` backend: states in a table."""
 
     type = "pg"
 
@@ -428,7 +429,7 @@ def _prepare(session: PgConnection, table: StateTable) -> None:
 
 
 def open(read: SettingsReading, seal: Seal) -> PgBackend:
-    """Settings may also come from the environment variables PG_*."""
+    """The backend. Settings may also come from the environment variables PG_*."""
     table = StateTable(
         connection=read.text("conn_str", "PG_CONN_STR"),
         schema=read.text("schema_name", "PG_SCHEMA_NAME", default="terraform_remote_state"),

@@ -115,7 +115,7 @@ _KMS_KEY = re.compile(
 
 
 class S3Backend(RemoteBackend):
-    """States in a bucket."""
+    """The `s3` backend: states in a bucket."""
 
     type = "s3"
 
@@ -153,7 +153,7 @@ class S3Backend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> S3Backend:
-    """Settings may also come from the environment variables AWS_*."""
+    """The backend. Settings may also come from the environment variables AWS_*."""
     settings, wrong = read.settings, read.wrong
     present = {name: value for name, value in settings.items() if value not in (None, "")}
     read.remarks += _remarks(present)

@@ -73,14 +73,15 @@ class RemoteStateClient(Protocol):
         """The holder of the lock; None if there is no lock or its holder is unknown."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots during an apply, as in Store."""
+        """Seconds between two snapshots during an apply, as in Store; None if none are written."""
 
     @property
     def has_place_beside(self) -> bool:
         """Whether documents can be stored next to the state."""
 
     def get_beside(self, name: str) -> bytes | None:
-        """A document next to the state. `name` consists of letters, digits, dots and dashes."""
+        """A document next to the state; None if it does not exist. `name` consists of letters, digits, dots and
+        dashes."""
 
     def put_beside(self, name: str, data: bytes) -> None:
         """Store a document of at most 256 KiB."""

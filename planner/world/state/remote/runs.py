@@ -124,7 +124,7 @@ class SavedRun:
     hostname: str
 
     def write(self, path: str) -> None:
-        """Raises OSError."""
+        """Write the file that names the run. Raises OSError."""
         content = {"remote_plan_format": 1, "run_id": self.run_id, "hostname": self.hostname}
         replace_file(path, json.dumps(content, separators=(",", ":")).encode(), 0o644)
 

@@ -259,7 +259,7 @@ class S3Client(StateClient):
             self.unlock(lock_id)
 
     def unlock(self, lock_id: str) -> None:
-        """Release both locks, even if one fails."""
+        """Release both locks, even if one fails. Raises ServiceError."""
         problems: list[ServiceError] = []
         file_problem: ServiceError | None = None
         if self._at.lock_file:
