@@ -242,7 +242,8 @@ def without_module(text: str, module: str) -> str:
 
 
 def module_of(text: str) -> str:
-    """The module in which a name is read, with a final dot; an output is read by its module's caller."""
+    """The module in which a name is read, with a final dot; "" for the root module. An output is read by its module's
+    caller."""
     match = MODULES.match(text)
     if match is None:
         return ""

@@ -331,7 +331,8 @@ class Causes:
         )
 
     def _also_by(self, group: RootCause) -> str:
-        """` (4 of them also by [2])`: changes of a cause that also follow from other causes."""
+        """A remark on the changes of a cause that also follow from other causes, ` (4 of them also by [2])`; "" without
+        any, or if there are too many such causes."""
         by = dict[str, list[int]]()
         for number, other in enumerate(self._with_number(), 1):
             if other is not group and {*group.changes} != {*other.changes}:

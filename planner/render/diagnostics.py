@@ -136,7 +136,7 @@ def _because(causes: tuple[Any, ...], paint: Paint) -> list[str]:
 
 
 def _call_text(call: dict[str, Any]) -> str:
-    """A called function, with its parameters' names."""
+    """A called function, with the names of its parameters; "" if its signature is unknown."""
     signature = call.get("signature")
     if signature is None:
         return ""

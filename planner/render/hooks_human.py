@@ -149,7 +149,7 @@ def duration_text(seconds: float) -> str:
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 
 
-LONGEST_ID = 80
+LONGEST_ID = 80  # the maximum length of an id that is shown whole, in characters
 
 
 class HumanHooks(ProgressHooks):

@@ -284,7 +284,7 @@ def fact_text(tuple_: list[Any]) -> str:
 
 
 def source_text(source: Any) -> str:
-    """An input fact's source, in a few words."""
+    """The source of an input fact, in a few words; "" without a place."""
     if not source:
         return ""
     if "file" in source:

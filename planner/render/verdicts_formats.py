@@ -269,7 +269,7 @@ MOST = 60_000
 """maximum number of characters: code hosts accept about 65,000 in a comment"""
 _LONGEST = 300
 """maximum length of a cell"""
-_LONGEST_PROOF = 4_000
+_LONGEST_PROOF = 4_000  # characters
 
 
 def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:

@@ -445,6 +445,6 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _at(step: dict[str, Any]) -> str:
-    """A fact's place in parentheses."""
+    """The place of a fact in parentheses; "" if it is not in a file."""
     source = step.get("source") or {}
     return f" ({source['file']}:{source['line']})" if "file" in source else ""

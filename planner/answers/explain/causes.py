@@ -511,8 +511,8 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 
 def _note(origin: str, source: Any) -> str:
-    """The origin of a variable's value if its place does not show it: a sensitive value has the place of its
-    declaration."""
+    """The origin of a variable's value if its place does not show it, otherwise "": a sensitive value has the place of
+    its declaration."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
     return origin if origin in _NOTED or (is_elsewhere and origin) else ""
 

@@ -94,7 +94,7 @@ def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str:
-    """The known beginning of the result of a function."""
+    """The known beginning of the result of a function; "" if nothing is known."""
     if function in ("lower", "upper"):
         plain = begin[: next((i for i, c in enumerate(begin) if ord(c) > 127), len(begin))]
         return plain.lower() if function == "lower" else plain.upper()

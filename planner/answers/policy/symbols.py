@@ -409,7 +409,7 @@ class SymbolCase:
 
     @staticmethod
     def _computed_bounds(function: str, parts: list[tuple[Bound, Bound]]) -> tuple[Bound, Bound]:
-        """The bounds of an arithmetic result."""
+        """The lower and the upper bound of an arithmetic result."""
         if function == "-":
             (lower, upper), (other_lower, other_upper) = parts
             parts = [(lower, upper), (_negative(other_upper), _negative(other_lower))]
@@ -427,7 +427,7 @@ class SymbolCase:
     # -------- the beginnings of strings
 
     def prefix(self, value: Any) -> str:
-        """The known beginning of a string."""
+        """The known beginning of a string; "" for other values, and if nothing is known."""
         value = self.resolved(value)
         if not isinstance(value, Symbol):
             return value if type(value) is str else ""

@@ -351,7 +351,7 @@ class _Rewriter:
         return read.arguments[: self.keys], read.arguments[self.keys]
 
     def linked(self, read: syntax.Atom) -> tuple[syntax.Atom, syntax.Atom]:
-        """The atoms for a link that is possible but not certain."""
+        """The two atoms for a link that is possible but not certain."""
         number = next(self.numbers)
         group = variable(f"Group{number}")
         about, other = read.arguments

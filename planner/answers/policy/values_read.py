@@ -246,7 +246,7 @@ def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
 
 
 def _beginning(pattern: str) -> str:
-    """The literal text after ^ in a regular expression, unless it is part of an alternative."""
+    """The literal text after ^ in a regular expression; "" if there is none, or if it is part of an alternative."""
     match = _ANCHORED.match(pattern)
     if match is None:
         return ""

@@ -38,7 +38,7 @@ from planner.language.functions.dates import parse_duration
 from planner.language.functions.protocol import FunctionError
 from planner.world.provider.interface import AttributeDiagnostic
 
-DEFAULT_TIMEOUT = 300.0
+DEFAULT_TIMEOUT = 300.0  # seconds
 LONGEST_DELAY = 20.0  # seconds between two attempts to connect
 IDLE = 0.1  # seconds until an incomplete line is shown, and between two checks for a stop
 CLEANING = 5.0  # maximum seconds for removing a script

@@ -178,7 +178,7 @@ def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Ex
 
 
 def import_text(identity: Value) -> str:
-    """The identity as JSON."""
+    """The identity as JSON; "" for None."""
     return "" if identity is None else dumps(to_json(identity, type_of(identity))).decode()
 
 

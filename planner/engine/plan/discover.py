@@ -142,7 +142,7 @@ class _SearchReport:
                 return name
 
     def _config(self, name: str, value: Value) -> tuple[str, list[Diagnostic]]:
-        """A generated resource block for an object."""
+        """A generated resource block for an object, and problems; "" after an error."""
         from planner.engine.plan.generated_config import attributes_text, resource_text
 
         problems: list[Diagnostic] = []

@@ -331,8 +331,8 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
 
 
 def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
-    """The targets of the elements of replace_triggered_by. Raises Failure for mistakes in elements before the first one
-    whose target changes."""
+    """The rows of the fact `watched` for the targets in replace_triggered_by, sorted. Raises Failure for mistakes in
+    elements before the first one whose target changes."""
     assert it.decl is not None
     assert it.module is not None
     rows: set[tuple[str, str, str]] = set()

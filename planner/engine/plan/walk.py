@@ -225,7 +225,7 @@ def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) ->
 
 
 def variable_origins(variables: Mapping[str, RootVariable]) -> tuple[tuple[str, str], ...]:
-    """The origins of values that do not come from a file."""
+    """(name, origin) of the values that do not come from a file, by name."""
     named = ("command line", "environment", "input", "default")
     return tuple((name, one.origin) for name, one in sorted(variables.items()) if one.origin in named)
 

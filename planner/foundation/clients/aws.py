@@ -170,7 +170,8 @@ _STATUS = {400: "BadRequest", 403: "Forbidden", 404: "NotFound", 412: "Precondit
 
 
 def element(xml: str, name: str) -> str:
-    """The text of the first XML element with this name; sufficient for the flat responses of the services used here."""
+    """The text of the first XML element with this name, "" if there is none; sufficient for the flat responses of the
+    services used here."""
     match = re.search(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)
     return unescape(match[1]) if match else ""
 

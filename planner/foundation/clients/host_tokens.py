@@ -16,7 +16,7 @@ from planner.foundation.support.disk import read_text, replace_file
 from planner.foundation.vocabulary.diagnostic import ServiceError
 
 FILE = "credentials.tfrc.json"
-_HELPER_TIMEOUT = 60.0
+_HELPER_TIMEOUT = 60.0  # seconds
 Kept = Literal["", "file", "helper", "elsewhere"]
 
 

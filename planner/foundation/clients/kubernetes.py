@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve
 
 _PLUGIN_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-_PLUGIN_TIMEOUT = 120.0
+_PLUGIN_TIMEOUT = 120.0  # seconds
 _TOKEN_AGE = 60.0  # seconds after which a token file is read again
 
 

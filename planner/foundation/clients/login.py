@@ -25,7 +25,7 @@ _PAGE = (
     b"<html><head><title>Login</title></head><body><p>The login server has sent an authentication code. You can close "
     b"this tab and go back to the terminal.</p></body></html>"
 )
-_LARGEST_TARGET = 1 << 14
+_LARGEST_TARGET = 1 << 14  # the maximum length of the path of a request, in characters
 
 
 @frozen

@@ -24,7 +24,7 @@ from planner.foundation.vocabulary.records import field, frozen
 _DOMAIN = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]+)?"
 _PATH = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*"
 _SYMBOLS = ("hostname", "namespace", "type")
-_HELPER_TIMEOUT = 60.0
+_HELPER_TIMEOUT = 60.0  # seconds
 _GROUPS = (("username", "password"), ("access_token", "refresh_token"), ("docker_credentials_helper",))
 
 

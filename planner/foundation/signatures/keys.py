@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 PASSPHRASE = "PLANNER_SIGNING_PASSPHRASE"  # the environment variable for the passphrase of a private key
-_MAX_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16  # the maximum size of a key file
 _LEAST_RSA = 2048
 _SSH_WORDS = (b"ssh-", b"ecdsa-sha2-")
 

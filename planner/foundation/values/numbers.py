@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PRECISION = 512
 LIMIT = 1 << PRECISION
 HUGE_BITS = 65536
-LONGEST = 20_000_000
+LONGEST = 20_000_000  # the maximum number of digits of a number that is written in full
 MAX_EXPONENT = 2**31 - 1
 
 

@@ -25,7 +25,7 @@ def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]
 
 
 def take_from_body(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
-    """`take_deprecations` for a body: warnings refer to the whole body."""
+    """The result of `take_deprecations` for the value of a body; the warnings refer to the whole body."""
     value, warnings = take_deprecations(value, span)
     return value, [evolve(w, detail=_detail(w.deprecation, ()), group="") for w in warnings if w.deprecation]
 

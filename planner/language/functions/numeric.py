@@ -25,7 +25,7 @@ from planner.language.functions.protocol import (
 
 FUNCTIONS: list[Function] = []
 
-LONGEST_RANGE = 1024
+LONGEST_RANGE = 1024  # the maximum number of elements of the result of `range`
 
 
 @function(Param("num", NUMBER, allow_marked=True, allow_dynamic=True), result=NUMBER, into=FUNCTIONS, name="abs")

@@ -33,7 +33,7 @@ def load_file(
 
 
 def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """`load_file` for a file with this content."""
+    """The result of `load_file` for a file with this content."""
     source, wrong = decode(data, display_name)
     if wrong:
         return None, source, wrong

@@ -169,7 +169,7 @@ def _removal(graph: Graph, prover: Prover, owned: Owned, statement: tuple[str, t
 
 
 def place(source: dict[str, Any] | None) -> str:
-    """The source as text: `main.tf:3: input = local.b`, or a description of another source."""
+    """The source as text: `main.tf:3: input = local.b`, or a description of another source; "" without a source."""
     if not source:
         return ""
     if "file" in source:

@@ -34,7 +34,7 @@ _RESERVED = 400
 _MOST_READERS = 4
 _MOST_ROWS = 60
 """maximum number of attributes in a change's table"""
-_LONGEST_VALUE = 160
+_LONGEST_VALUE = 160  # characters
 _MOST_VALUES = 3
 """maximum number of different values of an attribute in similar objects"""
 Piece: TypeAlias = tuple[int, Callable[[], str]]

@@ -318,7 +318,7 @@ def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
 
 
 def _meta(body: bytes) -> str:
-    """The content of <meta name="terraform-get" content="..."> in a page."""
+    """The content of <meta name="terraform-get" content="..."> in a page; "" if there is none."""
     from html.parser import HTMLParser
 
     contents: list[str] = []

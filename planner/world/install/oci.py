@@ -33,7 +33,7 @@ _MODULE = "application/vnd.opentofu.modulepkg"
 _PROVIDER = "application/vnd.opentofu.provider"
 _TARGET = "application/vnd.opentofu.provider-target"
 _ZIP = "archive/zip"
-_LARGEST_MANIFEST = 4 << 20
+_LARGEST_MANIFEST = 4 << 20  # bytes
 _MAX_PAGES = 1000
 _DIGEST = r"(sha256|sha512):([0-9a-f]{64}|[0-9a-f]{128})"
 

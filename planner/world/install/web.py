@@ -339,7 +339,7 @@ def _reason(problem: Exception) -> str:
 
 PROVIDERS, MODULES = "providers.v1", "modules.v1"
 _DISCOVERY = "/.well-known/terraform.json"
-_LARGEST = 1 << 20
+_LARGEST = 1 << 20  # the maximum size of a discovery document, in bytes
 
 
 class Hosts:

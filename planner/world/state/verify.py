@@ -36,7 +36,7 @@ class KeptFiles(Protocol):
         """The path at which the journal is, if there is one."""
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state plus the changes in the journal."""
+        """The state plus the changes in the journal, and problems; None if there is no state, or on an error."""
 
 
 def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:

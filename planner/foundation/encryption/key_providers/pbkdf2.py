@@ -33,14 +33,14 @@ SETTINGS = EncryptionArguments(
         "salt_length": Setting(NUMBER),
     }
 )
-LEAST_PASSPHRASE = 16
+LEAST_PASSPHRASE = 16  # bytes
 LEAST_ITERATIONS = 200_000
-_SIZES = {"sha256": 32, "sha512": 64}
+_SIZES = {"sha256": 32, "sha512": 64}  # the size of a digest, in bytes
 MAX_ROUNDS = 20_000_000
-"""the maximum number of iterations for each block of the key that stored metadata may require (about half a minute),
+"""the maximum number of iterations, over all blocks of the key, that stored metadata may require (about half a minute),
 unless the configuration allows more; without a limit, a crafted file could make planner compute for years"""
-MAX_SALT = 1 << 20
-MAX_LENGTH = 1 << 16
+MAX_SALT = 1 << 20  # bytes
+MAX_LENGTH = 1 << 16  # the maximum length of a key that stored metadata may require, in bytes
 _random = os.urandom
 
 

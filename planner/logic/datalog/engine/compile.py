@@ -190,7 +190,7 @@ def build_program(
     beside: Sequence[tuple[str, str]] = (),
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """See load_program."""
+    """The program that `load_program` returns, made without the cache."""
     diagnostics: list[Diagnostic] = []
     linker = Linker(core, spaces)
     given = {file.source.filename: file for file in made}

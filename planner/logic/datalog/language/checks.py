@@ -175,7 +175,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
 
 
 def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str]) -> tuple[str, str]:
-    """An explanation why a variable has no value."""
+    """Summary and detail of the explanation why a variable has no value."""
     for literal in body:
         if isinstance(literal, syntax.Builtin) and not literal.negated and literal.relation != syntax.MEMBER:
             waiting = sorted(names(*literal.inputs) - bound)

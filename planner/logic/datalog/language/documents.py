@@ -12,7 +12,7 @@ from typing import Any
 
 from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row, Value, encode, member, number
 
-LONGEST_JSON = 16_000_000
+LONGEST_JSON = 16_000_000  # characters
 LONGEST_YAML = 1_000_000  # maximum length in characters; YAML is read event by event
 MAX_VALUES = 300_000
 MAX_TEXT = 100_000_000  # maximum total length of all paths in a string, in characters

@@ -15,7 +15,7 @@ from planner.foundation.support.lazy import is_too_deep
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.logic.datalog.language.values import Fraction, Number, Truth, Value, is_a_number, number, quotient
 
-LONGEST_TEXT = 1_000_000
+LONGEST_TEXT = 1_000_000  # the maximum length of a computed string, in characters
 _LARGEST_NUMBER = 1 << 512
 
 

@@ -33,7 +33,7 @@ _DURATION = re.compile(rf"([-+]?)((?:{_PART}(?:ns|us|\u00b5s|\u03bcs|ms|[wdhms])
 _PARTS = re.compile(rf"({_PART})([^0-9.]+)", re.ASCII)
 _ISO = re.compile(rf"([-+]?)P((?:{_PART}W)?(?:{_PART}D)?)(?:T((?:{_PART}H)?(?:{_PART}M)?(?:{_PART}S)?))?", re.ASCII)
 DURATIONS = (_DURATION, _ISO)
-_LONGEST = 300
+_LONGEST = 300  # the maximum length of a time or duration, in characters
 
 
 class RuleMoment(NamedTuple):

@@ -48,8 +48,8 @@ from planner.foundation.values.value import (
 
 _UNKNOWN = ExtType(0, b"\0")
 _REFINED = 12
-_LONGEST_REFINEMENT = 1024
-_LONGEST_PREFIX = 256
+_LONGEST_REFINEMENT = 1024  # bytes
+_LONGEST_PREFIX = 256  # bytes
 _INT64 = 1 << 63
 
 

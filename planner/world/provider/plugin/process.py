@@ -29,8 +29,8 @@ from planner.world.provider.plugin.messages import VERSIONS
 
 COOKIE = ("TF_PLUGIN_MAGIC_COOKIE", "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2")
 CORE_VERSION = "1"
-START_SECONDS = 60.0
-END_SECONDS = 2.0
+START_SECONDS = 60.0  # the maximum time until the handshake of a plugin
+END_SECONDS = 2.0  # the time that a plugin may take to end
 _KEPT_LINES = 200
 _SHOWN_LINES = 30
 # a socket path has at most 103 bytes, and the plugin appends a file name to the directory

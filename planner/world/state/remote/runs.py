@@ -27,7 +27,7 @@ PENDING = "pending"
 _LARGEST_NOTE = 4096  # the maximum size of a file that names a run, in bytes
 _CHUNK = 1 << 16
 _ENDED = frozenset(("finished", "errored", "canceled", "unreachable"))
-_PAUSES = (0.1, 0.3, 0.7, 1.5, 3.0)
+_PAUSES = (0.1, 0.3, 0.7, 1.5, 3.0)  # seconds between repeated requests; the last pause is repeated
 
 
 @frozen(eq=False)
@@ -203,7 +203,7 @@ def _data(answer: Any) -> dict[str, Any]:
 
 IGNORE_FILE = ".terraformignore"
 _USUAL = (".git/", ".terraform/", "!.terraform/modules/", "terraform.rc", ".terraformrc")
-_LARGEST = 1 << 30
+_LARGEST = 1 << 30  # bytes
 Patterns = list[tuple[re.Pattern[str], bool]]
 """(pattern, whether it excludes files); the last pattern that matches decides"""
 

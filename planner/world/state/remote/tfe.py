@@ -29,7 +29,7 @@ _RUNS = frozenset(("OperationTypePlan", "OperationTypeApply", "OperationTypeRefr
 _REASON = "Locked by OpenTofu"
 _JSON_API = "application/vnd.api+json"
 _INTERVAL = "x-terraform-snapshot-interval"
-_LONGEST_INTERVAL = 3600
+_LONGEST_INTERVAL = 3600  # seconds
 _LONGEST_NUMBER = 18  # the maximum number of digits of a serial
 _PENDING = 30  # seconds that a server may take to process a state before the lock is released
 
