@@ -139,6 +139,11 @@ def test_objects_that_moved_are_counted_and_marked(tmp_path: Path) -> None:
         tab.locator("#list").get_by_role("button", name="thing.b").click()
         assert "Moved from: thing.older" in tab.locator("#details").inner_text()
         assert tab.evaluate("scene.labelLines(scene.find('thing.a'))[0]") == "thing, moved"
+        lines = tab.evaluate("markdown()").splitlines()
+        assert lines[lines.index("## Moved (2)") + 4 :][:2] == [
+            "| thing.a | thing.old | + create |",
+            "| thing.b | thing.older | otherwise unchanged |",
+        ]
 
 
 @needs_browser
@@ -161,3 +166,40 @@ def test_the_other_end_of_a_path_can_be_typed(tmp_path: Path) -> None:
         tab.keyboard.type("net")
         tab.keyboard.press("Enter")
         assert tab.get_by_role("status").inner_text() == "end waits for net, in 2 steps."
+
+
+@needs_browser
+def test_modules_unfold_one_level_at_a_time(tmp_path: Path) -> None:
+    boxes = {"module.a": ("", "module.a"), "module.a.module.b": ("module.a", "module.b")}
+    items = (item("thing.x", "", (0,)), item("module.a.thing.y", "module.a", (1,)))
+    items = (*items, item("module.a.module.b.thing.z", "module.a.module.b", (2,)))
+    changes = tuple(PageChange(one.name, "create", "", ()) for one in items)
+    page = Page("Nested", (), (PageView("apply", "All", items, (), boxes),), LAYERS, ACTIONS, changes)
+    drawn = "[...scene.where.keys()].map(thing => scene.title(thing)).sort()"
+    with opened(written(tmp_path, page)) as tab:
+        tab.get_by_role("button", name="Fold modules", exact=True).click()
+        unfold, status = tab.get_by_role("button", name="Unfold modules", exact=True), tab.get_by_role("status")
+        unfold.click()
+        assert tab.evaluate(drawn) == ["module.a", "module.a.module.b", "module.a.thing.y", "thing.x"]
+        assert status.inner_text() == "One more level is unfolded. Unfold again for the next one."
+        unfold.click()
+        assert "module.a.module.b.thing.z" in tab.evaluate(drawn)
+        assert status.inner_text() == "All modules are open."
+
+
+@needs_browser
+def test_keys_that_a_cause_adds_and_removes_are_named(tmp_path: Path) -> None:
+    edit = "thing.site.for_each (main.tf:1)"
+    parts = tuple(
+        CausePart(f'thing.site.for_each["{key}"]', before, after, "main.tf:1")
+        for key, before, after in (("blog", "", "nothing"), ("docs", "nothing", ""))
+    )
+    items = (item("thing.a", "", (0,)), item("thing.b", "", (1,)))
+    changes = (PageChange("thing.a", "delete", "", (edit,)), PageChange("thing.b", "create", "", ("other", edit)))
+    causes = (PageCause(edit, parts, 1, (1,)), PageCause("other", (), 2))
+    page = Page("Keys", (), (PageView("apply", "All", items, ()),), LAYERS, ACTIONS, changes, causes=causes)
+    with opened(written(tmp_path, page)) as tab:
+        card = tab.locator("#groups > li > button").first.inner_text()
+        assert 'thing.site.for_each: "blog" removed, "docs" added' in card
+        assert "also updates 1, replaced for other causes" in card
+        assert '"blog" removed, "docs" added' in tab.evaluate("markdown()")

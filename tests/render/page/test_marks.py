@@ -186,8 +186,9 @@ def test_the_legend_has_the_kinds_of_lines_that_are_drawn(tmp_path: Path) -> Non
         with opened(written(tmp_path, Page("Lines", (), (view,), LAYERS, ACTIONS, changes))) as tab:
             drawn = tab.locator("#legend li:has(.stroke)").all_inner_texts()
             assert [text.strip() for text in drawn] == words
-    with opened(written(tmp_path, caused(2))) as tab:
-        assert "sets off" in tab.locator("#legend").inner_text()
+    for effects in (2, 30):  # few effects have arrows that say more
+        with opened(written(tmp_path, caused(effects))) as tab:
+            assert ("sets off" in tab.locator("#legend").inner_text()) == (effects == 30)
 
 
 @needs_browser
@@ -317,3 +318,33 @@ def test_the_key_of_an_instance_stays_in_its_label(tmp_path: Path) -> None:
         ]
         assert tab.evaluate(cut, '+ a["a key that is very long"]')[2] == '+ \u2026["a key \u2026'
         assert tab.evaluate(cut, "zones_of_all_networks")[1:] == ["zones_of_all_\u2026orks", "zones_of_\u2026ks"]
+
+
+@needs_browser
+def test_what_reads_an_object_is_apart_from_what_only_comes_later(tmp_path: Path) -> None:
+    one, other = 'module.s["a"].thing.x', 'module.s["b"].thing.y'
+    items = (
+        item(one, "", (0,))._replace(kind="instance_apply"),
+        item('module.s["a"].thing.y', "", (1,))._replace(kind="instance_apply"),
+        item(other, "", (2,))._replace(kind="instance_apply"),
+        item("module.s.local.v (expand)")._replace(kind="local"),
+        item("thing.last", "", (3,))._replace(kind="instance_apply"),
+    )
+    arrows = (
+        *(arrow(name, "module.s.local.v (expand)") for name in (items[1].name, other)),
+        arrow("module.s.local.v (expand)", one),
+        arrow("thing.last", one, "order"),
+    )
+    changes = tuple(PageChange(one.name, "create", "", ()) for one in items if one.changes)
+    page = Page("Instances", (), (PageView("apply", "All", items, arrows),), LAYERS, ACTIONS, changes)
+    with opened(written(tmp_path, page)) as tab:
+        tab.evaluate("name => choose(scene.find(name))", one)
+        details = tab.locator("#details").inner_text()
+        read, _, ordered = details.partition("Only the order: 2 come later")
+        assert "These wait for it (3)" in read and "They read it (1)" in read
+        assert 'module.s["a"]\n+\nthing.y' in read and 'module.s["b"]' not in read
+        assert "No value is read between these." in ordered
+        assert 'module.s["b"]\n+\nthing.y' in ordered and "thing.last" in ordered
+        assert not tab.evaluate("name => drawing.marked.nodes.has(scene.find(name))", other)
+        tab.evaluate("name => choose(scene.find(name))", items[1].name)
+        assert "Values that it reads (1)\nmodule.s\nlocal.v" in tab.locator("#details").inner_text()

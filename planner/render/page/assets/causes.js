@@ -1,9 +1,11 @@
 // Causes: the order of their list, their values before and after, and what each of them sets off.
 "use strict";
+const GONE = /: no longer declared$/;
 const SOURCE = / \([^()]*:\d+\)$/;
 /** A cause without its module and place: edits that only differ in these are listed as one. */
 const kindOfCause = cause => cause.replace(SOURCE, "").replace(MODULE, "").replace(CALL, "modules were $1");
 const CALL = /^module\.\S+ was (added|removed)$/;
+const KEYS_NAMED = 4; // keys up to which a cause names those that were added or removed
 const NAMED = 3; // modules up to which a cause names those that were added or removed
 let listed = { data: null, kinds: null };
 /** The causes of changes that are listed as one, by their kind, with a title: in the order and with the numbers of the commands, if the page has these; otherwise first those with the most dangerous effects. */
@@ -125,13 +127,19 @@ function causeParts(node) {
 
 // ---------------------------------------------------------------- the list of causes
 
+/** The keys that a cause adds or removes, in words: `"blog" removed, "docs" added`; "" if it is something else, or its name has the only key. */
+function keysOf(causes) {
+  const parts = partsOf(causes), words = { nothing: "removed" }, texts = parts.map(([what, before, after]) => [KEY.exec(what)?.[0].slice(1, -1), before === "nothing" ? "added" : words[after]]);
+  if (parts.length < 2 || texts.some(([key, word]) => !key || !word)) return "";
+  return [...texts.slice(0, KEYS_NAMED).map(text => text.join(" ")), ...(texts.length > KEYS_NAMED ? [`${texts.length - KEYS_NAMED} more`] : [])].join(", ");
+}
 function causeItem([kind, { number, causes, changes, title, beside }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
   const [whole, before, after] = wholeOf(partsOf(causes)) || [], hasValues = before && after && before !== after && before.length + after.length <= SHORT_VALUE;
-  const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, list = el("div", { hidden: "" });
+  const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, keys = keysOf(causes), list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
-  open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, "")))), " ",
-    el("span", { class: "count" }, `${countOf(changes)}${place && ` \u00b7 ${place.slice(2, -1)}`} `, ...signsOfChanges(changes, beside))));
+  open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, ""))), keys ? `: ${keys}` : ""), " ",
+    el("span", { class: "count" }, `${countOf(changes)}${place ? ` \u00b7 ${place.slice(2, -1)}` : GONE.test(title) ? " \u00b7 its former place is not recorded" : ""} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size}, replaced for other causes` : "")));
   list.ofCause = () => {
     if (list.firstChild) return;
     const parts = partsOf(causes), node = nodeOfCause(causes);

@@ -53,7 +53,7 @@ function choose(thing, { look = true } = {}) {
   showCurrent(thing >= 0 ? scene.shown(thing) : null);
 }
 /** What a node waits for, or what waits for it, as [edge, other node], each object once: what is drawn, directly and by
- * ways through what is not drawn, and the others. An order that others imply is left out: it says little. */
+ * ways through what is not drawn, `shared` where no value is read as these only lead through what all instances of a module have in common, and the others. An order that others imply is left out: it says little. */
 function neighbours(node, isOut) {
   const own = new Set([node, ...scene.halves(node)]), [near, far] = isOut ? [scene.from, scene.to] : [scene.to, scene.from];
   const found = { direct: [], through: [], others: [] }, seen = new Set();
@@ -66,6 +66,10 @@ function neighbours(node, isOut) {
   if (scene.own && scene.own.node !== node) scene.findOwnWays(node);
   for (const e of scene.own ? scene.own.edges : scene.ways.keys()) if (own.has(near[e])) add(found.through, e);
   for (const e of edges) if (scene.hidden[far[e]]) add(found.others, e);
+  const isShared = ([e, other]) => noun === "node" && scene.layerNames(e)[0] === "reference" && !scene.isReadAlong(e) && !(isOut ? scene.readersOf([other]).has(node) : scene.readersOf([...own]).has(other));
+  const shared = new Set(found.through.filter(isShared));
+  found.shared = [...shared];
+  found.through = found.through.filter(pair => !shared.has(pair));
   return found;
 }
 /** A node and its other half, with what the details list as drawn. */
@@ -188,6 +192,13 @@ function showWorst() {
   if (worst !== null && scene.risk(worst) < BY_RISK.length && !drawing.sees(scene.area(worst))) drawing.focus(scene.area(worst));
 }
 function foldAll(folded) { rest = null; scene.foldAll(folded); scene.arrange(); beginAgain(); if (!folded) showWorst(); syncControls(); say(folded ? "All modules are folded." : "All modules are open."); }
+/** Unfold one more level of modules. */
+function unfoldMore() {
+  const isMore = scene.unfoldLevel();
+  rest = null;
+  if (isMore) { scene.arrange(); beginAgain(); showWorst(); syncControls(); }
+  say(scene.foldedBoxes().length ? "One more level is unfolded. Unfold again for the next one." : "All modules are open.");
+}
 let isReduced = scene.onlyChanged; // whether only changes are wanted, in all graphs
 /** Show another graph, with what is folded as it is in this one. */
 function chooseView(n) {
@@ -339,6 +350,6 @@ $("in").addEventListener("click", () => drawing.zoom(1.4));
 $("out").addEventListener("click", () => drawing.zoom(1 / 1.4));
 $("fit").addEventListener("click", () => drawing.showWhole());
 $("fold").addEventListener("click", () => foldAll(true));
-$("unfold").addEventListener("click", () => foldAll(false));
+$("unfold").addEventListener("click", unfoldMore);
 
 follow();

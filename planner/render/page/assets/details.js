@@ -2,6 +2,7 @@
 "use strict";
 const HOPS = 9; // hops of a chain up to which all are shown at once
 const OPENED = 12; // the number of nodes of a cause up to which the boxes around them are opened
+const FEW = 5; // things that only come first or later up to which they are listed at once
 const FORCES = "# forces replacement";
 
 function fill(...children) {
@@ -74,8 +75,7 @@ function showNode(node) {
       button("What depends on it", () => showBlast(node)), " ",
       button("Path to another\u2026", () => beginPath(node)),
     ),
-    ...neighbourParts("It waits for", "These are done first.", node, true),
-    ...neighbourParts("These wait for it", "They are done after it.", node, false),
+    ...neighbourParts(node, true), ...neighbourParts(node, false),
   );
 }
 function chip(action) {
@@ -88,7 +88,7 @@ function changeParts(node) {
   const numbers = [...scene.view.nodes.changes[node] || []].sort((a, b) => rank(data.changes[a][1]) - rank(data.changes[b][1])).slice(0, 50);
   return numbers.flatMap(n => {
     const [address, action, reason, causes, texts] = data.changes[n], lines = texts.map(at => data.strings[at]), meant = MEANT[signOf.get(action)];
-    const chains = chainsOf(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: "))), causeOf = chain => causes.find(cause => cause === chain.at(-1).trim()) ?? (causes.length === 1 && chain.length > 1 ? causes[0] : null);
+    const chains = withoutParts(chainsOf(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: ")))), causeOf = chain => causes.find(cause => cause === chain.at(-1).trim()) ?? causes.find(cause => partsOf(new Set([cause])).some(([what]) => what === rootOf(chain))) ?? (causes.length === 1 && chain.length > 1 ? causes[0] : null);
     return [
       numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
       el("p", {}, chip(action), meant ? ` ${meant}` : ""),
@@ -108,6 +108,11 @@ function chainsOf(lines) {
   for (const line of lines) if (line.trim() === "because:") chains.push([]); else if (line.trim()) chains.at(-1).push(line);
   return chains.filter(chain => chain.length);
 }
+const ROOT = /^[^\s"[]+(?:\[(?:"(?:\\.|[^"\\])*"|\d+)\]|\.[\w-]+)*/;
+/** The name of the value or object at the end of a chain. */
+const rootOf = chain => ROOT.exec(chain.at(-1).trim())?.[0] || "";
+/** Chains without those that end in a part of the end of another. */
+const withoutParts = chains => chains.filter((chain, n) => !chains.some((other, m) => m !== n && rootOf(other) && rootOf(chain) !== rootOf(other) && rootOf(chain).startsWith(rootOf(other)) && /^[.[]/.test(rootOf(chain).slice(rootOf(other).length))));
 const causeButton = (text, cause) => button(arrows(text), () => { group = null; chooseGroup(cause); }, { class: "name", title: "Show all that this cause changes" });
 const HOP_PLACE = / (\([^()]*:\d+[^()]*\))$/;
 /** A chain of causes: a hop a line, from the change back to its root, a module once above its hops. The root leads to its cause. */
@@ -198,20 +203,47 @@ function reasonLines(edge) {
   return scene.reasons(edge).map(({ rule, reason, places }) =>
     el("div", { class: "why" }, reason, ...placeLines(places), el("details", { class: "alike rule" }, el("summary", {}, "Rule"), el("code", {}, rule))));
 }
-/** What a node waits for, or what waits for it: first what the drawing shows, then, to be unfolded, the rest. */
-function neighbourParts(title, order, node, isOut) {
-  const { direct, through, others } = neighbours(node, isOut), number = direct.length + through.length;
+/** What a node waits for, or what waits for it: first where a value is read, then, to be unfolded, what only comes first or later, and what is not drawn. */
+function neighbourParts(node, isOut) {
+  const { direct, through, shared, others } = neighbours(node, isOut), drawn = [...direct, ...through], number = drawn.length + shared.length;
+  const isRead = ([edge]) => noun === "node" && scene.layerNames(edge)[0] === "reference", isValue = pair => isOut && isRead(pair) && VALUE.test(scene.shown(pair[1]).replace(MODULE, ""));
+  const reads = drawn.filter(isRead), ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
   const halfOf = edge => { const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };
-  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
+  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), causeValues(other), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
     button("why", () => chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
-  const list = pairs => some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other)), rest = el("ul", { class: "plain" });
-  const fillRest = () => { if (!rest.firstChild) some(rest, others, item, 30, ([, other]) => scene.shown(other)); };
+  const list = pairs => some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other));
+  const folded = (title, fill, isOpen = false) => {
+    const inside = el("div", {}), made = el("details", { class: "alike", ontoggle: () => { if (!inside.firstChild) inside.append(...fill()); } }, el("summary", {}, title), inside);
+    made.open = isOpen;
+    return made;
+  };
+  const byReason = () => [...byKey(ordered, ([edge]) => orderOf(edge, isOut))].flatMap(([reason, pairs]) => [reason ? el("p", { class: "why" }, pairs.length > 1 ? reason : orderOf(pairs[0][0], isOut, true)) : null, list(pairs)]).filter(part => part);
   if (!number && !others.length) return [];
-  const cut = scene.own?.cut[isOut] || 0;
-  return [el("h3", {}, cut ? `${title} (${number} of ${number + cut})` : `${title} (${number})`), number ? el("p", { class: "why" }, order) : null,
-    direct.length && through.length ? el("h4", {}, `directly (${direct.length})`) : null, direct.length ? list(direct) : null,
-    through.length ? el("h4", {}, `through others that are not drawn (${through.length})`) : null, through.length ? list(through) : null,
-    others.length ? el("details", { class: "alike", ontoggle: fillRest }, el("summary", {}, `Not drawn (${others.length})`), rest) : null];
+  const cut = scene.own?.cut[isOut] || 0, title = isOut ? "It waits for" : "These wait for it", isApart = noun === "node";
+  return [el("h3", {}, cut ? `${title} (${number} of ${number + cut})` : `${title} (${number})`),
+    reads.length ? el("h4", {}, isOut ? `It reads (${reads.length})` : `They read it (${reads.length})`) : null, reads.length ? list(reads) : null,
+    values.length ? el("h4", {}, `Values that it reads (${values.length})`) : null, values.length ? list(values) : null,
+    !ordered.length ? null : isApart ? folded(`Only the order: ${several(ordered.length, "comes", "come")} ${isOut ? "first" : "later"}`, byReason, !reads.length && !values.length || ordered.length <= FEW) : list(ordered),
+    hidden.length ? folded(`Not drawn (${hidden.length})`, () => [list(hidden)]) : null];
+}
+/** The edge of a line, or of the way that it leads, that only orders; the line's first one if all read values. */
+const orderEdge = edge => { const way = scene.wayOf(edge) || [edge]; return way.find(e => scene.layerNames(e)[0] !== "reference") ?? way[0]; };
+/** Why something comes first, or later, in a sentence about all alike things. */
+function orderOf(edge, isOut, isAlone = false) {
+  const number = [scene.view.edges.grounds[orderEdge(edge)]].flat()[0];
+  if (scene.layerNames(orderEdge(edge))[0] === "reference") return "The values of a module are computed for all of its instances together. No value is read between these.";
+  return number === undefined ? "" : orderSentence(scene.text(data.grounds[number][1]), orderEdge(edge), isOut, isAlone);
+}
+function orderSentence(form, edge, isOut, isAlone) {
+  const a = scene.from[edge], b = scene.to[edge], named = (name, isOwn) => isOwn || isAlone ? name : "each";
+  const names = { "\x01": named(scene.shown(a), isOut), "\x02": named(scene.shown(b), !isOut), "\x03": named(scene.about(a), isOut), "\x04": named(scene.about(b), !isOut) };
+  const text = form.replace(VERTEX, "").replace(/[\x01-\x04]/g, mark => names[mark]);
+  return `${text.replace(/^each\b/, "Each")}.`;
+}
+/** The former and the present value of a node that is a cause, if they are short. */
+function causeValues(node) {
+  const [, before, after] = scene.causing.has(node) && scene.ownCause(node) || [];
+  return before && after && before !== after && before.length + after.length <= SHORT_VALUE ? el("code", { class: "place" }, ` ${before} \u2192 ${after}`) : null;
 }
 /** Nodes that are no objects, to be unfolded. */
 function internals(all, item, nameOf) {
@@ -228,7 +260,7 @@ function showLine(edge, edges) {
 function showEdge(edge) {
   const from = scene.from[edge], to = scene.to[edge], others = scene.bundle(edge).filter(e => e !== edge);
   details(el("h2", {}, "Order"), el("p", {}, nodeButton(from), " waits for ", nodeButton(to)),
-    el("p", { class: "why" }, scene.layerNames(edge).map(name => `${name}: ${meaning(name)}`).join(" ")),
+    el("p", { class: "why" }, scene.layerNames(edge).map(name => `${LINE_WORDS[name] || name}: ${meaning(name)}`).join(" ")),
     ...reasonLines(edge), proofCommand(from, to),
     others.length ? el("h3", {}, `This line also stands for ${several(others.length, "more dependency", "more dependencies")}`) : null,
     others.length ? some(el("ul", { class: "plain" }), others, e => el("li", {}, nodeButton(scene.from[e]), " waits for ", nodeButton(scene.to[e]), " ", button("why", () => chooseEdge(e), { class: "small" })), 10) : null);
@@ -295,7 +327,7 @@ function showPath(from, to) {
   let edges = scene.path(from, to), turned = "";
   if (!edges) {
     edges = scene.path(to, from);
-    if (edges) { [from, to] = [to, from]; turned = "The other way round: "; }
+    if (edges) { turned = `${scene.shown(from)} does not wait for ${scene.shown(to)}, but: `; [from, to] = [to, from]; }
   }
   start = null;
   if (!edges) {

@@ -263,6 +263,7 @@ class Graph {
   /** The nodes that read a value of these, directly or through others. A vertex of a declaration stands for all instances
    * of its module, so the instance from which the way comes is kept: another one does not read the value. */
   readersOf(nodes) {
+    if (this.lastReaders?.key === nodes.join()) return this.lastReaders.found;
     const found = new Set(nodes), known = new Set(), waiting = nodes.map(node => [node, this.calls(node)]);
     for (let at = 0; at < waiting.length; at++) {
       const [node, calls] = waiting[at];
@@ -272,7 +273,18 @@ class Graph {
         known.add(state); found.add(other); waiting.push([other, within]);
       }
     }
+    this.lastReaders = { key: nodes.join(), found };
     return found;
+  }
+  /** Whether a value is read along all of a line: not where the way leads from an instance of a module to another one. */
+  isReadAlong(edge) {
+    const edges = this.wayOf(edge) || [edge];
+    let calls = this.calls(this.to[edges.at(-1)]);
+    for (const e of [...edges].reverse()) {
+      calls = calls && this.isRead(e) ? bound(this.calls(this.from[e]), calls) : null;
+      if (calls === null) return false;
+    }
+    return true;
   }
   /** The modules around a node, with their keys if it belongs to an instance. */
   calls(node) {

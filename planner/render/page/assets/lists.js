@@ -108,7 +108,7 @@ function fillList() {
   const groups = byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
   const calmItem = ([name, n], short = name) => el("li", {}, button(short, () => choose(meant(n)), { class: "name", "aria-label": [name, meant(n) === n ? scene.part(n) : ""].filter(text => text).join(", ") }));
   const isCalmOutput = n => noun === "node" && CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] === "Outputs";
-  const outputs = [...changes.filter(isOutput), ...calm.filter(isCalmOutput).map(n => [scene.shown(n), n])].sort(byName);
+  const calmOutputs = calm.filter(isCalmOutput).map(n => [scene.shown(n), n]), outputs = [...changes.filter(isOutput), ...(sought ? calmOutputs : [])].sort(byName);
   const outputGroup = [sought ? FOUND_OUTPUTS : "outputs", `Outputs (${outputs.length})`, outputs, (one, short = one[0]) => typeof one[1] === "number" ? calmItem(one, short) : changeItem(one, short)];
   const onlyMoved = changes.filter(change => !signOf.has(change[1]) && formerOf(change));
   groups.push(["moved", `moved, otherwise unchanged (${onlyMoved.length})`, onlyMoved.sort(byName), changeLine]);
@@ -117,7 +117,7 @@ function fillList() {
   if (roots.length) groups.unshift(["causes", `Causes (${roots.length})`, roots.map(n => [scene.shown(n), n]).sort(byName), ([name, n], short = name) => el("li", {}, ...causesAt(n).map(([, found]) => numberSign(found)), " ", button(short, () => choose(n), { class: "name", "aria-label": name }))]);
   const kinds = byKey(calm.filter(n => !isCalmOutput(n) && !roots.includes(n)), n => noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others");
   for (const [kind] of CALM) {
-    if (kind === "Outputs" && sought) groups.push(outputGroup);
+    if (kind === "Outputs") groups.push(sought ? outputGroup : [kind, `${outputs.length ? "Other outputs" : kind} (${calmOutputs.length})`, calmOutputs.sort(byName), calmItem]);
     const own = kinds.get(kind);
     if (own) groups.push([kind, `${kind} (${own.length})`, own.map(n => [scene.shown(n), n]).sort(byName), calmItem]);
   }
@@ -203,7 +203,7 @@ function fillLegend() {
     el("li", {}, el("span", { class: "swatch chosen", "aria-hidden": "true" }), "selected"),
     scene.lines.length ? el("li", {}, "\u2192 first to last") : "",
     ...linesOfLegend(),
-    hasCause ? el("li", {}, el("span", { class: "stroke link", "aria-hidden": "true" }), scene.isCutLinks ? "sets off (the causes with the worst effects)" : "sets off") : "",
+    scene.links.length ? el("li", {}, el("span", { class: "stroke link", "aria-hidden": "true" }), scene.isCutLinks ? "sets off (the causes with the worst effects)" : "sets off") : "",
     scene.mutual.size ? el("li", {}, "\u2194 wait for each other") : "",
     scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "");
 }
@@ -211,10 +211,10 @@ const implied = el("input", { type: "checkbox", onchange: () => { scene.implied 
 function layerBox(name, meant, n) {
   const box = el("input", { type: "checkbox", "data-layer": name, onchange: () => {
     scene.visible ^= 1 << n; scene.connect(); drawing.redraw();
-    say(`Arrows of the kind \u201c${name}\u201d are ${box.checked ? "shown" : "hidden"}.`);
+    say(`Arrows of the kind \u201c${LINE_WORDS[name] || name}\u201d are ${box.checked ? "shown" : "hidden"}.`);
   } });
   box.checked = scene.visible >> n & 1;
-  return el("label", {}, box, " ", stroke(name), name, el("span", { class: "why" }, `: ${meant}`));
+  return el("label", {}, box, " ", stroke(name), LINE_WORDS[name] || name, el("span", { class: "why" }, `: ${meant}`));
 }
 function syncControls() {
   $("changed").checked = scene.onlyChanged;

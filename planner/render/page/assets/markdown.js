@@ -27,10 +27,10 @@ function inRoom(rows, room, things) {
 function causeRows() {
   return [...causeKinds()].map(([, { number, causes, changes, title, beside }]) => {
     const whole = wholeOf(partsOf(causes)), place = SOURCE.exec(title)?.[0] || "";
-    const [name, before, after, where] = whole || [title.slice(0, title.length - place.length), "", "", place.slice(2, -1)];
+    const keys = keysOf(causes), [name, before, after, where] = whole || [title.slice(0, title.length - place.length), "", "", place.slice(2, -1)];
     const objects = byKey([...changes].filter(change => !isOutput(change) && !beside.has(change)), change => change[1]), outputs = [...changes].filter(isOutput).length;
     const tally = [...byRisk().filter(([action]) => objects.has(action)).map(([action]) => `${signOf.get(action)} ${objects.get(action).length}`.trim()), ...(beside.size ? [`also updates ${several(beside.size, "object")}, replaced for other causes`] : []), ...(outputs ? [several(outputs, "output")] : [])];
-    return [row([number || "", clipped(name), valueText(before), valueText(after), literal(where), literal(tally.join(", "))]), 1];
+    return [row([number || "", clipped(keys ? `${name}: ${keys}` : name), valueText(before), valueText(after), literal(where), literal(tally.join(", "))]), 1];
   });
 }
 /** Why something is done: the reason, unless a cause has it, and the numbers and names of causes. */
@@ -64,5 +64,7 @@ function markdown() {
   const ofObjects = changes.filter(change => !isOutput(change)), sections = [["Destroyed or replaced", byRisk().flatMap(([action]) => ofObjects.filter(change => change[1] === action && isDangerous(change)))],
     ["Other changes", byRisk().flatMap(([action]) => ofObjects.filter(change => change[1] === action && !isDangerous(change)))], ["Outputs", changes.filter(isOutput)]];
   for (const [title, found] of sections) if (found.length) lines.push("", `## ${title} (${found.length})`, "", "| | object | why |", "| --- | --- | --- |", ...inRoom(changeRows(found), room(), title === "Outputs" ? "output" : things));
+  const movedRows = data.changes.filter(formerOf).sort(([a], [b]) => NUMERIC.compare(a, b)).map(change => [row([literal(change[0]), literal(formerOf(change)), change[1] === "no-op" ? "otherwise unchanged" : literal(named(change[1]))]), 1]);
+  if (movedRows.length) lines.push("", `## Moved (${movedRows.length})`, "", "| object | moved from | |", "| --- | --- | --- |", ...inRoom(movedRows, room(), things));
   return `${lines.join("\n")}\n`;
 }

@@ -90,10 +90,10 @@ function byKey(all, keyOf) {
   for (const one of all) { const key = keyOf(one); if (found.has(key)) found.get(key).push(one); else found.set(key, [one]); }
   return found;
 }
-/** The number of things with these names: of outputs and values apart from objects, of a search as hits. */
+/** The number of things with these names: of outputs and values apart from objects. */
 function countNamed(names) {
   const all = kind => noun === "node" && names.every(name => kind.test(name.replace(MODULE, "")));
-  return several(names.length, all(OUTPUT) ? "output" : noun !== "node" ? noun : isSought() ? "hit" : all(VALUE) ? "value" : "object");
+  return several(names.length, all(OUTPUT) ? "output" : noun !== "node" ? noun : all(VALUE) ? "value" : names.some(name => OUTPUT.test(name.replace(MODULE, "")) || VALUE.test(name.replace(MODULE, ""))) ? "name" : "object");
 }
 const VALUE = /^(var|local)\./;
 /** Items of a list by module: [module, [thing...], title]. Many alike things are one item with a title: those of a

@@ -16,7 +16,6 @@ const WRAPS = [1, 0.7, 0.5, 2, 4, 8]; // parts of the room at which wrapping row
 const HUGE = 4; // windows beyond which rows need not be seen as a whole
 const ROWS = 40; // the number of rows that are tried for things without edges
 const canvas = document.getElementById("graph");
-take(JSON.parse(document.getElementById("data").textContent));
 
 /** The colour and the text of a number of changes. */
 const badge = ([action, number]) => [colourOf.get(action), `${signOf.get(action) || action} ${number}`];
@@ -61,6 +60,14 @@ class Scene extends Lines {
     for (let b = 1; b < this.boxes.length; b++) this.folded[b] = folded;
     for (const box of this.boxes) box.plan = null;
   }
+  /** Unfold one more level: the folded boxes that are drawn. Returns whether there are any. */
+  unfoldLevel() {
+    const closed = this.foldedBoxes();
+    for (const b of closed) this.folded[b] = 0;
+    return closed.length > 0;
+  }
+  /** The folded boxes that are drawn. */
+  foldedBoxes() { return [...this.where.keys()].filter(thing => thing < 0).map(thing => -1 - thing).filter(b => this.folded[b] && !this.isEmpty(b)); }
   isShown(thing) {
     if (this.pins.has(thing) || this.whole.has(thing >= 0 ? this.view.nodes.box[thing] : this.boxes[-1 - thing].parent) && !this.twins[thing]) return true;
     return thing < 0 ? !this.onlyChanged || this.boxes[-1 - thing].changed + this.boxes[-1 - thing].causes > 0 : this.onlyChanged ? this.action[thing] !== "" || this.causing.has(thing) : !this.twins[thing] && !this.isEnd(thing);
@@ -68,11 +75,16 @@ class Scene extends Lines {
   contents(b) { return this.inside[b]; }
   /** Fold as many boxes as is needed for everything to be legible at once, and edges to be told apart. */
   open() {
+    let before = null;
     for (const most of [BOXES, 40, 30, 20, 15, 10, 6, 4, 0]) {
       this.foldTo(most);
-      this.arrange();
-      const { w, h } = this.rect[0];
-      if (Math.min(canvas.clientWidth / w, canvas.clientHeight / h) > LEGIBLE && this.lines.length <= this.where.size + TANGLED) return;
+      if (before?.every((is, b) => is === this.folded[b]) && most) continue;
+      before = this.folded.slice();
+      this.place();
+      const { w, h } = this.rect[0], isLegible = Math.min(canvas.clientWidth / w, canvas.clientHeight / h) > LEGIBLE;
+      if (!isLegible && most) continue;
+      this.connect();
+      if (isLegible && this.lines.length <= this.where.size + TANGLED) return;
     }
   }
   /** Fold all boxes but the outer ones that leave at most so many things to be drawn; those in which objects are destroyed or replaced are unfolded first, the small ones before others. */
@@ -179,13 +191,16 @@ class Scene extends Lines {
 
   /** Place everything anew: after folding, and when other nodes or edges are to be seen. */
   arrange() {
+    this.place();
+    this.connect();
+  }
+  place() {
     this.settle();
     this.order = []; // the columns and rows that are drawn, for those who walk through them
     this.where = new Map();
     for (const rect of this.rect) rect.shown = false;
     this.measure(0);
     this.put(0, 0, 0);
-    this.connect();
   }
   /** The size of a box, with room for its contents. Its rows or columns stay as they are until other things are in it. */
   measure(b) {
