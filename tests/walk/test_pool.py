@@ -93,6 +93,23 @@ def test_the_pool_ends_and_agrees_with_the_sequential_walk(
                 assert many.ended.index(other) < many.began.index(node) or other == node
 
 
+@given(scripts(), st.integers(1, 4), st.sets(st.integers(0, 11)))
+@settings(max_examples=examples(150))
+def test_nodes_without_work_are_done_and_never_started(
+    script: tuple[dict[str, list[str]], set[str], dict[str, dict[str, list[str]]], set[str]],
+    parallelism: int,
+    numbers: set[int],
+) -> None:
+    graph, fails, expands, pooled = script
+    idle = {f"n{number}" for number in numbers} - fails - expands.keys()
+    one, many = Script(fails, expands, pooled), Script(fails, expands, pooled)
+    flags = bytes(name in idle for name in sorted(graph))
+    expected = walk_sequentially(Machine(graph), one)
+    actual = walk_pool(Machine(graph, idle=flags), many, parallelism)
+    assert outcome(actual) == outcome(expected)
+    assert sorted(many.began) == sorted(node for node in one.began if node not in idle)
+
+
 def test_the_bound_is_reached_and_never_exceeded() -> None:
     names = [f"n{i:02}" for i in range(12)]
     barrier = threading.Barrier(4)

@@ -17,6 +17,7 @@ from planner.engine.evaluation.variables import evaluate_argument, evaluate_loca
 from planner.engine.walk.hooks import Hooks
 from planner.engine.walk.machine import NOTHING, Machine, SlotLimits, StopSignal, WorkResult
 from planner.engine.walk.pool import walk_pool, walk_sequentially, walk_straight
+from planner.foundation.support import trace
 from planner.foundation.values.value import Value, unmark_deep
 from planner.foundation.vocabulary.address import InstanceKey, join, parse_module
 from planner.foundation.vocabulary.address_set import NO_ADDRESSES, AddressSet
@@ -66,6 +67,27 @@ class VertexWalk:
     def is_inline(self, node: str) -> bool:
         return True
 
+    def idle(self) -> bytes:
+        """For each vertex, in the order of their names, whether there is nothing to do for it."""
+        nodes, names = self.graph.nodes, self.graph.numbered.names
+        if trace.RECORDER is not None:  # a trace has a span for each vertex
+            return bytes(len(names))
+        used = {
+            (".".join(f"module.{step}" for step in module.path), name)
+            for module in self.context.config.root.walk()
+            for name, decl in module.variables.items()
+            if decl.validations or decl.deprecated
+        }
+        work, vertices = self._work, map(nodes.__getitem__, names)
+        return bytes(
+            [
+                (vertex.module, vertex.object) not in used
+                if vertex.kind == "variable_reference"
+                else vertex.kind not in work
+                for vertex in vertices
+            ]
+        )
+
     def run(self, node: str) -> WorkResult:
         vertex = self.graph.nodes[node]
         work = self._work.get(vertex.kind)
@@ -79,7 +101,7 @@ class VertexWalk:
         self.context.take_apart()
 
     def run_all(self) -> list[Diagnostic]:
-        problems = walk_straight(self.graph.numbered, self)
+        problems = walk_straight(self.graph.numbered, self, self.idle())
         self._work.clear()  # functions rather than methods of this object, which would create reference cycles
         return list(problems)
 
@@ -211,7 +233,7 @@ class ConfigurationWalk(ValueWalk):
     def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
         """Walk the graph. `verb`: the name of the walk in the log. `interrupted`: the diagnostic after a stop.
         `listeners`: called when the walk should stop."""
-        machine, options = Machine(self.graph.numbered), self.driving
+        machine, options = Machine(self.graph.numbered, idle=self.idle()), self.driving
         heard = (self.providers.stop, *listeners)
         for listener in heard:
             options.stop.listen(listener)
@@ -250,10 +272,6 @@ class ConfigurationWalk(ValueWalk):
 
     def variable_reference(self, node: Node) -> list[Diagnostic]:
         modules = self.context.instances_at(node.module)
-        if modules:
-            decl = modules[0].config.variables[node.object]
-            if not (decl.validations or decl.deprecated):
-                return []
         config_address = join(node.module, f"var.{node.object}")
         self.checks.announce("input_variable", config_address, (join(m.text, f"var.{node.object}") for m in modules))
         problems: list[Diagnostic] = []
@@ -262,6 +280,12 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     # ---------------------------------------------------------------- modules, providers, checks
+
+    def idle(self) -> bytes:
+        idle, numbers = bytearray(super().idle()), self.graph.numbered.numbers
+        for node in self._awaited:
+            idle[numbers[node]] = False
+        return bytes(idle)
 
     def provider(self, node: Node) -> list[Diagnostic]:
         return [] if node.object in self._unconfigured else self.providers.configure(node.object)

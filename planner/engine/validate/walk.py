@@ -173,8 +173,6 @@ class ValidateWalk(VertexWalk):
     def variable_reference(self, node: Node) -> list[Diagnostic]:
         module = self._module(node)
         decl = module.config.variables[node.object]
-        if not (decl.validations or decl.deprecated):
-            return []
         argument = module.config.call.inputs.get(decl.name) if module.config.call is not None else None
         problems: list[Diagnostic] = []
         if decl.validations:

@@ -96,13 +96,16 @@ class Machine:
     """The states of all nodes of one walk.
 
     `dependencies` maps every node to the nodes that must be done before it; with `reverse`, to the nodes that are done
-    after it. Names that are not keys are ignored. O((V + E) log V) for a whole walk. Internally nodes are numbers,
-    because iterating over lists of a million numbers is several times faster than over dictionaries of names."""
+    after it. Names that are not keys are ignored. `idle` has a 1 for each node without work, by its number in the
+    graph: such a node is never started, and is done as soon as its dependencies are. O((V + E) log V) for a whole walk.
+    Internally nodes are numbers, because iterating over lists of a million numbers is several times faster than over
+    dictionaries of names."""
 
     __slots__ = (
         "_broken_parents",
         "_children_left",
         "_dependents",
+        "_idle",
         "_names",
         "_numbers",
         "_own",
@@ -114,12 +117,15 @@ class Machine:
         "_waits_for",
     )
 
-    def __init__(self, dependencies: Mapping[str, Iterable[str]] | Numbered, reverse: bool = False) -> None:
+    def __init__(
+        self, dependencies: Mapping[str, Iterable[str]] | Numbered, reverse: bool = False, idle: bytes = b""
+    ) -> None:
         graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies, reverse)
         self._names, self._numbers = graph.names.copy(), graph.numbers.copy()
         self._waits_for, self._dependents = graph.waits_for.copy(), graph.dependents.copy()
         self._own: dict[int, list[int]] = {}  # the dependents that were added during the walk
         self._state = bytearray(len(self._names))
+        self._idle = bytearray(idle or len(self._names))
         self._parent: dict[int, int] = {}
         self._children_left: dict[int, int] = {}
         self._broken_parents: set[int] = set()
@@ -145,7 +151,11 @@ class Machine:
         return not self._unfinished
 
     def begin(self) -> list[Instruction]:
-        return self._answer([node for node, count in enumerate(self._waits_for) if not count], [])
+        ready: list[int] = []
+        skips: list[Skip] = []
+        first = [node for node, count in enumerate(self._waits_for) if not count]
+        self._settle([(node, _DONE) for node in first if self._idle[node]], ready, skips)
+        return self._answer([*(node for node in first if not self._idle[node]), *ready], skips)
 
     def handle(self, event: Event) -> list[Instruction]:
         """The instructions after this event. Raises ValueError for an event about a node that was not started."""
@@ -178,12 +188,14 @@ class Machine:
             self._running -= 1
             self._settle([(node, _DONE)], ready, skips)
             return self._order(ready, skips), skips
-        state[node] = _DONE
-        self._unfinished -= 1
-        for dependent in self._dependents[node]:
-            waits_for[dependent] = left = waits_for[dependent] - 1
-            if not left and state[dependent] == _WAITING:
-                ready.append(dependent)
+        idle, dependents, done = self._idle, self._dependents, [node]
+        for node in done:
+            state[node] = _DONE
+            for dependent in dependents[node]:
+                waits_for[dependent] = left = waits_for[dependent] - 1
+                if not left and state[dependent] == _WAITING:
+                    (done if idle[dependent] else ready).append(dependent)
+        self._unfinished -= len(done)
         if not ready:
             self._running -= 1
             return ([] if self._running else self._order(ready, skips)), skips
@@ -241,7 +253,10 @@ class Machine:
                 if last == _DONE:
                     self._waits_for[dependent] -= 1
                     if not self._waits_for[dependent] and state[dependent] == _WAITING:
-                        ready.append(dependent)
+                        if self._idle[dependent]:
+                            work.append((dependent, _DONE))
+                        else:
+                            ready.append(dependent)
                 elif state[dependent] == _WAITING:
                     skips.append(Skip(names[dependent], "dependency", names[node]))
                     # set immediately, so that a second failed dependency does not skip the node again
@@ -271,6 +286,7 @@ class Machine:
             self._numbers[child] = number
             self._parent[number] = node
         self._state.extend(bytes(len(children)))
+        self._idle.extend(bytes(len(children)))
         self._waits_for += [0] * len(children)
         self._dependents += [()] * len(children)
         broken: list[tuple[int, Skip]] = []

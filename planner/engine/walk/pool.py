@@ -325,16 +325,33 @@ def exception_diagnostics(problem: Exception, node: str) -> tuple[Diagnostic, ..
 # without its bookkeeping, which would take half of the time if work only computes.
 
 
-def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Work) -> tuple[Diagnostic, ...]:
+def walk_straight(
+    dependencies: Mapping[str, Iterable[str]] | Numbered, work: Work, idle: bytes = b""
+) -> tuple[Diagnostic, ...]:
     """Do the work of all nodes, always the first ready one by name; return the diagnostics by node name. Nodes that
-    depend on a failed node, or are on a cycle, are left out. Each dependency of a node is listed once; names that are
-    not keys are ignored. Raises ValueError if the work adds nodes."""
+    depend on a failed node, or are on a cycle, are left out. `idle`: as in `Machine`. Each dependency of a node is
+    listed once; names that are not keys are ignored. Raises ValueError if the work adds nodes."""
     graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies)
     names, waits_for, dependents = graph.names, graph.waits_for.copy(), graph.dependents
     diagnosed: Diagnosed = {}
-    ready = [number for number, count in enumerate(waits_for) if not count]  # a sorted list is a valid heap
+    idle = idle or bytes(len(names))
+    first = [number for number, count in enumerate(waits_for) if not count]
+    ready = [number for number in first if not idle[number]]  # a sorted list is a valid heap
     recorder = trace.RECORDER
     run = work.run if recorder is None else lambda name: _with_recorder(work, name, recorder)
+
+    def pass_on(done: list[int]) -> None:
+        for number in done:
+            for waiting_one in dependents[number]:
+                waits_for[waiting_one] = left = waits_for[waiting_one] - 1
+                if left:
+                    continue
+                if idle[waiting_one]:
+                    done.append(waiting_one)
+                else:
+                    heappush(ready, waiting_one)
+
+    pass_on([number for number in first if idle[number]])
     while ready:
         number = heappop(ready)
         name = names[number]
@@ -349,8 +366,5 @@ def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Wo
             diagnosed[name] = problems
             if has_errors(problems):
                 continue
-        for waiting_one in dependents[number]:
-            waits_for[waiting_one] = left = waits_for[waiting_one] - 1
-            if not left:
-                heappush(ready, waiting_one)
+        pass_on([number])
     return in_order(diagnosed)
