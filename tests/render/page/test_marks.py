@@ -336,7 +336,8 @@ def test_what_reads_an_object_is_apart_from_what_only_comes_later(tmp_path: Path
         arrow("thing.last", one, "order"),
     )
     changes = tuple(PageChange(one.name, "create", "", ()) for one in items if one.changes)
-    page = Page("Instances", (), (PageView("apply", "All", items, arrows),), LAYERS, ACTIONS, changes)
+    layers = (*LAYERS, ("module", "a module begins before its contents"))
+    page = Page("Instances", (), (PageView("apply", "All", items, arrows),), layers, ACTIONS, changes)
     with opened(written(tmp_path, page)) as tab:
         tab.evaluate("name => choose(scene.find(name))", one)
         details = tab.locator("#details").inner_text()
@@ -346,5 +347,12 @@ def test_what_reads_an_object_is_apart_from_what_only_comes_later(tmp_path: Path
         assert "No value is read between these." in ordered
         assert 'module.s["b"]\n+\nthing.y' in ordered and "thing.last" in ordered
         assert not tab.evaluate("name => drawing.marked.nodes.has(scene.find(name))", other)
+        lines = "[...scene.lines].map(e => scene.ends(e).map(thing => scene.name(thing)))"
+        between, real = [other, one], [items[1].name, one]
+        assert between in tab.evaluate(lines)
+        tab.evaluate("scene.visible ^= 4; scene.connect()")  # as it is in large graphs
+        assert between not in tab.evaluate(lines) and real in tab.evaluate(lines)
+        tab.evaluate("clearMarks()")
+        assert "Arrows between instances of a module" in tab.locator("#details").inner_text()
         tab.evaluate("name => choose(scene.find(name))", items[1].name)
         assert "Values that it reads (1)\nmodule.s\nlocal.v" in tab.locator("#details").inner_text()

@@ -37,6 +37,7 @@ function showOverview() {
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
+    scene.isWithoutShared ? el("p", { class: "why" }, "Arrows between instances of a module that read no value of each other are left out. To see them: Arrows, module.") : null,
     scene.drawnWays.size >= DRAWN_WAYS ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();
 }

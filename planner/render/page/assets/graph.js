@@ -1,6 +1,7 @@
 // The graph of one view: its nodes, boxes and edges, and the ways between nodes.
 "use strict";
 const CAUSES = 12; // values that are causes, up to which all of them are drawn among the changes
+const KNOWN = 50; // nodes whose readers are kept
 const WAYS = 60000; // edges through hidden nodes at most
 const OWN_WAYS = 2000; // further ones of the chosen node
 const DRAWN_WAYS = 2000; // further ones between what is drawn
@@ -54,6 +55,8 @@ class Graph {
     this.hidden = new Uint8Array(this.count);
     this.action = Array.from({ length: this.count }, (_, n) => actionOf(this.changes(n)));
     this.twins = this.declarations();
+    this.elsewhere = new Map(); // whether other instances of a module read a value of a resource
+    this.knownReaders = new Map(); // by the nodes whose values are read
     const causes = Object.keys(nodes.causes || {}).map(Number).filter(n => !this.twins[n]);
     this.causing = new Set(causes.filter(n => this.action[n] || causes.length <= CAUSES)); // the nodes that are drawn as causes
     this.nodeOf = new Map(); // by address of a change
@@ -156,7 +159,7 @@ class Graph {
 
   /** Edges for the ways between shown nodes that lead through hidden ones only: `ways` has the edges of each. */
   findWays() {
-    this.ways = new Map();
+    this.ways = new Map(); this.between = new Map();
     this.needed = new Set(); // edges that others imply, but only through hidden nodes
     this.wayCount = 0; this.isCut = false; this.isSmall = true; this.own = null;
     if (!this.onlyChanged && !this.hidden.includes(1)) return;
@@ -263,7 +266,8 @@ class Graph {
   /** The nodes that read a value of these, directly or through others. A vertex of a declaration stands for all instances
    * of its module, so the instance from which the way comes is kept: another one does not read the value. */
   readersOf(nodes) {
-    if (this.lastReaders?.key === nodes.join()) return this.lastReaders.found;
+    const key = nodes.join();
+    if (this.knownReaders.has(key)) return this.knownReaders.get(key);
     const found = new Set(nodes), known = new Set(), waiting = nodes.map(node => [node, this.calls(node)]);
     for (let at = 0; at < waiting.length; at++) {
       const [node, calls] = waiting[at];
@@ -273,7 +277,8 @@ class Graph {
         known.add(state); found.add(other); waiting.push([other, within]);
       }
     }
-    this.lastReaders = { key: nodes.join(), found };
+    if (this.knownReaders.size >= KNOWN) this.knownReaders.clear();
+    this.knownReaders.set(key, found);
     return found;
   }
   /** Whether a value is read along all of a line: not where the way leads from an instance of a module to another one. */
@@ -285,6 +290,13 @@ class Graph {
       if (calls === null) return false;
     }
     return true;
+  }
+  /** Whether a way joins different instances of a module through what these have in common, so that no value is read along it. */
+  isBetweenInstances(edge) {
+    if (this.between.has(edge)) return this.between.get(edge);
+    const is = this.wayOf(edge) !== undefined && this.layerNames(edge)[0] === "reference" && bound(this.calls(this.from[edge]), this.calls(this.to[edge])) === null && !this.isReadAlong(edge);
+    this.between.set(edge, is);
+    return is;
   }
   /** The modules around a node, with their keys if it belongs to an instance. */
   calls(node) {

@@ -172,12 +172,12 @@ class Scene extends Lines {
   nodesIn(b) { return this.boxes[b].columns.flat().flatMap(thing => thing >= 0 ? [thing] : this.nodesIn(-1 - thing)); }
   /** For each box the things in it that edges join, with those that they wait for. */
   lifted() {
-    const found = this.boxes.map(() => new Map()), ways = this.boxes.map(() => null);
+    const isQuiet = this.isQuiet("module"), found = this.boxes.map(() => new Map()), ways = this.boxes.map(() => null);
     const outer = b => ways[b] ||= b > 0 ? [...outer(this.homes[b]), b] : [0];
     const at = (b, thing) => { if (!found[b].has(thing)) found[b].set(thing, new Set()); return found[b].get(thing); };
     for (let e = 0; e < this.edgeCount + this.ways.size; e++) {
       const a = this.from[e], b = this.to[e];
-      if (a === b || this.hidden[a] || this.hidden[b] || !this.isWanted(e) || this.isLate(a, b)) continue;
+      if (a === b || this.hidden[a] || this.hidden[b] || !this.isWanted(e) || this.isLate(a, b) || isQuiet && this.isBetweenInstances(e)) continue;
       const one = outer(this.home[a]), other = outer(this.home[b]);
       let n = 1;
       while (n < one.length && one[n] === other[n]) n++;
