@@ -243,8 +243,8 @@ class FormerWorld:
         return "unknown" if self.is_lost(place) else "other"
 
     def _expressions(self, whole: Expression, module: str | None = None) -> dict[int, int]:
-        """The keys of a former expression; or, with a module, of a current expression whose references are in former
-        form."""
+        """{id of an expression: key} for a former expression and all in it; or, with a module, for a current expression
+        whose references are in former form."""
         known = self._keys.get((id(whole), module))
         if known is None:
             former = partial(self.names.reference, module) if module is not None and self.names.has_any else None

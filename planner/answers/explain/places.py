@@ -260,7 +260,7 @@ class LocationLookup:
         return None
 
     def in_blocks(self, place: ValueLocation) -> list[tuple[Traversal | Variable, Source]]:
-        """The mentions in the nested blocks that contain a place."""
+        """(mention, source text) of the mentions in the nested blocks that contain a place."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         wanted = ".".join(str(key) for kind, key in place.path if kind == "attr")
         if decl is None or not wanted:
@@ -275,7 +275,7 @@ class LocationLookup:
         return mentions
 
     def file_calls_in_blocks(self, place: ValueLocation) -> list[tuple[Call, Source]]:
-        """The calls that read files, in the nested blocks that contain a place."""
+        """(call, source text) of the calls that read files, in the nested blocks that contain a place."""
         decl = place.module.config.resources.get(place.name) if place.kind == "resource" else None
         if decl is None or not place.path:
             return []

@@ -184,7 +184,7 @@ class Explainer:
 
     def _check_assumptions(self, has_others: bool = False) -> dict[str, Because]:
         """Check that the values counted as unchanged explain the state; if not, these values are unknown from now on.
-        Returns the causes if they were derived for this check and are still valid."""
+        Returns {change: its causes} if they were derived for this check and are still valid, otherwise {}."""
         if self.worlds is None or not self.worlds.assumes:
             return {}
         self.worlds.assumes = False

@@ -128,7 +128,7 @@ def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
 
 
 def visible_rows(policies: Policies, names: Collection[str], facts: PolicyFacts) -> dict[str, list[Row]]:
-    """The rows of these relations, without secrets."""
+    """{relation: its rows, sorted} for these relations, without secrets."""
     program = policies.modal_program
     database = evaluate(program, facts, names)
     curtain = Curtain(Prover(program, database), facts)

@@ -77,7 +77,7 @@ def _failure(use: PackUse, detail: str, summary: str) -> Failure:
 
 
 def read_lock(config: str) -> dict[str, Locked]:
-    """The entries of the lock file; empty without one. Raises Failure."""
+    """{name of a pack: its entry} in the lock file; empty without one. Raises Failure."""
     path = Path(config).parent / LOCK
     if not path.exists():
         return {}

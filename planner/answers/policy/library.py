@@ -85,7 +85,8 @@ def _is_text(path: Path, text: str) -> bool:
 
 
 def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
-    """The files of a pack, or of a policy: its own files, and its pack's files that belong to no policy."""
+    """{name: text} of the files of a pack, or of a policy: its own files, and its pack's files that belong to no
+    policy. Empty for an unknown name (reported)."""
     root = rules_path() / "packs"
     plain = name.removeprefix(PREFIX)
     folders, only = packs(), ""

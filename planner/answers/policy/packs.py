@@ -245,7 +245,8 @@ def _data(
 
 
 def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """The recorded files, without files of packs that now exist, perhaps elsewhere or with other files."""
+    """{name: text} of the recorded files, without files of packs that now exist, perhaps elsewhere or with other
+    files."""
     names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
     gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]
     return {name: text for name, text in recorded.items() if not any(_is_in(name, folder) for folder in gone)}

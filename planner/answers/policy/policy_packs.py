@@ -114,7 +114,7 @@ def first_policy(say: Callable[[str], None]) -> None:
 
 
 def _remote(config: str, text: str) -> dict[str, PackUse]:
-    """The external packs of all workspaces. Raises Failure."""
+    """{name: use} of the external packs of all workspaces. Raises Failure."""
     workspaces = TomlFile(Source(config, text), "a policy file", "policy.settings").data.get("workspace", {})
     names = ["", *workspaces] if isinstance(workspaces, dict) else [""]
     result: dict[str, PackUse] = {}

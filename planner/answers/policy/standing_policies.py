@@ -47,7 +47,8 @@ def _words(text: str) -> list[str]:
 
 
 def own(folder: str, name: str = OWN) -> tuple[str, ...]:
-    """The existing directory of policies of a configuration or fleet, and a configuration's settings file."""
+    """The directory of policies of a configuration, fleet or stack, and the settings files of a configuration, as far
+    as they exist."""
     names = (name, *SETTINGS) if name == OWN else (name,)
     paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
     return tuple(path for path in paths if os.path.lexists(path))

@@ -95,7 +95,7 @@ class TomlTable:
         return TomlTable(result, (*self.path, key), self.file)
 
     def tables(self, key: str) -> Iterator[tuple[str, TomlTable]]:
-        """The tables in a table, by name."""
+        """(name, table) of each table in the table under `key`; other values in it are reported."""
         within = self.table(key)
         for name in within.data:
             if isinstance(within.data[name], dict):

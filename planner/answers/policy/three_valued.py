@@ -364,7 +364,7 @@ class _Rewriter:
     # -------- possible results
 
     def _lost_sets(self, atom: syntax.Atom) -> list[tuple[int, ...]]:
-        """The sets of an atom's columns that could be LOST together, the empty set first."""
+        """The sets of positions of an atom's columns that could be LOST together, the empty set first."""
         asked = {i for i, argument in enumerate(atom.arguments) if not isinstance(argument, syntax.Wildcard)}
         items = {tuple(i for i in lost if i in asked) for lost in self.lost[atom.predicate]}
         return sorted({(), *items}, key=lambda lost: (len(lost), lost))

@@ -1,8 +1,8 @@
 """The provisioners `file` and `remote-exec`, which use ssh.
 
 A failed connection is retried until its timeout, because the host may still be starting. Only a wrong host key or an
-error in the configuration ends the attempts at once. Uploaded scripts are readable only for the user who connects, and
-are always removed."""
+error in the configuration ends the attempts at once. Uploaded scripts are readable only for the user who connects.
+They are removed afterwards, also after a failure, if the host can still be reached."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from planner.language.functions.protocol import FunctionError
 from planner.world.provider.interface import AttributeDiagnostic
 
 DEFAULT_TIMEOUT = 300.0  # seconds
-LONGEST_DELAY = 20.0  # seconds between two attempts to connect
+LONGEST_DELAY = 20.0  # the maximum number of seconds between two attempts to connect
 IDLE = 0.1  # seconds until an incomplete line is shown, and between two checks for a stop
 CLEANING = 5.0  # maximum seconds for removing a script
 

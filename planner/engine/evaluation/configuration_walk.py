@@ -421,7 +421,7 @@ def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
 
 
 def provider_configurations(graph: Graph) -> dict[str, str]:
-    """The address of the provider configuration that each vertex uses."""
+    """{vertex: the address of the provider configuration that it uses}."""
     return dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]
 
 

@@ -261,8 +261,8 @@ def _web_role(web: Mapping[str, Any], environment: Mapping[str, str], wrong: Wro
 
 
 def _seconds(text: Any, wrong: Wrong) -> int:
-    """A duration in Go's notation, for example `1h30m`. Must be 15 minutes to 12 hours; 0 if it is not set or
-    invalid."""
+    """A duration in Go's notation, for example `1h30m`; 0 if it is not set or cannot be parsed. It must be 15 minutes
+    to 12 hours; otherwise this is reported."""
     if not text:
         return 0
     pieces = _DURATION.findall(str(text))

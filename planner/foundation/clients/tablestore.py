@@ -103,7 +103,7 @@ def number(tag: int, value: int) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbered fields of a message. Reading stops where the message is malformed."""
+    """(number, value) of the fields of a message. Reading stops where the message is malformed."""
     at = 0
     while at < len(data):
         tag, at = _read(data, at)

@@ -98,7 +98,8 @@ def allowed_bytes(size: int) -> int:
 
 
 def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipInfo, Member]]:
-    """The members of a zip archive of `size` bytes. Raises InstallError if one of them is not safe to unpack."""
+    """(entry, member) of each member of a zip archive of `size` bytes. Raises InstallError if one of them is not safe
+    to unpack."""
     entries = package.infolist()
     _few(len(entries))
     listed = [(entry, _zip_member(package, entry)) for entry in entries]

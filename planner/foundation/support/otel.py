@@ -39,7 +39,7 @@ class Spans:
         get_current_span().set_status(Status(StatusCode.ERROR, reason))
 
     def environment(self) -> dict[str, str]:
-        """TRACEPARENT and TRACESTATE of the current span."""
+        """The environment variables TRACEPARENT and TRACESTATE for the current span."""
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         carrier: dict[str, str] = {}

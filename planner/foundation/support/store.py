@@ -44,7 +44,8 @@ _BLOCK = 1 << 20
 
 
 class Shelf:
-    """The entries of one kind, in one directory. The methods never raise."""
+    """The entries of one kind, in one directory. If the directory or an entry cannot be used, the methods do not
+    raise."""
 
     __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
 

@@ -27,7 +27,8 @@ from planner.language.config.static import Given, StaticScope
 
 
 def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Value] | None:
-    """The keys and values of a for_each; None if the value is invalid or unknown (reported)."""
+    """{key: value} of the instances of a for_each, by key; for a set, the value is the element. None if the for_each is
+    invalid or unknown (reported)."""
     mine = Problems()
     check_for_each(value, expr, mine)
     problems.extend(mine)

@@ -149,8 +149,8 @@ class JsonBody:
     def _members(
         self, value: JsonValue, label: str | None
     ) -> tuple[list[tuple[JsonText, JsonValue]], list[Diagnostic]]:
-        """The properties of an object, or of all objects in an array; none for null. `label`: the meaning of their
-        names."""
+        """The properties (name, value) of an object, or of all objects in an array, with the problems; none for null.
+        `label`: the meaning of their names."""
         what = f"with the {label}" if label else "with arguments and blocks"
         if isinstance(value, JsonObject):
             return value.members, []

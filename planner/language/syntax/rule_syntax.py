@@ -184,7 +184,7 @@ class Comparison(RulePart):
 
     @property
     def sides(self) -> tuple[tuple[Term, Term], tuple[Term, Term]]:
-        """Both orders of the two sides."""
+        """The two sides in both orders: (left, right) and (right, left)."""
         return (self.left, self.right), (self.right, self.left)
 
     def __str__(self) -> str:

@@ -431,7 +431,7 @@ class _CycleSearch:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The graph without the vertices that wait for nothing, removed repeatedly."""
+    """The graph {vertex: its dependencies} without the vertices that wait for nothing, removed repeatedly."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

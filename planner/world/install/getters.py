@@ -190,7 +190,8 @@ class Fetcher:
             shutil.rmtree(whole, ignore_errors=True)
 
     def _netrc(self, url: str) -> dict[str, str]:
-        """A header with user name and password from the user's netrc file, unless the URL contains them."""
+        """The Authorization header with user name and password from the user's netrc file; empty if the file has none
+        for the host, or if the URL contains them."""
         parts = urlsplit(url)
         if parts.username is not None:
             return {}  # planner.world.install.web sends credentials in the URL

@@ -374,7 +374,8 @@ def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState
 
 
 def differences(old: State, new: State) -> Iterator[tuple[ResourceState, InstanceKey, InstanceState | None]]:
-    """The instances of `new` that differ from `old`; None for an instance that no longer exists."""
+    """(resource, instance key, instance) of each instance of `new` that differs from `old`; the instance is None if it
+    no longer exists."""
     for address, resource in old.resources.items():
         kept = new.resources.get(address)
         for key in resource.instances if kept is not resource else ():

@@ -86,7 +86,7 @@ class State:
     check_results: list[dict[str, Any]] | None = None
 
     def instances(self) -> Iterator[tuple[ResourceState, InstanceState]]:
-        """All instances, sorted by the address of the resource."""
+        """(resource, instance) of all instances, sorted by the address of the resource."""
         for address in sorted(self.resources):
             resource = self.resources[address]
             for instance in resource.instances.values():

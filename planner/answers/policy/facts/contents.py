@@ -72,7 +72,8 @@ class Contents(Generic[R]):
         return {**self.before.hidden, **self.after.hidden}
 
     def relations(self, unknown: Collection[tuple[str, str]] = ()) -> dict[str, Collection[Row]]:
-        """The relations that policies read. `unknown`: further unknown values, as (address, path)."""
+        """{relation: its rows} for the relations that policies read. `unknown`: further unknown values, as (address,
+        path)."""
         after, reads = self.after, self.reads
         table: dict[str, Collection[Row]] = {
             "planned": after.values,

@@ -40,7 +40,7 @@ def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...
 
 
 def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list[list[Any]]]:
-    """The rows of these relations without the unit's column and without sensitive values."""
+    """{relation: its rows} for these relations, without the unit's column and without sensitive values."""
     from planner.answers.policy.facts.build import plan_facts
 
     wanted = {name: _POLICY_NAMES[name] for name in names if name in _POLICY_NAMES}

@@ -75,8 +75,8 @@ class Excerpt:
             yield from piece
 
     def bounds(self, size: int) -> list[tuple[int, int]]:
-        """Bounds of at least one chunk of about this size. A chunk ends where an element seems to end; if that is
-        inside of an element, the chunk is not a valid list."""
+        """The bounds (start, end) of at least one chunk of about this size. A chunk ends where an element seems to end;
+        if that is inside of an element, the chunk is not a valid list."""
         data, at, end = self._data, self._begin, self._end
         results: list[tuple[int, int]] = []
         while at < end or not results:

@@ -125,7 +125,7 @@ TABLES = Shelf("derived", 10, made_by=MADE_BY)  # at most 10, because each chang
 
 
 def derive_rows(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, list[Row]]:
-    """The sorted rows of predicates that rule files (name, text) derive without facts. Raises Failure if a file has
+    """{predicate: its rows, sorted} that rule files (name, text) derive without facts. Raises Failure if a file has
     errors."""
     wanted = sorted(want)
     name = TABLES.name(*wanted, *parts(files, None))

@@ -57,7 +57,7 @@ class FactBase:
         return self._sources.get(predicate, {}).get(row)
 
     def sources(self, predicate: str) -> Mapping[Row, Any]:
-        """The sources of a predicate's facts; facts without a source are left out."""
+        """{row: source} of a predicate's facts; facts without a source are left out."""
         return self._sources.get(predicate, {})
 
     def __len__(self) -> int:

@@ -56,7 +56,7 @@ class DerivedRows(NamedTuple):
     columns: Sequence[Sequence[str]]
 
     def values(self) -> Iterator[tuple[str, ...]]:
-        """The values in the reason for each row."""
+        """The values in the reason for each row, in the order of the rows."""
         return zip(*self.columns, strict=True) if self.columns else repeat((), len(self.rows))
 
 
@@ -173,7 +173,8 @@ class _Makers:
         return wanted & derived.keys()
 
     def _about(self, rule: Rule, names: list[str], wanted: AbstractSet[Row]) -> dict[int, Rows]:
-        """The relations that the rule reads once, without rows that cannot lead to a requested row."""
+        """{number of a predicate: rows} of the relations that the rule reads once, without rows that cannot lead to a
+        requested row."""
         values = {
             str(term): set(column) for term, column in zip(rule.head.arguments, zip(*wanted, strict=True), strict=True)
         }

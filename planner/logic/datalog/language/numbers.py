@@ -1,4 +1,5 @@
-"""Built-in functions for numbers. They are exact for numbers of any size, and return None if there is no result."""
+"""Built-in functions for numbers. They are exact for numbers of any size, except for quotients that need more than 200
+digits, and return None if there is no result."""
 
 from __future__ import annotations
 

@@ -511,7 +511,7 @@ Call = Callable[[str, list[tuple[Value, Type]], Type], Value]
 
 
 def functions(given: Any, call: Call) -> dict[str, Function]:
-    """The functions in a schema. Raises ValueError for an unreadable type."""
+    """{name: function} of a schema. Raises ValueError for an unreadable type."""
     return {name: _function(name, given[name], call) for name in sorted(given)}
 
 

@@ -31,7 +31,7 @@ from planner.world.state.workspace import data_directory
 
 READ = "state.remote_read"  # the code of errors while reading from a service
 FOLDER = "planner"  # subdirectory of the data directory for journals and other files of states in services
-_LONGEST_PAUSE = 16.0  # seconds between two attempts to take a lock
+_LONGEST_PAUSE = 16.0  # the maximum number of seconds between two attempts to take a lock
 
 
 class RemoteStore:
