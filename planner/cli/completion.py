@@ -145,7 +145,7 @@ def install(terminal: Terminal, remove: bool = False) -> int:
 
 
 def _change(path: Path, lines: list[str], remove: bool) -> bool:
-    """Add or remove lines. Returns whether the file changed."""
+    """Add the lines, or remove all completions of planner. Returns whether the file changed."""
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
     present = text.splitlines()
     if remove:

@@ -132,7 +132,6 @@ def provider_limits(options: OperationOptions, config: Config, state: State) -> 
     Failure for unknown or ambiguous names."""
     if not options.provider_parallelism:
         return {}
-    # The providers of the configuration and of the objects in the state.
     from planner.operations.providers_needed import needed_providers
 
     known = sorted(needed_providers(config, state).all)

@@ -70,7 +70,7 @@ def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
         reading = read_configuration(options)
         config, given = reading.config, reading.begun.given
         schemas = new_schemas(options.directory, config, options.offline)
-        if config is None:  # missing modules are no problem here
+        if config is None:  # missing modules do not matter here
             config, problems = load_root(options.directory, variables=given, workspace=workspace)
             if config is None:
                 raise Failure(problems)

@@ -110,7 +110,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
                 return 1  # the output was closed
             last = made or last
             parts = {id(last): parts[id(last)]} if id(last) in parts else {}
-            gc.collect()  # frees memory between plans; other commands end before this matters
+            gc.collect()  # `main` disables automatic collection, and this process makes many plans
             changed = _next(files)
     except KeyboardInterrupt:
         return 0

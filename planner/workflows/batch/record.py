@@ -130,7 +130,7 @@ class Record:
         except (OSError, orjson.JSONDecodeError):
             document = {}
         if document.__class__ is not dict or any(document.get(k).__class__ is not c for k, c in _ASKED.items()):
-            detail = f"There is no readable run.json in {self.path}."
+            detail = f"The file run.json in {self.path} is missing or damaged."
             raise Failure(error("batch.no_run", "No such run", detail))
         return document
 

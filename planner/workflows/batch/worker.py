@@ -147,7 +147,7 @@ def _survey(request: Request, folder: str) -> Survey:
             is_whole = False
         looked_at = RECORDER.compared()
         if made.problems and is_secret_directory("."):
-            is_whole = False  # their content is not cached
+            is_whole = False  # problems may quote the secret files, so they are not cached
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 

@@ -124,7 +124,7 @@ class _StackWriter:
     def variable(self, block: Block) -> None:
         body = _native(block.body)
         for inner in body.blocks:
-            detail = "Variables of stacks have no validations: let the module check it."
+            detail = "Variables of stacks cannot have validations. A module that uses the value can have this one."
             self.problems.warning("from_modules", "Validation not converted", detail, inner.header_span)
         kept = ("type", "default", "description", "sensitive", "nullable", "ephemeral")
         lines = [] if "type" in body.attributes else ["type = any"]
