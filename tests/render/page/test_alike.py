@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,16 @@ def test_keys_that_a_cause_adds_and_removes_are_named(tmp_path: Path) -> None:
         assert 'thing.site.for_each: "blog" removed, "docs" added' in card
         assert "also updates 1, replaced for other causes" in card
         assert '"blog" removed, "docs" added' in tab.evaluate("markdown()")
+
+
+@needs_browser
+def test_instances_in_a_large_plan_are_a_grid(tmp_path: Path) -> None:
+    names = [f"thing.x[{n}]" for n in range(2100)] + [f"module.m.thing.job[{n}]" for n in range(12)]
+    items = tuple(item(name, "module.m" if "module" in name else "", (n,)) for n, name in enumerate(names))
+    changes = tuple(PageChange(name, "create", "", ()) for name in names)
+    view = PageView("apply", "All", items, (), {"module.m": ("", "module.m")})
+    with opened(written(tmp_path, Page("Large", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        tab.evaluate("choose(scene.find('module.m.thing.job[3]'))")
+        tops = "[...scene.where.keys()].filter(t => t >= 0 && scene.shown(t).includes('job')).map(t => scene.y[t])"
+        rows = sorted(set(tab.evaluate(tops)))
+        assert len(rows) > 1 and {b - a for a, b in pairwise(rows)} == {50}  # no room for arrows

@@ -317,6 +317,11 @@ def test_the_key_of_an_instance_stays_in_its_label(tmp_path: Path) -> None:
             '~ p\u2026["eu-1"]',
         ]
         assert tab.evaluate(cut, '+ a["a key that is very long"]')[2] == '+ \u2026["a key \u2026'
+        assert tab.evaluate(cut, 'image  "1.4" \u2192 "1.5.0"') == [
+            'image  "1.4" \u2192 "1.5.0"',
+            'image  \u2026 \u2192 "1.5.0"',
+            "image  \u2026",
+        ]
         assert tab.evaluate(cut, "zones_of_all_networks")[1:] == ["zones_of_all_\u2026orks", "zones_of_\u2026ks"]
 
 

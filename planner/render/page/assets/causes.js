@@ -161,6 +161,6 @@ function syncCauses() {
     const isOpen = one.dataset.group === group, list = one.nextElementSibling;
     one.setAttribute("aria-expanded", String(isOpen));
     list.hidden = !isOpen;
-    if (isOpen) { list.ofCause(); one.scrollIntoView({ block: "nearest" }); }
+    if (isOpen) { list.ofCause(); one.scrollIntoView({ block: list.getBoundingClientRect().bottom > $("details").getBoundingClientRect().bottom ? "start" : "nearest" }); } // with its list
   }
 }

@@ -61,12 +61,12 @@ function neighbours(node, isOut) {
     const key = `${scene.shown(far[e])} ${scene.part(far[e])}`;
     if (!own.has(far[e]) && !seen.has(key)) { seen.add(key); list.push([e, far[e]]); }
   };
-  const edges = [...own].flatMap(n => isOut ? scene.out[n] : scene.in[n]), isPlain = e => !(scene.layers[e] & IMPLIED) || scene.layerNames(e)[0] === "reference";
+  const edges = [...own].flatMap(n => isOut ? scene.out[n] : scene.in[n]), isPlain = e => !(scene.layers[e] & IMPLIED) || scene.isReference(e);
   for (const e of edges) if (isPlain(e) && !scene.hidden[far[e]]) add(found.direct, e);
   if (scene.own && scene.own.node !== node) scene.findOwnWays(node);
   for (const e of scene.own ? scene.own.edges : scene.ways.keys()) if (own.has(near[e])) add(found.through, e);
   for (const e of edges) if (scene.hidden[far[e]]) add(found.others, e);
-  const isShared = ([e, other]) => noun === "node" && scene.layerNames(e)[0] === "reference" && !scene.isReadAlong(e) && !(isOut ? scene.readersOf([other]).has(node) : scene.readersOf([...own]).has(other));
+  const isShared = ([e, other]) => noun === "node" && scene.isReference(e) && !scene.isReadAlong(e) && !(isOut ? scene.readersOf([other]).has(node) : scene.readersOf([...own]).has(other));
   const shared = new Set(found.through.filter(isShared));
   found.shared = [...shared];
   found.through = found.through.filter(pair => !shared.has(pair));

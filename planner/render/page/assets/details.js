@@ -207,7 +207,7 @@ function reasonLines(edge) {
 /** What a node waits for, or what waits for it: first where a value is read, then, to be unfolded, what only comes first or later, and what is not drawn. */
 function neighbourParts(node, isOut) {
   const { direct, through, shared, others } = neighbours(node, isOut), drawn = [...direct, ...through], number = drawn.length + shared.length;
-  const isRead = ([edge]) => noun === "node" && scene.layerNames(edge)[0] === "reference", isValue = pair => isOut && isRead(pair) && VALUE.test(scene.shown(pair[1]).replace(MODULE, ""));
+  const isRead = ([edge]) => noun === "node" && scene.isReference(edge), isValue = pair => isOut && isRead(pair) && VALUE.test(scene.shown(pair[1]).replace(MODULE, ""));
   const reads = drawn.filter(isRead), ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
   const halfOf = edge => { const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };
   const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), causeValues(other), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
@@ -228,11 +228,11 @@ function neighbourParts(node, isOut) {
     hidden.length ? folded(`Not drawn (${hidden.length})`, () => [list(hidden)]) : null];
 }
 /** The edge of a line, or of the way that it leads, that only orders; the line's first one if all read values. */
-const orderEdge = edge => { const way = scene.wayOf(edge) || [edge]; return way.find(e => scene.layerNames(e)[0] !== "reference") ?? way[0]; };
+const orderEdge = edge => { const way = scene.wayOf(edge) || [edge]; return way.find(e => !scene.isReference(e)) ?? way[0]; };
 /** Why something comes first, or later, in a sentence about all alike things. */
 function orderOf(edge, isOut, isAlone = false) {
   const number = [scene.view.edges.grounds[orderEdge(edge)]].flat()[0];
-  if (scene.layerNames(orderEdge(edge))[0] === "reference") return "The values of a module are computed for all of its instances together. No value is read between these.";
+  if (scene.isReference(orderEdge(edge))) return "The values of a module are computed for all of its instances together. No value is read between these.";
   return number === undefined ? "" : orderSentence(scene.text(data.grounds[number][1]), orderEdge(edge), isOut, isAlone);
 }
 function orderSentence(form, edge, isOut, isAlone) {

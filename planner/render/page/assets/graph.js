@@ -10,7 +10,7 @@ const STEP = / \((?!deposed )[a-z]+(?:,? \w+)*\)$/; // at the end of a vertex's 
 const VERTEX = /, whose vertex is .*$/; // in a reason: the vertex has the name of its object here
 const DEPOSED = / \(\w+ (deposed \w+)\)$/;
 const TYPED = /^((?:(?:data|ephemeral)\.)?[\w-]+)\.(.+)$/; // the label of a resource, an output, a variable
-let data, IMPLIED, colourOf, signOf, wordsOf;
+let data, IMPLIED, REFERENCE, colourOf, signOf, wordsOf;
 
 const BY_RISK = ["delete", "replace", "forget", "update", "create", "read"];
 /** The place of an action in lists and grids: what destroys or has failed comes first. */
@@ -25,6 +25,7 @@ const NUMERIC = new Intl.Collator("en", { numeric: true });
 function take(document) {
   data = document;
   IMPLIED = 1 << data.layers.length;
+  REFERENCE = 1 << data.layers.findIndex(([name]) => name === "reference"); // the bit of edges that read a value
   colourOf = new Map(data.actions.map(([action, colour]) => [action, colour]));
   signOf = new Map(data.actions.map(([action, , sign]) => [action, sign]));
   wordsOf = new Map(data.actions.map(([action, , , words]) => [action, words]));
@@ -157,6 +158,9 @@ class Graph {
   }
   layerNames(edge) { return data.layers.filter((_, n) => this.layers[edge] >> n & 1).map(([name]) => name); }
 
+  /** Whether an edge reads a value before anything else. */
+  isReference(edge) { const bits = this.layers[edge]; return (bits & -bits) === REFERENCE; }
+
   /** Edges for the ways between shown nodes that lead through hidden ones only: `ways` has the edges of each. */
   findWays() {
     this.ways = new Map(); this.between = new Map();
@@ -188,9 +192,9 @@ class Graph {
     this.isCut = pairs.length >= WAYS;
   }
   addWay(from, to, edges) {
-    const e = this.edgeCount + this.ways.size, names = edges.filter(x => this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);
+    const e = this.edgeCount + this.ways.size, names = edges.filter(x => !this.isReference(x) && this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);
     const name = names.includes("destroy") ? "destroy" : names.includes("order") ? "order" : "reference";
-    this.from[e] = from; this.to[e] = to; this.layers[e] = 1 << data.layers.findIndex(([layer]) => layer === name);
+    this.from[e] = from; this.to[e] = to; this.layers[e] = name === "reference" ? REFERENCE : 1 << data.layers.findIndex(([layer]) => layer === name);
     this.ways.set(e, edges);
     return e;
   }
@@ -223,8 +227,9 @@ class Graph {
   }
   /** The edges of a node that no others imply, those that read a value first: they say most. */
   steps(node) {
-    const edges = this.out[node].filter(e => !(this.layers[e] & IMPLIED)), reads = e => this.layerNames(e)[0] === "reference";
-    return edges.length > 1 ? [...edges.filter(reads), ...edges.filter(e => !reads(e))] : edges;
+    const reads = [], others = [];
+    for (const e of this.out[node]) if (!(this.layers[e] & IMPLIED)) (this.isReference(e) ? reads : others).push(e);
+    return others.length ? [...reads, ...others] : reads;
   }
   /** Of each hidden node the shown ones that it waits for through hidden ones only, with the first edge on the way. */
   reached() {
@@ -254,7 +259,7 @@ class Graph {
     if (data.noun !== "node") return true;
     const from = this.from[e], to = this.to[e];
     if (/_destroy$/.test(this.kind(from)) || /_destroy$/.test(this.kind(to))) return false;
-    if (this.kind(to) === "module_expand" || this.layerNames(e).includes("reference")) return true;
+    if (this.kind(to) === "module_expand" || this.layers[e] & REFERENCE) return true;
     return !this.isEnd(from) && this.shown(from).replace(INSTANCE_KEYS, "") === this.shown(to).replace(INSTANCE_KEYS, "");
   }
   /** What depends on a node: the nodes that read its value, directly or through others, and those that only wait for it. */
@@ -294,7 +299,7 @@ class Graph {
   /** Whether a way joins different instances of a module through what these have in common, so that no value is read along it. */
   isBetweenInstances(edge) {
     if (this.between.has(edge)) return this.between.get(edge);
-    const is = this.wayOf(edge) !== undefined && this.layerNames(edge)[0] === "reference" && bound(this.calls(this.from[edge]), this.calls(this.to[edge])) === null && !this.isReadAlong(edge);
+    const is = this.wayOf(edge) !== undefined && this.isReference(edge) && bound(this.calls(this.from[edge]), this.calls(this.to[edge])) === null && !this.isReadAlong(edge);
     this.between.set(edge, is);
     return is;
   }

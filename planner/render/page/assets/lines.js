@@ -101,9 +101,9 @@ class Lines extends Graph {
         seen.add(key);
         const edges = [e];
         while (this.hidden[this.to[edges.at(-1)]]) edges.push(known.get(this.to[edges.at(-1)]).get(thing));
-        const way = this.edgeCount + WAYS + OWN_WAYS + this.drawnWays.size, reads = edges.some(one => this.layerNames(one)[0] === "reference");
+        const way = this.edgeCount + WAYS + OWN_WAYS + this.drawnWays.size, reads = edges.some(one => this.isReference(one));
         this.from[way] = a; this.to[way] = this.to[edges.at(-1)];
-        this.layers[way] = reads ? 1 << data.layers.findIndex(([name]) => name === "reference") : this.layers[edges[0]] & -this.layers[edges[0]];
+        this.layers[way] = reads ? REFERENCE : this.layers[edges[0]] & -this.layers[edges[0]];
         this.drawnWays.set(way, edges);
       }
     }
@@ -189,7 +189,7 @@ class Lines extends Graph {
   }
   /** The lines without those that others imply: of boxes as they are drawn, and between modules those that read no value. */
   withoutImplied(lines) {
-    const reads = e => this.layerNames(e)[0] === "reference";
+    const reads = e => this.isReference(e);
     const kept = this.notLed(lines, e => this.ends(e), e => this.ends(e).some(thing => thing < 0));
     return this.notLed(kept, e => this.pairs.get(e), e => this.pairs.get(e).some(thing => thing < 0) && !reads(e));
   }

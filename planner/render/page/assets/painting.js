@@ -12,9 +12,12 @@ const ROUTED = 2000; // edges up to which they are led around boxes
 const sizeOf = k => Math.min(NODE * 0.62, Math.max(13, 12 / k));
 
 const KEYED = /^(\W*)(\S*[^\s[])(\[(?:"(?:\\.|[^"\\])*"|\d+)\].*)$/; // the label of an instance: its sign, its name, its key
-/** A text with at most so many letters. Of an instance the key is kept, which tells it from others, or as much of its beginning as fits. */
+const CHANGED = /^(\S+) {2}.* \u2192 (.*)$/; // the label of a value that is a cause
+/** A text with at most so many letters. Of an instance the key is kept, which tells it from others, or as much of its beginning as fits; of a cause its name and what it is now. */
 function cut(text, most) {
   if (text.length <= most) return text;
+  const [, value, after] = CHANGED.exec(text) || [];
+  if (value && value.length <= most) return [`${value}  \u2026 \u2192 ${after}`, `${value}  \u2026`, value].find(shorter => shorter.length <= most);
   const [, sign, name, key] = KEYED.exec(text) || [], room = most - (sign?.length || 0) - (key?.length || 0) - 1;
   if (key && room >= 1) return `${sign}${name.slice(0, room)}\u2026${key}`;
   if (key) return `${sign}\u2026${key.slice(0, Math.max(0, most - sign.length - 2))}\u2026`;

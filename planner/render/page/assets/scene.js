@@ -145,7 +145,7 @@ class Scene extends Lines {
     for (const b of drawn) for (const thing of this.inside[b]) if (thing >= 0) this.home[thing] = b; else { this.homes[-1 - thing] = b; drawn.push(-1 - thing); }
     this.boxes.forEach((box, b) => { if (before[b]?.join() !== this.inside[b].join()) box.plan = null; });
     const isApart = thing => this.apartCauses.has(thing);
-    if (!isAnew) { this.layered = sources.map(b => this.boxes[b].columns.map(column => column.filter(thing => this.isShown(thing) && !isApart(thing)))); this.loose = this.inside.map(things => things.filter(isApart)); return; }
+    if (!isAnew) { this.layered = sources.map(b => this.boxes[b].columns.map(column => column.filter(thing => this.isShown(thing) && !isApart(thing) && !this.isInstance(thing)))); this.loose = this.inside.map(things => things.filter(thing => isApart(thing) || this.isInstance(thing))); return; }
     const pairs = this.lifted();
     this.loose = this.inside.map((things, b) => things.filter(thing => !pairs[b].has(thing)).sort((a, b) => this.risk(a) - this.risk(b) || NUMERIC.compare(this.title(a), this.title(b))));
     this.layered = this.inside.map((things, b) => layered(things.filter(thing => pairs[b].has(thing)), [...pairs[b]].flatMap(([thing, others]) => [...others].map(other => [thing, other]))));
@@ -157,6 +157,8 @@ class Scene extends Lines {
     for (let e = 0; e < this.edgeCount + this.ways.size && edges <= CAUSING; e++) if (causes.has(this.to[e]) && !this.hidden[this.from[e]] && (e >= this.edgeCount || !(this.layers[e] & IMPLIED) || this.needed.has(e))) edges++;
     return edges > CAUSING ? causes : new Set();
   }
+  /** Whether a thing is one of many instances of a resource, of which none waits for another. */
+  isInstance(thing) { return thing >= 0 && this.boxes[this.view.nodes.box[thing]].isInstances && !this.isOld(thing); }
   shownIn(b) { return this.boxes[b].columns.flat().filter(thing => this.isShown(thing)); }
   /** The box whose contents are drawn in a box: not a group that would be all that is in it. */
   source(b) {
