@@ -45,8 +45,8 @@ class _Hop:
 
     @property
     def words(self) -> tuple[list[str], CauseStep]:
-        """The names of the steps, combined if they differ only in keys, and one representative step. Parts of a
-        variable or local value become the whole value."""
+        """The names of the steps, combined if they differ only in keys, and one representative step. Different parts of
+        a variable or local value become the whole value."""
         steps = list(self.steps.values())
         whole = {_KEYS.sub("[*]", step.what) for step in steps if "[*]" in step.what}
         steps = [one for one in steps if "[*]" in one.what or _KEYS.sub("[*]", one.what) not in whole]

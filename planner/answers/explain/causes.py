@@ -145,7 +145,8 @@ class Derivation:
 
 
 class Checks(Protocol):
-    """Results of interventions (planner.answers.explain.trace)."""
+    """Results of interventions (planner.answers.explain.trace). `checks`: {place in a change: inputs that affect its
+    value, None if undecidable}."""
 
     changes: dict[str, ResourceChange]
     checks: dict[str, ChangedInputs | None]

@@ -70,7 +70,7 @@ class Policies:
 
 def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
     """{(deny or warn, code): (first rule, relation)} for verdicts of rules that depend on relations without data and
-    that could hold with such data."""
+    that could hold with such data. In place of a computed code: the name of the rule."""
     rests = _rests(program, untold)
     result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):

@@ -67,14 +67,15 @@ class PolicySetting:
 
 @frozen(eq=False)
 class PolicyConfig:
-    """The settings of one policy.toml in a workspace; `[workspace.NAME]` takes precedence over the rest of the file."""
+    """The settings of one policy.toml in a workspace; `[workspace.NAME]` takes precedence over the rest of the file.
+    `wide`: whether waivers may name neither a type nor a module."""
 
     file: TomlFile
     name: str
     is_organisation: bool
     packs: tuple[PackUse, ...]
     policies: tuple[PolicySetting, ...]
-    groups: dict[str, tuple[str, ...]]
+    groups: dict[str, tuple[str, ...]]  # members by group
     usual_level: str
     notice_days: int | None
     longest_days: int | None = None

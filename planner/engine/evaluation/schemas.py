@@ -283,7 +283,8 @@ def _deprecated_parts(block: BlockSchema, value: Value, path: Path, by: Deprecat
 def _deprecated_attributes(
     attributes: dict[str, AttributeSchema], value: Value, path: Path, by: Deprecation, is_nested: bool = False
 ) -> Iterator[PathMarks]:
-    """The paths of deprecated attributes. If a nested attribute is deprecated itself, its parts are not searched."""
+    """The paths of deprecated attributes. Within nested attributes, parts of those that are deprecated or sensitive
+    themselves are not searched."""
     for name, attribute in attributes.items():
         here = (*path, ("attr", name))
         if attribute.deprecated:

@@ -67,7 +67,7 @@ class Move:
 @frozen(eq=False)
 class MoveResults:
     """The state after all moves. `moves`: by new instance address. `blocked`: moves that failed, as (current address,
-    new address, which is occupied)."""
+    new address, which is occupied). `cycles`: names of statements that form cycles."""
 
     state: State
     statements: tuple[MoveStatement, ...] = ()

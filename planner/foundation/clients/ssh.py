@@ -312,7 +312,7 @@ async def run_command(
     connection: asyncssh.SSHClientConnection, command: str, output: Callable[[bytes], None], idle: float, terminal: bool
 ) -> str:
     """Pass stdout and stderr of a command to `output`, and b"" after each `idle` seconds without output. Returns a
-    description of the failure, or "". Raises SshError if the connection is lost."""
+    description of the failure, or "". Raises SshError if the command cannot be started, or the connection is lost."""
     options: dict[str, Any] = {}
     if terminal:
         options = {"term_type": "xterm", "term_size": (40, 80), "term_modes": {asyncssh.PTY_ECHO: 0}}

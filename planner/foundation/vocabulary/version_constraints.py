@@ -70,8 +70,8 @@ class Constraint:
         return f"{self.operator} {self.version.text}"
 
     def allows(self, version: Version) -> bool:
-        """Whether a version satisfies the constraint. A prerelease satisfies an inequality only if the constraint names
-        a prerelease of the same version."""
+        """Whether a version satisfies the constraint. A prerelease satisfies an order (such as `>=` or `~>`) only if
+        the constraint names a prerelease of the same version."""
         limit = self.version
         if self.operator == "=":
             return version == limit

@@ -367,7 +367,7 @@ def _entries(directory: str) -> Sequence[Entry]:
 
 
 def _expression(part: str) -> re.Pattern[str]:
-    """The regular expression for one path element."""
+    """The regular expression for one path element. Raises PatternError."""
     out: list[str] = []
     position = 0
     while position < len(part):

@@ -265,7 +265,7 @@ def call(function: Function, arguments: Sequence[Value], context: CallContext) -
 
 def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value], frozenset[Mark], bool]:
     """The converted arguments without marks, the marks, and whether an argument is unknown although its parameter does
-    not allow that."""
+    not allow that. Raises FunctionError."""
     params, fixed = function.params, len(function.params)
     values: list[Value] = []
     errors: list[FunctionError] = []

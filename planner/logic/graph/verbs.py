@@ -51,7 +51,7 @@ class Waiting:
 
 
 def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = None) -> dict[str, int]:
-    """The vertices that can be reached from `starts`, with the length of the shortest path, at most `most`.
+    """{vertex: length of the shortest path from `starts`} of the vertices that can be reached, at most `most` away.
 
     reached(A) :- start(A).
     reached(B) :- reached(A), edge(A, B)."""
@@ -86,7 +86,7 @@ def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> s
 
 
 def blast(waiting: Waiting, starts: Iterable[str]) -> dict[str, int]:
-    """The vertices that a change of `starts` affects, with the length of the shortest path (rdeps with depths)."""
+    """{vertex: length of the shortest path} of the vertices that a change of `starts` affects (rdeps with depths)."""
     return distances(waiting.dependents, starts)
 
 

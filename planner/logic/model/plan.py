@@ -150,10 +150,11 @@ class Plan:
     check_configs: tuple[tuple[str, str], ...] = ()
     """(kind, configuration address) of every checkable object, even without instances"""
     relevant_attributes: Sequence[tuple[str, tuple[Any, ...]]] = ()
+    """(resource instance address, path of steps ("attr", name) and ("index", key))"""
     limits: Limits = UNLIMITED
     timestamp: str = ""
     errored: bool = False
-    backend: dict[str, Any] = field(factory=dict)
+    backend: dict[str, Any] = field(factory=dict)  # the settings, with the type as "type"
     facts: tuple[tuple[str, ...], ...] = ()  # facts of decisions without a change: data sources that were read
     rules: tuple[tuple[str, str], ...] = ()  # (path, text) of the user's rule files; the apply uses the same rules
     policy: PolicyRecord | None = None

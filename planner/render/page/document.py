@@ -191,7 +191,7 @@ class Page:
     summary: tuple[str, ...]
     views: Iterable[PageView]
     """the views, in reverse order; each is read once, so that only one large graph is in memory at a time"""
-    layers: tuple[tuple[str, str], ...]
+    layers: tuple[tuple[str, str], ...]  # (name, meaning)
     actions: tuple[tuple[str, str, str, str], ...]
     changes: tuple[PageChange, ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()

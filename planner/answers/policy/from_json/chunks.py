@@ -72,7 +72,7 @@ class _Work:
     document: Excerpt
     name: str
     policies: Policies
-    bounds: list[tuple[int, int]]
+    bounds: list[tuple[int, int]]  # of the chunks
     shares: int
 
     def share(self, number: int) -> _ChunkResult | None:

@@ -91,7 +91,7 @@ def is_gzip(value: Value) -> bool:
 
 @lru_cache(4)
 def base64_gunzip(text: Value) -> str | None:
-    """Decode Base64 and decompress; None if the result is very long."""
+    """Decode Base64 and decompress; None for invalid data, and if the result is very long."""
     data = _decode(text)
     if data is None or data[:2] != b"\x1f\x8b":
         return None
