@@ -117,6 +117,15 @@ class Arguments:
         """The value of a flag; `default` if the command lacks the flag."""
         return self.values.get(name, default)
 
+    def like(self, command: Command, *omitted: str) -> Arguments:
+        """Arguments for another command, without words: the values of the flags that both have, except `omitted`."""
+        made = parse([], command.flags)
+        for name in made.values.keys() & self.values.keys() - {*omitted}:
+            made.values[name] = self.values[name]
+        made.given = self.given & made.values.keys() - {*omitted}
+        made.ordered = [one for one in self.ordered if one[0] in made.values]
+        return made
+
     def only_word(self, summary: str, detail: str = "") -> str:
         """Raises UsageError unless there is exactly one word."""
         if len(self.words) != 1:

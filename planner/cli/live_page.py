@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import queue
-import re
 import time
 from collections.abc import Callable
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from planner.api.installation import Validation
@@ -17,7 +14,7 @@ from planner.api.questions import Questions
 from planner.cli.commands import query, why
 from planner.cli.commands.watch import SECONDS, PlanFiles
 from planner.cli.flags import UsageError, parse
-from planner.cli.live_server import Body, LiveDocument, hidden_document, line_of
+from planner.cli.live_server import MOST_ROWS, Body, LiveDocument, hidden_document, line_of
 from planner.foundation.support.signals import STOP
 from planner.foundation.values.expression_text import literal, whole_text
 from planner.foundation.values.value import Unknown, unmark_deep
@@ -34,33 +31,19 @@ from planner.render.what_if import cause_lines, difference_head
 if TYPE_CHECKING:
     from planner.api.making import MadePlan, PlanComparison
 
-LONGEST_ANSWER = 1 << 18
-"""maximum length of an answer, in characters"""
-MOST_SNAPSHOTS, MOST_ROWS = 8, 500
-_NO_SNAPSHOT = "The snapshot does not exist"
-_WORD = re.compile(r'(?:[^\s"\[(]|"(?:\\.|[^"\\])*"|\[(?:[^\]"]|"(?:\\.|[^"\\])*")*\]|(?<=\S)\()+(?:\s\([^)]*\))?')
-
 
 class LivePage(LiveDocument):
-    """A plan, its page, and snapshots. The work of `answer` runs in the thread of `run`."""
+    """A plan and its page. The work of `answer` runs in the thread of `run`."""
 
     def __init__(self, calls_of: Callable[[], Questions], kinds: tuple[str, ...]) -> None:
         self._calls_of, self._kinds = calls_of, kinds
         # read now, because the directory may disappear
         super().__init__(f"Plan of {os.path.basename(os.path.realpath('.'))}")
-        self.reads = {"variables": self.variables, "snapshots": self.snapshots}
-        self.writes = {
-            "question": self.question,
-            "what-if": self.what_if,
-            "keep": self.keep,
-            "drop": self.drop,
-            "compare": self.compare,
-            "plan-again": self.plan_again,
-        }
-        self._making, self._is_due = Making.of_command(), False
+        self.reads["variables"] = self.variables
+        self.writes["what-if"] = self.what_if
+        self._making = Making.of_command()
         self._calls: Questions | None = None
         self._made: MadePlan[Any] | None = None
-        self._snapshots: dict[int, tuple[str, MadePlan[Any]]] = {}
 
     # ------------------------------------------------------------ planning
 
@@ -72,14 +55,9 @@ class LivePage(LiveDocument):
             self.plan(self._plan)
             files.also(self._making, self._made, since)
             gc.collect()
-            self._is_due = False
-            while not self._is_due and not files.edits():
+            while not self.pause(SECONDS) and not files.edits():
                 if STOP.requested:
                     raise KeyboardInterrupt
-                try:
-                    self.tasks.get(timeout=SECONDS)()
-                except queue.Empty:
-                    continue
             time.sleep(SECONDS / 5)  # an editor may write several files at once
             files.edits()
 
@@ -123,12 +101,7 @@ class LivePage(LiveDocument):
         ]
         return {"variables": shown, "problems": "\n".join(map(line_of, problems))}
 
-    def question(self, body: Body) -> Body:
-        """The output of why, why -not, why -fix or query."""
-        kind, text = str(body["kind"]), str(body["text"]).strip()
-        words = [str(word) for word in body.get("words", ())] or _words(text)
-        out, err = StringIO(), StringIO()
-        terminal = Terminal(StringIO(), out, err, colour=False, width=100)
+    def ask(self, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
         if kind == "query":
             arguments = parse([], query.ANSWER)
             if not words:
@@ -141,11 +114,10 @@ class LivePage(LiveDocument):
                 raise UsageError("This question needs an address", "Name an object of the plan, such as output.NAME.")
             arguments = parse([], why.FLAGS)
             arguments.words = words
-            arguments.values.update({"not": kind == "why-not", "fix": kind == "fix", "full": bool(body.get("full"))})
+            arguments.values.update({"not": kind == "why-not", "fix": kind == "fix", "full": is_full})
             why.answer(arguments, terminal, self._standing)
         else:
             raise UsageError("Unknown question")
-        return {"text": _cut(out.getvalue()), "problems": _cut(err.getvalue())}
 
     def what_if(self, body: Body) -> Body:
         """The plan with other values of variables, compared with the current plan."""
@@ -160,46 +132,14 @@ class LivePage(LiveDocument):
         names = {"one": "The current plan", "other": "With these values", "problems": text}
         return hidden_document({**names, **_rows(comparison)}, hide)
 
-    def plan_again(self, _: Body) -> Body:
-        """Plan again, because something other than the plan's files changed."""
-        self._is_due = True
-        return {}
-
-    def keep(self, body: Body) -> Body:
-        """Keep the current plan as a snapshot; above the maximum, the oldest is removed."""
+    def current(self) -> tuple[str, MadePlan[Any]]:
         if self._made is None:
             raise UsageError("There is no plan yet")
-        number, plan = max(self._snapshots, default=0) + 1, self._made.plan
-        name = str(body.get("name", "")).strip()[:80] or f"{plan.timestamp[11:19]} UTC: {object_counts(plan)}"
-        self._snapshots[number] = name, self._made
-        removed = [self._snapshots.pop(old)[0] for old in sorted(self._snapshots)[:-MOST_SNAPSHOTS]]
-        return {**self.snapshots(), "removed": removed}
+        plan = self._made.plan
+        return f"{plan.timestamp[11:19]} UTC: {object_counts(plan)}", self._made
 
-    def drop(self, body: Body) -> Body:
-        number = int(body["number"])
-        if number not in self._snapshots:
-            raise UsageError("Choose a snapshot: the current plan cannot be removed" if number == 0 else _NO_SNAPSHOT)
-        del self._snapshots[number]
-        return self.snapshots()
-
-    def snapshots(self) -> Body:
-        """[[number, name]] of all snapshots."""
-        return {"snapshots": [[number, name] for number, (name, _) in sorted(self._snapshots.items())]}
-
-    def compare(self, body: Body) -> Body:
-        """Two plans side by side, only with differing rows. Number 0 is the current plan."""
-        chosen = [self._snapshot(int(body[side])) for side in ("one", "other")]
-        (one, without), (other, within) = chosen
-        comparison = compared(without, within)
-        hide = _both(hiding(without.plan), hiding(within.plan))
-        return hidden_document({"one": one, "other": other, **_rows(comparison)}, hide)
-
-    def _snapshot(self, number: int) -> tuple[str, MadePlan[Any]]:
-        if number == 0 and self._made is not None:
-            return "The current plan", self._made
-        if number not in self._snapshots:
-            raise UsageError(_NO_SNAPSHOT)
-        return self._snapshots[number]
+    def differences(self, without: MadePlan[Any], within: MadePlan[Any]) -> Body:
+        return hidden_document(_rows(compared(without, within)), _both(hiding(without.plan), hiding(within.plan)))
 
     @property
     def _standing(self) -> Questions:
@@ -214,8 +154,7 @@ def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
 
 
 def _rows(comparison: PlanComparison) -> Body:
-    """{"rows": [[object, action in each plan ("absent" without the object), cause, [[name of a value, its text in each
-    plan]]]], "counts": each plan's objects by action, "more": number of other rows}"""
+    """The result of `LiveDocument.differences`."""
     without, within = comparison.without, comparison.within
     actions = {**actions_of(without), **actions_of(within)}
     heads: dict[str, set[str]] = {}
@@ -233,20 +172,11 @@ def _rows(comparison: PlanComparison) -> Body:
     return {"rows": rows, "counts": counts, "more": len(comparison.differences) - len(rows)}
 
 
-def _words(text: str) -> list[str]:
-    """The words of a text, split at spaces outside of keys and not before parentheses, so that a fact is one word."""
-    return [text] if re.match(r"[a-z_][\w.]*\(", text) else _WORD.findall(text)
-
-
 def _default_text(given: Any, is_sensitive: bool) -> str:
     if given is None or given.value is None or isinstance(given.value, Unknown):
         return ""
     plain, marks = unmark_deep(given.value)
     return "" if marks or is_sensitive else plain if isinstance(plain, str) else literal(whole_text(plain))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_ANSWER else f"{text[:LONGEST_ANSWER]}\n... ({len(text)} characters)"
 
 
 def _both(one: Callable[[str], str], other: Callable[[str], str]) -> Callable[[str], str]:

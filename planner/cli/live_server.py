@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import json
 import queue
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -31,6 +32,11 @@ _INPUTS = ("policies", "rules", "batch-policies", "batch-rules")
 """directories in .planner that plans of fleets and stacks read"""
 LARGEST_REQUEST = 1 << 16
 """maximum size of a request, in bytes"""
+LONGEST_ANSWER = 1 << 18
+"""maximum length of an answer, in characters"""
+MOST_SNAPSHOTS, MOST_ROWS = 8, 500
+_NO_SNAPSHOT = "The snapshot does not exist"
+_WORD = re.compile(r'(?:[^\s"\[(]|"(?:\\.|[^"\\])*"|\[(?:[^\]"]|"(?:\\.|[^"\\])*")*\]|(?<=\S)\()+(?:\s\([^)]*\))?')
 MOST_REQUESTS = 24
 BEAT = 10.0
 """seconds between two keep-alive messages to a browser"""
@@ -46,9 +52,9 @@ class LiveDocument:
 
     def __init__(self, title: str) -> None:
         self.title = title
-        self.reads: Mapping[str, Callable[[], Body]] = {}
+        self.reads: dict[str, Callable[[], Body]] = {}
         """answers to GET, by path"""
-        self.writes: Mapping[str, Callable[[Body], Body]] = {}
+        self.writes: dict[str, Callable[[Body], Body]] = {}
         """answers to POST, by path"""
         self.changed = Condition()
         self.document: Body | None = None
@@ -65,9 +71,31 @@ class LiveDocument:
         self.failed: list[str] = []
         """errors of units in the last plan, one on a line"""
 
+        self.reads["snapshots"] = self.snapshots
+        for name in ("question", "keep", "drop", "compare"):
+            self.writes[name] = getattr(self, name)
+        self.writes["plan-again"] = self.plan_again
+        self._is_due = False
+        self._snapshots: dict[int, tuple[str, Any]] = {}
+
     def run(self) -> None:
         """Plan, and plan again when files change. Raises KeyboardInterrupt."""
         raise NotImplementedError
+
+    def pause(self, seconds: float) -> bool:
+        """Answer requests for this time. Returns True early if a request wants a new plan."""
+        self._is_due, end = False, time.monotonic() + seconds
+        while not self._is_due and (left := end - time.monotonic()) > 0:
+            try:
+                self.tasks.get(timeout=left)()
+            except queue.Empty:
+                break
+        return self._is_due
+
+    def plan_again(self, _: Body) -> Body:
+        """Plan again, because something other than the plan's files changed."""
+        self._is_due = True
+        return {}
 
     def publish(self, **state: Any) -> None:
         with self.changed:
@@ -121,6 +149,69 @@ class LiveDocument:
         document: Body = results[0] if results else {"text": "", "problems": "planner is ending."}
         return hidden_document(document, self.hide)
 
+    # ------------------------------------------------------------ questions
+
+    def question(self, body: Body) -> Body:
+        """The output of a command that answers a question."""
+        text = str(body["text"]).strip()
+        words = [str(word) for word in body.get("words", ())] or _words(text)
+        out, err = StringIO(), StringIO()
+        terminal = Terminal(StringIO(), out, err, colour=False, width=100)
+        self.ask(str(body["kind"]), text, words, bool(body.get("full")), terminal)
+        return {"text": _cut(out.getvalue()), "problems": _cut(err.getvalue())}
+
+    def ask(self, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
+        """Print the answer to a question. `kind`: why, why-not, fix or query. `words`: the words of `text`. Raises
+        UsageError and Failure."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------ snapshots
+
+    def current(self) -> tuple[str, Any]:
+        """The usual name of a snapshot of the current plan, and the plan. Raises UsageError if there is none."""
+        raise NotImplementedError
+
+    def differences(self, without: Any, within: Any) -> Body:
+        """The differences between two plans: {"rows": [[object, its action in each plan ("absent" without it), cause,
+        [[name of a value, its text in each plan]]]], "counts": each plan's objects by action, "more": the number of
+        rows that are left out because there are more than MOST_ROWS}."""
+        raise NotImplementedError
+
+    def keep(self, body: Body) -> Body:
+        """Keep the current plan as a snapshot; above the maximum, the oldest is removed."""
+        usual, plan = self.current()
+        number = max(self._snapshots, default=0) + 1
+        self._snapshots[number] = str(body.get("name", "")).strip()[:80] or usual, plan
+        removed = [self._snapshots.pop(old)[0] for old in sorted(self._snapshots)[:-MOST_SNAPSHOTS]]
+        return {**self.snapshots(), "removed": removed}
+
+    def drop(self, body: Body) -> Body:
+        number = int(body["number"])
+        if number not in self._snapshots:
+            raise UsageError("Choose a snapshot: the current plan cannot be removed" if number == 0 else _NO_SNAPSHOT)
+        del self._snapshots[number]
+        return self.snapshots()
+
+    def snapshots(self) -> Body:
+        """[[number, name]] of all snapshots."""
+        return {"snapshots": [[number, name] for number, (name, _) in sorted(self._snapshots.items())]}
+
+    def compare(self, body: Body) -> Body:
+        """The differences between two snapshots, with their names. Number 0 is the current plan."""
+        (one, without), (other, within) = (self._snapshot(int(body[side])) for side in ("one", "other"))
+        return {"one": one, "other": other, **self.differences(without, within)}
+
+    def _snapshot(self, number: int) -> tuple[str, Any]:
+        if number == 0:
+            return "The current plan", self.current()[1]
+        if number not in self._snapshots:
+            raise UsageError(_NO_SNAPSHOT)
+        return self._snapshots[number]
+
+
+Ask = Callable[[str, str, list[str], bool, Terminal], None]
+"""prints the answer to a question, as `LiveDocument.ask`"""
+
 
 class LiveReport(LiveDocument):
     """A fleet's or stack's page. `make` returns the page, None on failure; the HTML below it; diagnostics; and errors
@@ -128,14 +219,43 @@ class LiveReport(LiveDocument):
 
     first: Body = {"live": "report", "below": '<div class="below"></div>'}
 
-    def __init__(self, title: str, make: Callable[[], tuple[Page | None, str, list[Diagnostic], list[str]]]) -> None:
+    def __init__(
+        self, title: str, make: Callable[[], tuple[Page | None, str, list[Diagnostic], list[str]]], ask: Ask
+    ) -> None:
         super().__init__(title)
-        self._make = make
+        self._make, self._ask = make, ask
 
     def run(self) -> None:
-        """Plan, and plan again when a file in the directory changes. Raises KeyboardInterrupt."""
-        for _ in changes(["."], hidden={".planner": _INPUTS}):
+        """Plan, answer questions, and plan again when a file in the directory changes. Raises KeyboardInterrupt."""
+        for _ in changes(["."], hidden={".planner": _INPUTS}, pause=self.pause):
             self.plan(self._renew)
+
+    def ask(self, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
+        if kind not in ("why", "why-not", "query"):
+            raise UsageError("Unknown question")
+        if not words:
+            raise UsageError("The question is empty", "Name one or two units or components.")
+        self._ask(kind, text, words, is_full, terminal)
+
+    def current(self) -> tuple[str, Any]:
+        if self.document is None:
+            raise UsageError("There is no plan yet")
+        return f"{time.strftime('%H:%M:%S', time.gmtime())} UTC: {self.document['title']}", self.document
+
+    def differences(self, without: Body, within: Body) -> Body:
+        (one, shown), (other, shown_later) = _outcomes(without), _outcomes(within)
+        rows = []
+        for unit in sorted(one.keys() | other.keys()):
+            (was, facts), (now, later) = one.get(unit, ("absent", {})), other.get(unit, ("absent", {}))
+            values = [
+                [word, facts.get(word, "none"), later.get(word, "none")]
+                for word in sorted(facts.keys() | later.keys())
+                if facts.get(word) != later.get(word)
+            ]
+            if was != now or values:
+                rows.append([unit, shown.get(was, was), shown_later.get(now, now), "", values])
+        counts = [document["summary"][0] for document in (without, within)]
+        return {"rows": rows[:MOST_ROWS], "counts": counts, "more": max(0, len(rows) - MOST_ROWS)}
 
     def _renew(self, problems: list[Diagnostic]) -> None:
         self.failed = []
@@ -145,6 +265,18 @@ class LiveReport(LiveDocument):
             version = self.state["version"] + 1
             self.document = {**page_json(page), "version": version, "live": "report", "below": below}
             self.publish(version=version)
+
+
+def _outcomes(document: Body) -> tuple[dict[str, tuple[str, dict[str, str]]], dict[str, str]]:
+    """{unit: its action, and its facts that plans differ by} of a report's page, and {action: its name for people}."""
+    nodes, strings = document["views"][0]["nodes"], document["strings"]
+    planned = {change[0]: change[1] for change in document["changes"]}
+    outcomes = {}
+    for node, name in enumerate(nodes["name"]):
+        unit, facts = strings[name], dict(nodes["facts"].get(str(node), ()))
+        kept = {word: facts[word] for word in ("Objects", "Planned", "Deferred", "error") if word in facts}
+        outcomes[unit] = planned.get(unit, ""), kept
+    return outcomes, {action: words for action, _, _, words in document["actions"]}
 
 
 def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
@@ -172,6 +304,15 @@ def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
 def quiet_terminal() -> Terminal:
     """A terminal that discards output."""
     return Terminal(StringIO(), StringIO(), StringIO(), colour=False, width=100)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, split at spaces outside of keys and not before parentheses, so that a fact is one word."""
+    return [text] if re.match(r"[a-z_][\w.]*\(", text) else _WORD.findall(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_ANSWER else f"{text[:LONGEST_ANSWER]}\n... ({len(text)} characters)"
 
 
 def line_of(diagnostic: Diagnostic) -> str:

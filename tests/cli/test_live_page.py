@@ -369,6 +369,16 @@ def test_the_page_of_several_plans_follows_the_files(tmp_path: Path, kind: str) 
         served.until(lambda state: state["version"] > 0 and not state["planning"])
         assert "to add" in json.dumps(served.get("plan")) and served.get("plan")["live"] == "report"
         assert served.status("GET", f"{served.token}variables") == 404
+        first, second = ("net", "app") if kind == "fleet" else ("component.one", "component.one")
+        answer = served.ask("question", kind="query", text="unit(A, _)" if kind == "fleet" else "component(A)")
+        assert first in answer["text"].split() and not answer["problems"]
+        answer = served.ask("question", kind="why-not", text=f"{first} {second}")
+        assert first in answer["text"] or "itself" in answer["problems"], answer
+        answer = served.ask("question", kind="why", text="nothing-of-that-name")
+        assert "nothing-of-that-name" in answer["problems"]
+        assert "Unknown question" in served.ask("question", kind="fix", text=first)["problems"]
+        assert served.ask("keep", name="before")["snapshots"] == [[1, "before"]]
+        assert served.ask("compare", one=1, other=0)["rows"] == []
         assert served.status("GET", served.token, Host="rebound.example:80") == 403
         (tmp_path / edited).write_text(broken)
         served.until(lambda state: not state["planning"] and (state["problems"] or state["version"] > 1))
@@ -376,10 +386,19 @@ def test_the_page_of_several_plans_follows_the_files(tmp_path: Path, kind: str) 
         assert "undeclared" in shown or "Error" in shown
         assert served.state["is_shown"] == (kind == "fleet")  # the page shows the other units
         assert served.state["problems"].startswith("Error: net: " if kind == "fleet" else "Error: s.tfcomponent.hcl:")
+        rows = served.ask("compare", one=1, other=0)["rows"]
+        if kind == "fleet":
+            (row,) = rows
+            assert row[:3] == ["net", "changes", "failed"] and ["Objects", "1 add", "none"] in row[4]
+        else:
+            assert rows == []
         (tmp_path / edited).write_text(files[edited])
         served.until(lambda state: not state["planning"] and not state["problems"])
+        assert served.get("plan")["version"] > 1
+        before = served.state["version"]
+        served.ask("plan-again")
+        served.until(lambda state: not state["planning"] and state["version"] > before)
         version = served.get("plan")["version"]
-        assert version > 1
         (tmp_path / ".planner" / "policies").mkdir(parents=True, exist_ok=True)
         (tmp_path / ".planner" / "policies" / "own.dl").write_text(
             'warn("w", "", "is checked") :- action(_, "create").\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from planner.cli.batch_options import REPORTS, REUSE, RUN, SELECT, WORDS, batch_options
@@ -254,7 +255,8 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
             page = page_of_batch(document, texts(report), edge_grounds(report))
             return page, below(document), list(report.diagnostics), errors_of_units(document)
 
-        return serve(LiveReport(f"Fleet {os.path.basename(os.getcwd())}", make), arguments["port"], terminal)
+        live = LiveReport(f"Fleet {os.path.basename(os.getcwd())}", make, partial(_answer, arguments))
+        return serve(live, arguments["port"], terminal)
     report = batch.plan(evolve(batch_options(arguments), text=True), BatchLines(terminal), "plan")
     problems = list(report.diagnostics)
     if report.done:
@@ -265,6 +267,21 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
     if report.done and not code:
         terminal.out(f"The page is in {arguments['out']}.")
     return 1 if report.failed else code
+
+
+def _answer(served: Arguments, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
+    """Answer a question on the served page, about all units that it shows."""
+    if kind == "query":
+        arguments = served.like(batch_query)
+        arguments.words = [text, *served.words]
+        asked = batch_query
+    else:
+        arguments = served.like(batch_why, "tag", "group", "changed", "exclude")
+        arguments.words = words
+        arguments.values.update({"not": kind == "why-not", "full": is_full})
+        asked = batch_why
+    assert asked.run is not None
+    asked.run(arguments, terminal)
 
 
 @command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -106,7 +107,33 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
         document = stack_report("plan", parts, problems, begun)
         return page_of_stack(document, parts), below(document), problems, []
 
-    return serve(LiveReport(f"Stack {os.path.basename(os.getcwd())}", make), arguments["port"], terminal)
+    live = LiveReport(f"Stack {os.path.basename(os.getcwd())}", make, partial(_answer, arguments))
+    return serve(live, arguments["port"], terminal)
+
+
+_OF_DEPLOYMENT = re.compile(r"([\w-]+):(?: +(.*))?$", re.DOTALL)
+
+
+def _answer(served: Arguments, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
+    """Answer a question on the served page. The name of a deployment and a colon may come first, as on the page."""
+    from planner.cli.commands.stacks_query import stacks_query
+    from planner.cli.commands.stacks_why import stacks_why
+
+    asked = stacks_query if kind == "query" else stacks_why
+    arguments = served.like(asked)
+    if (match := _OF_DEPLOYMENT.match(text)) is not None:
+        arguments.values["deployment"] = (match[1],)
+        text = match[2] or ""
+    arguments.words = [text] if kind == "query" else [word for one in words for word in _without_deployment(one)]
+    if kind != "query":
+        arguments.values.update({"not": kind == "why-not", "full": is_full})
+    assert asked.run is not None
+    asked.run(arguments, terminal)
+
+
+def _without_deployment(word: str) -> list[str]:
+    match = _OF_DEPLOYMENT.match(word)
+    return [word] if match is None else [match[2]] if match[2] else []
 
 
 def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:

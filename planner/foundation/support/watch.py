@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from stat import S_ISDIR
 from types import MappingProxyType
 
@@ -14,22 +14,31 @@ SECONDS = 0.5  # seconds between two checks
 MAX_FILES = 10_000  # the maximum number of files that are checked
 
 
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
 def changes(
-    words: Sequence[str], seconds: float = SECONDS, hidden: Mapping[str, Collection[str]] = MappingProxyType({})
+    words: Sequence[str],
+    seconds: float = SECONDS,
+    hidden: Mapping[str, Collection[str]] = MappingProxyType({}),
+    pause: Callable[[float], bool] = _sleep,
 ) -> Iterator[None]:
     """Yields immediately, and then whenever a named file, or a file anywhere below a named directory, was changed,
     created or removed. Hidden directories are skipped unless they are named. `hidden`: exceptions, {hidden directory:
-    its subdirectories that are watched}. Raises KeyboardInterrupt after a stop request, also if no signal handler has
-    raised one."""
+    its subdirectories that are watched}. `pause` waits for a number of seconds; if it returns True, this yields even if
+    no file has changed. Raises KeyboardInterrupt after a stop request, also if no signal handler has raised one."""
     seen: dict[str, tuple[int, int]] | None = None
+    is_due = False
     while True:
         result = _file_stamps(words, hidden)
-        if result != seen:
+        if result != seen or is_due:
             seen = result
             yield
         if STOP.requested:
             raise KeyboardInterrupt
-        time.sleep(seconds)
+        is_due = pause(seconds)
 
 
 class Watch:

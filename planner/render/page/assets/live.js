@@ -1,6 +1,6 @@
 // The served page: it follows the plan, and asks questions about it.
 "use strict";
-const isReport = data.live === "report"; // of a fleet or a stack, about which nothing can be asked
+const isReport = data.live === "report"; // of a fleet or a stack
 let version = data.version || 0; // of the plan on the page
 
 async function request(route, body) {
@@ -15,7 +15,7 @@ function showState(state) {
   if (hasErrors && state.problems !== $("problems").textContent) say(`${isBroken ? "Planning failed." : "The plan has errors."} ${state.problems.match(/^Error.*/m)[0]}`);
   $("state").textContent = state.planning ? "Planning\u2026"
     : isBroken ? `Planning failed.${version ? " The page shows the last good plan." : ""}` : `Live: planned ${state.at}${hasErrors ? ", with errors" : ""}.`;
-  $("again").hidden = isReport || state.planning;
+  $("again").hidden = state.planning;
   $("problems").hidden = !state.problems;
   $("problems").textContent = state.problems;
   document.body.classList.toggle("stale", isBroken);
@@ -29,7 +29,8 @@ events.onmessage = async event => {
   const judged = data.verdicts, units = unitFacts(), kept = $("details").querySelector(".asked") ? [...$("details").children].filter(child => !child.matches("#since, .earlier, .crumb")) : null;
   renew(await request("plan"));
   ({ version } = data);
-  if (isReport) { document.querySelector(".below").outerHTML = data.below; showUnits(units); return; }
+  if (isReport) document.querySelector(".below").outerHTML = data.below;
+  if (isReport && !kept) { showUnits(units); return; }
   if (kept) details(el("p", { class: "why earlier" }, "This answer is about an earlier plan. ", button("Ask again", () => askAgain())), ...kept);
   if (state.difference) {
     const verdicts = verdictParts(judged, data.verdicts), { rows } = state.difference;
@@ -98,7 +99,7 @@ const CALM_WORDS = { "": "no change", absent: "not planned" }, DONE = { delete: 
 /** Two plans side by side: the actions and values of each object that differ, by cause. */
 function differenceParts({ rows, counts, more }, none) {
   if (!rows.length) return [el("p", {}, none)];
-  const causes = new Map(), words = action => action in CALM_WORDS ? [CALM_WORDS[action]] : [swatch(action), DONE[action] || action];
+  const causes = new Map(), words = action => action in CALM_WORDS ? [CALM_WORDS[action]] : [isReport ? "" : swatch(action), DONE[action] || action];
   for (const row of rows) { if (causes.has(row[3])) causes.get(row[3]).push(row); else causes.set(row[3], [row]); }
   const item = ([address, one, other, , values], short) => el("li", {}, changeButton(address, short),
     one === other ? null : el("div", {}, ...words(one), " \u2192 ", ...words(other)),
@@ -106,7 +107,7 @@ function differenceParts({ rows, counts, more }, none) {
     ...values.map(([what, was, is]) => el("div", { class: "why" }, `${what.replace(`${address}.`, "").replace(address, "value")}: ` +
       (was === is ? `another value${was.startsWith("(") ? ` ${was}` : ""}` : `${was || "known after apply"} \u2192 ${is || "known after apply"}`))));
   return [el("p", {}, counts[0] === counts[1] ? counts[0] : `${counts[0]} \u2192 ${counts[1]}`),
-    ...[...causes].flatMap(([cause, those]) => [el("h3", {}, cause || "Other differences"), some(el("ul", { class: "plain" }), those, item, 20, row => row[0])]),
+    ...[...causes].flatMap(([cause, those]) => [cause || causes.size > 1 ? el("h3", {}, cause || "Other differences") : "", some(el("ul", { class: "plain" }), those, item, 20, row => row[0])]),
     more ? el("p", {}, `${more} more objects differ.`) : null];
 }
 function showDifference(title, { one, other, ...difference }, again) {
@@ -138,9 +139,9 @@ $("ask").addEventListener("click", () => question($("kind").value, $("question")
 $("question").addEventListener("keydown", event => { if (event.key === "Enter") question($("kind").value, $("question").value); });
 extras.push(node => {
   const [change] = scene.changes(node), subject = change ? change[0] : null;
-  if (!subject || isReport) return [];
+  if (!subject || noun === "component") return [];
   return [el("p", {}, button("Why", () => question("why", subject, [subject])), " ",
-    change[1] === "no-op" ? null : button("How to avoid it", () => question("fix", subject, [subject])))];
+    isReport || change[1] === "no-op" ? null : button("How to avoid it", () => question("fix", subject, [subject])))];
 });
 
 /** A control for each variable, by its type. */
@@ -192,4 +193,9 @@ async function comparePlans(one, other) {
   const found = await answered("Compare", "compare", { one, other });
   if (found) (found.rows ? showDifference : showAnswer)("Two plans", found, () => comparePlans(one, other));
 }
-if (isReport) { for (const id of ["asking", "trying", "keeping"]) $(id).hidden = true; } else fillSnapshots();
+if (isReport) {
+  $("trying").hidden = true;
+  $("kind").querySelector("[value=fix]").remove();
+  $("question").placeholder = "one or two names, or a query";
+}
+fillSnapshots();
