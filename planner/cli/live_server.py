@@ -210,7 +210,7 @@ class LiveDocument:
 
 
 Ask = Callable[[str, str, list[str], bool, Terminal], None]
-"""prints the answer to a question, as `LiveDocument.ask`"""
+"""prints the answer to a question; the arguments are those of the method of LiveDocument"""
 
 
 class LiveReport(LiveDocument):
