@@ -432,19 +432,21 @@ def _boxes(modules: set[str]) -> Mapping[str, tuple[str, str]]:
         module = waiting.pop()
         if module in result:
             continue
-        parent = _parent(module)
-        result[module] = (parent, module.removeprefix(f"{parent}.") if parent else module)
+        parent, around = _parents(module)
+        result[module] = (parent, module.removeprefix(f"{around}.") if around else module)
         if parent:
             waiting.append(parent)
     return result
 
 
-def _parent(module: str) -> str:
+def _parents(module: str) -> tuple[str, str]:
+    """The box around a module, which is the module without its key for an instance, and the module around it."""
     try:
         address = parse_module(module)
     except AddressError:
-        return ""
+        return "", ""
+    around = str(address.parent)
     if address.key is None:
-        return str(address.parent)
+        return around, around
     *steps, (name, _) = address.steps
-    return str(ModuleAddress((*steps, (name, None))))
+    return str(ModuleAddress((*steps, (name, None)))), around

@@ -276,15 +276,23 @@ class Graph {
     const found = new Set(nodes), known = new Set(), waiting = nodes.map(node => [node, this.calls(node)]);
     for (let at = 0; at < waiting.length; at++) {
       const [node, calls] = waiting[at];
-      for (const other of [...this.in[node].filter(e => this.isRead(e)).map(e => this.from[e]), ...this.readers[node]]) {
-        const within = bound(this.calls(other), calls), state = within && `${other} ${within.join(" ")}`;
-        if (state === null || known.has(state)) continue;
-        known.add(state); found.add(other); waiting.push([other, within]);
+      for (const [around, others] of this.directReaders(node)) {
+        const within = bound(around, calls);
+        for (const other of within ? others : []) {
+          const state = within.number * this.count + other;
+          if (known.has(state)) continue;
+          known.add(state); found.add(other); waiting.push([other, within]);
+        }
       }
     }
     if (this.knownReaders.size >= KNOWN) this.knownReaders.clear();
     this.knownReaders.set(key, found);
     return found;
+  }
+  /** The nodes that read a value of one directly, by the modules around them. */
+  directReaders(node) {
+    this.byModules ||= [];
+    return this.byModules[node] ||= [...byKey([...this.in[node].filter(e => this.isRead(e)).map(e => this.from[e]), ...this.readers[node]], other => this.calls(other))];
   }
   /** Whether a value is read along all of a line: not where the way leads from an instance of a module to another one. */
   isReadAlong(edge) {
@@ -306,7 +314,7 @@ class Graph {
   /** The modules around a node, with their keys if it belongs to an instance. */
   calls(node) {
     this.around ||= [];
-    return this.around[node] ||= (MODULE.exec(this.shown(node))?.[0] || "").match(CALLED) || [];
+    return this.around[node] ||= numbered((MODULE.exec(this.shown(node))?.[0] || "").match(CALLED) || []);
   }
   /** The edges of a shortest path along which one node waits for another; null for none. */
   path(start, end) {
@@ -323,8 +331,21 @@ class Graph {
 }
 const CALLED = /module\.[^.[\s]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?/g;
 const bare = name => name.replace(INSTANCE_KEYS, "");
-/** The modules around a node that is reached from others, with the keys of those; null if it belongs to other instances. */
+const NUMBERED = new Map(), BOUND = new Map();
+/** Modules around something, with a number: the same list for the same modules, so that few are compared. */
+function numbered(calls) {
+  const key = calls.join(" ");
+  if (!NUMBERED.has(key)) NUMBERED.set(key, Object.assign(calls, { number: NUMBERED.size }));
+  return NUMBERED.get(key);
+}
+/** The modules around a node that is reached from others, with the keys of those; null if it belongs to other instances. Both are numbered. */
 function bound(calls, from) {
+  if (calls === from) return calls;
+  const key = calls.number * 2 ** 26 + from.number;
+  if (!BOUND.has(key)) BOUND.set(key, boundAnew(calls, from));
+  return BOUND.get(key);
+}
+function boundAnew(calls, from) {
   const keys = [];
   let isShared = true;
   for (const [n, call] of calls.entries()) {
@@ -332,7 +353,7 @@ function bound(calls, from) {
     if (isShared && call !== from[n] && call.includes("[") && from[n].includes("[")) return null;
     keys.push(isShared && !call.includes("[") ? from[n] : call);
   }
-  return keys;
+  return numbered(keys);
 }
 /** Whether a longer way leads from one to the other. */
 function leads(near, from, to) {
