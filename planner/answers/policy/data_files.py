@@ -209,7 +209,7 @@ def _json(source: Source) -> Iterator[Leaf]:
     try:
         json.loads(text, parse_constant=constant, parse_float=_decimal)
     except RecursionError:
-        raise _failure(source, 0, f"The file is nested more than {DEEPEST} deep.") from None
+        raise _failure(source, 0, f"The file is nested more than {DEEPEST} levels deep.") from None
     except ValueError as problem:
         place = getattr(problem, "pos", 0)
         message = getattr(problem, "msg", str(problem))
@@ -225,7 +225,7 @@ def _json(source: Source) -> Iterator[Leaf]:
     def walk(at: int, steps: Steps) -> Iterator[Leaf]:
         nonlocal end
         if len(steps) > DEEPEST:
-            raise _failure(source, at, f"The file is nested more than {DEEPEST} deep.")
+            raise _failure(source, at, f"The file is nested more than {DEEPEST} levels deep.")
         at = skip(at)
         sign = text[at]
         if sign not in "{[":
@@ -284,7 +284,7 @@ def _yaml(source: Source) -> Iterator[Leaf]:
                 )
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
-                raise _failure(source, place(event.start_mark), f"The file is nested more than {DEEPEST} deep.")
+                raise _failure(source, place(event.start_mark), f"The file is nested more than {DEEPEST} levels deep.")
         nodes = list(yaml.compose_all(source.text, Loader=loader))
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)

@@ -134,7 +134,7 @@ class TomlFile:
             raise Failure(error(code, f"{what} is too large", detail))
         deepest = _depth(text)
         if deepest > DEEPEST:
-            detail = f"{source.filename} has brackets nested {deepest} deep; at most {DEEPEST} are read."
+            detail = f"{source.filename} has brackets nested {deepest} levels deep; at most {DEEPEST} levels are read."
             raise Failure(error(code, f"Nested too deeply for {what}", detail))
         key = _DEEP_KEY.search(text)
         if key is not None:  # parsing such a key takes quadratic time

@@ -144,6 +144,6 @@ def _presence(it: Instance, action: str, value: Value) -> list[Diagnostic]:
     absent = value.__class__ is Null
     if absent == (action == "delete"):
         return []
-    what = "no object" if absent else "an object although it should be destroyed"
-    detail = f"The provider {it.configuration} returned {what}: {it.address}, {action}."
+    what = f"no object for {it.address}" if absent else f"an object for {it.address}, although it should be destroyed"
+    detail = f"The provider {it.configuration} returned {what} (action: {action})."
     return [error("provider.invalid_object", "Provider returned invalid result object after apply", detail)]

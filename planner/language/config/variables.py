@@ -324,7 +324,7 @@ def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables)
             detail = f"{where} sets {name}, but the root module does not declare this variable.{hint}"
             problems.warning("undeclared_value", "Value for undeclared variable", detail)
     if in_files > 2:
-        detail = f"{in_files - 2} more values in files are for variables that are not declared."
+        detail = f"Number of further values in files for variables that are not declared: {in_files - 2}."
         problems.warning("undeclared_values", "Values for undeclared variables", detail)
     return problems
 

@@ -109,7 +109,7 @@ def test_secrets_of_others_are_not_deleted() -> None:
     backend, settings = opened(labels={"tfstate": "false"})
     one = backend.client(DEFAULT_WORKSPACE)
     one.put(b"{}\n", "")
-    with pytest.raises(ServiceError, match='Secret does does not have "tfstate" label'):
+    with pytest.raises(ServiceError, match='Secret does not have "tfstate" label'):
         one.delete()
     name = f"tfstate-default-{settings['secret_suffix']}"
     other, _ = opened(secret_suffix=f"{settings['secret_suffix']}.planner.journal")

@@ -211,7 +211,7 @@ class KubernetesClient(StateClient):
         if result is None:
             return
         if (result["metadata"].get("labels") or {}).get("tfstate") != "true":
-            raise ServiceError(f'{title} does does not have "tfstate" label')
+            raise ServiceError(f'{title} does not have "tfstate" label')
         self._at.remove(kind, name)
 
     # ------------------------------------------------------------ lock

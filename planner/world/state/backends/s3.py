@@ -163,7 +163,7 @@ def open(read: SettingsReading, seal: Seal) -> S3Backend:
     if not key:
         wrong("Invalid key value", 'The "key" attribute value must not be empty.')
     elif key.startswith("/") or key.endswith("/"):
-        wrong("Invalid key value", 'The "key" attribute value must not start or end with with "/".')
+        wrong("Invalid key value", 'The "key" attribute value must not start or end with "/".')
     prefix = settings.get("workspace_key_prefix")
     prefix = "env:" if prefix is None else prefix
     if prefix.startswith("/") or prefix.endswith("/"):
