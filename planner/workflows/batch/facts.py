@@ -128,7 +128,7 @@ def has_objects(path: str) -> bool:
 
 
 def file_facts(facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey]) -> None:
-    """Add the files that units read; only queries and the user's rules use these facts."""
+    """Add the files that units read, for selectors and queries about files and for the user's rules."""
     real = os.path.realpath(fleet.root)
     common = [fleet.file, *fleet.also] if fleet.file else []
     shown: dict[str, str] = {}
