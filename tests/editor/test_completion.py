@@ -208,7 +208,7 @@ def test_hover(main: Document) -> None:
     text = _hover(main, "var.si|ze * 2")
     assert 'variable "size": number' in text and "How large it is." in text and "value: `4`" in text
     assert "value: `8`" in _hover(main, "input = local.tw|ice")
-    assert "`./child`: 2 variables, 1 outputs" in _hover(main, 'module "ch|ild"')
+    assert "`./child`: variables: 2, outputs: 1" in _hover(main, 'module "ch|ild"')
     assert 'variable "name": string' in _hover(main, "  na|me   =")
     text = _hover(main, 'resource "test_thing" "|t"')
     assert f"provider `{SOURCE}`" in text and 'resource "test_thing" "t"' in text

@@ -106,9 +106,9 @@ def describe(model: Model, target: DeclaredObject, planned: Planned) -> str:
     if kind == "module" and name in root.calls:
         call = root.calls[name]
         child = model.child(name)
-        lines = (
-            f"{len(child.variables)} variables, {len(child.outputs)} outputs" if child is not None else "not installed"
-        )
+        lines = "not installed"
+        if child is not None:
+            lines = f"variables: {len(child.variables)}, outputs: {len(child.outputs)}"
         version = f" {call.version}" if call.version else ""
         return _code(f'module "{name}"', f"`{call.written_source or call.source}`{version}: {lines}",
                      planned(target.directory, target.key))  # fmt: skip
