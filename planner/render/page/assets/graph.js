@@ -1,6 +1,7 @@
 // The graph of one view: its nodes, boxes and edges, and the ways between nodes.
 "use strict";
 const CAUSES = 12; // values that are causes, up to which all of them are drawn among the changes
+const SMALL = 400; // changed nodes up to which all ways between shown nodes are found
 const KNOWN = 50; // nodes whose readers are kept
 const WAYS = 60000; // edges through hidden nodes at most
 const OWN_WAYS = 2000; // further ones of the chosen node
@@ -165,22 +166,22 @@ class Graph {
   findWays() {
     this.ways = new Map(); this.between = new Map();
     this.needed = new Set(); // edges that others imply, but only through hidden nodes
-    this.wayCount = 0; this.isCut = false; this.isSmall = true; this.own = null;
+    this.wayCount = 0; this.isCut = false; this.isSmall = true; this.own = null; this.isFiltered = false;
     if (!this.onlyChanged && !this.hidden.includes(1)) return;
-    const reached = this.reached();
+    const reached = this.reached(), behind = this.behind(reached);
     const pairs = [], near = new Map(); // what a node waits for as it is drawn
     for (let a = 0; a < this.count && pairs.length < WAYS; a++) {
       if (this.hidden[a]) continue;
       const direct = new Map(this.out[a].map(e => [this.to[e], e]));
       near.set(a, [...direct].filter(([c, e]) => !this.hidden[c] && !(this.layers[e] & IMPLIED)).map(([c]) => c));
       const seen = new Set([a, ...near.get(a)]);
-      for (const e of this.steps(a)) for (const c of (reached[this.to[e]] || new Map()).keys()) {
+      for (const e of this.steps(a)) for (const c of behind(e)) {
         if (seen.has(c) || pairs.length >= WAYS) continue;
         seen.add(c); near.get(a).push(c);
         pairs.push([a, c, e, direct.get(c)]);
       }
     }
-    this.isSmall = (this.onlyChanged ? this.boxes[0].changed : near.size) <= 400;
+    this.isSmall = (this.onlyChanged ? this.boxes[0].changed : near.size) <= SMALL;
     for (const [a, c, first, edge] of pairs) {
       if (this.isSmall && leads(near, a, c)) continue;
       if (edge !== undefined) { this.needed.add(edge); continue; }
@@ -190,6 +191,28 @@ class Graph {
     }
     this.wayCount = this.ways.size;
     this.isCut = pairs.length >= WAYS;
+  }
+  /** A function that returns the shown nodes behind an edge: in large graphs without those in other instances of the module of its
+   * node to which only values lead that are computed for all instances together. */
+  behind(reached) {
+    const known = new Map(), isFiltering = this.onlyChanged && this.boxes[0].changed > SMALL && this.isQuiet("module");
+    const isReading = (at, c) => { for (; at !== c; at = this.to[reached[at].get(c)]) if (!this.isReference(reached[at].get(c))) return false; return true; };
+    return edge => {
+      const at = this.to[edge], calls = this.calls(this.from[edge]);
+      if (!reached[at]) return [];
+      if (!isFiltering || !this.isReference(edge)) return reached[at].keys();
+      const key = calls.number * this.count + at;
+      if (!known.has(key)) known.set(key, [...reached[at].keys()].filter(c => bound(calls, this.calls(c)) !== null || !isReading(at, c) || this.isReadElsewhere(c)));
+      this.isFiltered ||= known.get(key).length < reached[at].size;
+      return known.get(key);
+    };
+  }
+  isQuiet(layer) { const n = data.layers.findIndex(([name]) => name === layer); return n >= 0 && !(this.visible >> n & 1); }
+  /** Whether other instances of its module read a value of a node. All instances of a resource are alike in this. */
+  isReadElsewhere(node) {
+    const key = bare(this.shown(node));
+    if (!this.elsewhere.has(key)) this.elsewhere.set(key, [...this.readersOf([node])].some(reader => bound(this.calls(reader), this.calls(node)) === null));
+    return this.elsewhere.get(key);
   }
   addWay(from, to, edges) {
     const e = this.edgeCount + this.ways.size, names = edges.filter(x => !this.isReference(x) && this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);

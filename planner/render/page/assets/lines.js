@@ -45,7 +45,7 @@ class Lines extends Graph {
     wanted.push(...[...this.drawnWays.keys()].filter(e => this.isWanted(e)));
     this.bundles = new Map(); this.drawnEnds = new Map(); this.pairs = new Map();
     const kind = e => this.layers[e] & -this.layers[e];
-    this.isWithoutShared = false;
+    this.isWithoutShared = this.isFiltered;
     for (const { pair, ends, edges } of this.bundled(wanted)) {
       if (this.isQuiet("module") && this.isShared(edges)) { this.isWithoutShared = true; continue; }
       const e = edges.reduce((a, b) => kind(b) < kind(a) ? b : a);
@@ -58,16 +58,9 @@ class Lines extends Graph {
     this.joinMutual();
     this.findLinks();
   }
-  isQuiet(layer) { const n = data.layers.findIndex(([name]) => name === layer); return n >= 0 && !(this.visible >> n & 1); }
   /** Whether edges only join instances of a module through what these have in common: what waits reads no value of the others, also not by other ways. */
   isShared(edges) {
     return edges.every(e => this.isBetweenInstances(e)) && !edges.some(e => this.isReadElsewhere(this.to[e]));
-  }
-  /** Whether other instances of its module read a value of a node. All instances of a resource are alike in this. */
-  isReadElsewhere(node) {
-    const key = bare(this.shown(node));
-    if (!this.elsewhere.has(key)) this.elsewhere.set(key, [...this.readersOf([node])].some(reader => bound(this.calls(reader), this.calls(node)) === null));
-    return this.elsewhere.get(key);
   }
   /** A way for each two drawn things that hidden nodes join, where there was no room for the ways of all nodes. */
   findDrawnWays() {

@@ -210,7 +210,9 @@ function fillLegend() {
 const implied = el("input", { type: "checkbox", onchange: () => { scene.implied = implied.checked; scene.connect(); drawing.redraw(); } });
 function layerBox(name, meant, n) {
   const box = el("input", { type: "checkbox", "data-layer": name, onchange: () => {
-    scene.visible ^= 1 << n; scene.connect(); drawing.redraw();
+    scene.visible ^= 1 << n;
+    if (name === "module") { scene.settled = null; still(drawing.chosen ?? -1, () => scene.arrange()); } else scene.connect(); // it decides which ways are found
+    drawing.redraw();
     say(`Arrows of the kind \u201c${LINE_WORDS[name] || name}\u201d are ${box.checked ? "shown" : "hidden"}.`);
   } });
   box.checked = scene.visible >> n & 1;
