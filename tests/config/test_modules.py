@@ -8,7 +8,7 @@ import pytest
 from config_cases import write_files
 
 from planner.language.config.backend import Overrides, backend_settings
-from planner.language.config.directory import manifest_path, read_manifest
+from planner.language.config.directory import is_secret, manifest_path, read_manifest
 from planner.language.config.load import load_config
 from planner.language.config.module_installer import install_modules
 from planner.language.config.variables import collect_variables
@@ -295,3 +295,19 @@ def test_only_the_last_files_are_kept(tmp_path, monkeypatch):
     config, problems = load_config(str(tmp_path))
     assert not problems and len(config.root.locals) == 9
     assert len(load._lately_read) <= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "is_secret_text"),
+    [
+        ("terraform {\n  encryption {\n  }\n}\n", True),
+        ("terraform {/**/encryption /* x */ {}}\n", True),
+        ('{"terraform": {"encryption": {}}}', True),
+        ('{"terraform": {"\\u0065ncryption": {}}}', True),
+        ('{"terraform": {"encr\\u0079ption" : {}}}', True),
+        ('resource "a" "b" {\n  encryption = true\n  name = "\\u0041"\n}\n', False),
+        ('variable "encryption" {}\n', False),
+    ],
+)
+def test_files_that_may_have_an_encryption_block(text, is_secret_text):
+    assert is_secret([b"", text.encode()]) == is_secret_text

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from planner.foundation.encryption.key_providers.external import External
+from planner.foundation.encryption.keys import MetadataError
+
 SAMPLES = Path(__file__).parent / "samples"
 ERRORS = sorted(p.stem for p in (SAMPLES / "errors").glob("*.tf"))
 STATES = sorted(p.name for p in SAMPLES.glob("err-*"))
@@ -174,3 +177,9 @@ def test_blocks_of_other_files_and_modules(tmp_path: Path, monkeypatch: pytest.M
     assert planner("init").code == 0
     assert planner("apply", "-auto-approve").code == 0
     assert b'"version"' in (tmp_path / "terraform.tfstate").read_bytes()
+
+
+@pytest.mark.parametrize("number", [10**400, float("inf")])
+def test_numbers_that_no_program_is_sent(number: float) -> None:
+    with pytest.raises(MetadataError, match="too large"):
+        External(("no program",)).provide({"external_data": {"a": [number]}})

@@ -413,3 +413,12 @@ def test_what_modules_of_components_may_not_have(text: str, code: str, tmp_path:
     written(tmp_path, component=COMPONENT)
     (tmp_path / "m" / "more.tf").write_text(text)
     assert codes(loaded(tmp_path)[1]) == [code]
+
+
+def test_stacks_that_are_nested_too_deeply(tmp_path: Path) -> None:
+    for number in range(40):
+        folder = tmp_path.joinpath(*["s"] * number)
+        folder.mkdir(exist_ok=True)
+        (folder / "main.tfcomponent.hcl").write_text('stack "s" {\n  source = "./s"\n}\n' if number < 39 else "")
+    _, problems = loaded(tmp_path)
+    assert [(d.code, d.summary) for d in problems] == [("config.cyclic_stack", "Stacks are nested too deeply")]

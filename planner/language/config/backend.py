@@ -128,12 +128,16 @@ class _Decoder:
 
 
 def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
-    """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. Empty values are ignored."""
+    """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. A single empty value stands for no
+    overrides."""
     problems = Problems()
     overrides: list[tuple[str, str] | Body] = []
-    for item in items:
+    given = tuple(items)
+    for item in given if given != ("",) else ():
         name, equals, text = item.partition("=")
         if not item:
+            detail = "-backend-config= without a value removes all overrides, so no other value may be given."
+            problems.error("backend_argument", "Invalid backend configuration argument", detail)
             continue
         if not equals:
             body, _, diagnostics = load_file(item, item, given=True, keep=False)

@@ -102,7 +102,9 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
 
 
 VARIABLE = "TF_ENCRYPTION"
-_BLOCK = re.compile(rb'(?:^|[\s{])encryption\s*\{|"encryption"\s*:')
+_BLOCK = re.compile(rb'(?:^|[\s{/])encryption\s*(?:\{|/\*)|"encryption"\s*:')
+_ESCAPED = re.compile(rb'"[\w\\]*\\u00[4-7][\w\\]*"\s*:')
+"""a JSON name with an escaped letter, which may be `encryption`"""
 
 
 def is_secret(texts: Iterable[bytes]) -> bool:
@@ -112,7 +114,9 @@ def is_secret(texts: Iterable[bytes]) -> bool:
 
 
 def _has_block(text: bytes) -> bool:
-    return b"encryption" in text and _BLOCK.search(text) is not None
+    if b"encryption" in text and _BLOCK.search(text) is not None:
+        return True
+    return b"\\u00" in text and _ESCAPED.search(text) is not None
 
 
 def is_secret_directory(directory: str) -> bool:

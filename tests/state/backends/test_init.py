@@ -204,6 +204,7 @@ def test_partial_configuration(here: Directory, monkeypatch: pytest.MonkeyPatch)
     here.good("init", "-reconfigure", "-backend-config=more.tfbackend")
     assert here.record["backend"]["config"]["headers"] == {"X-A": "b"}
     assert "is not a setting of this backend" in here.bad("init", "-backend-config=addres=x")
+    assert "removes all overrides" in here.bad("init", "-backend-config=", f"-backend-config=address={address}")
     (here.path / ".terraform/terraform.tfstate").unlink()
     here.good("init", answer=f"{address}\n")
     assert here.record["backend"]["config"]["address"] == address

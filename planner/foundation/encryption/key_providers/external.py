@@ -41,7 +41,10 @@ class External:
         known = metadata.get("external_data") if metadata is not None else None
         if known is not None and not isinstance(known, dict):
             raise MetadataError("external_data is not an object")
-        request = b"null" if known is None else go_json({"external_data": known})
+        try:
+            request = b"null" if known is None else go_json({"external_data": known})
+        except (ValueError, OverflowError):
+            raise MetadataError("external_data has a number that is too large") from None
         try:
             answer, stderr = ask(_KIND, self.command, request)
             return _answer(answer, stderr)

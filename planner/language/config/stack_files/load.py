@@ -283,7 +283,11 @@ class _StackLoader:
         self, path: ModulePath, component: ComponentDecl, where: str, above: tuple[str, ...], problems: Problems
     ) -> StackModule | None:
         real = real_path(folder_at(self.root_dir, where))
-        if real in above or len(above) > DEEPEST:
+        if len(above) > DEEPEST and real not in above:
+            detail = f"The stack in {where} is nested more than {DEEPEST} levels deep."
+            problems.error("cyclic_stack", "Stacks are nested too deeply", detail, component.span)
+            return None
+        if real in above:
             detail = f"The directory {where} is already being loaded: the stack would contain itself."
             problems.error("cyclic_stack", "Stack calls itself", detail, component.span)
             return None
