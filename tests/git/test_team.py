@@ -147,7 +147,7 @@ def origin_with(folder: Path, files: dict[str, str]) -> Path:
     return folder / "origin.git"
 
 
-@pytest.mark.parametrize("kind", ["pg", "s3", "local"])
+@pytest.mark.parametrize("kind", ["pg", pytest.param("s3", marks=pytest.mark.slow), "local"])
 def test_what_one_applied_explains_the_plan_of_another(kind: str, tmp_path: Path) -> None:
     environment: dict[str, str] = {}
     settings: dict[str, Any] = {"path": str(tmp_path / "shared.tfstate")}

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from provider.plugins import SOURCE, override, write_plugin
+from random_tests import examples
 from thinned import thinned
 
 from planner.cli import renewed_plan
@@ -451,7 +452,7 @@ def test_random_edits_give_the_plan_without_kept_plans(
     choice = random.Random(42)
     texts = [CONFIG.replace('name   = "a"', f'name   = "{name}"') for name in "az"] + [CONFIG + DATA]
     texts += [PARTS, *(PARTS.replace(old, new) for old, new, _ in EDITS)]
-    for _ in range(15):
+    for _ in range(examples(32)):
         (kept.folder / "main.tf").write_text(choice.choice(texts))
         (kept.folder / "m" / "main.tf").write_text(MODULE.replace("= 2", f"= {choice.randint(1, 2)}"))
         words = ("plan", "-no-color", f"-refresh={choice.choice(['true', 'false'])}")

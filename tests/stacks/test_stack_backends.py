@@ -38,7 +38,7 @@ output "name" { value = terraform_data.x.output }
 """
 
 
-@pytest.mark.parametrize("kind", kinds(*sorted(set(SERVERS) - ONE_STATE - {"inmem"})))
+@pytest.mark.parametrize("kind", kinds(*sorted(set(SERVERS) - ONE_STATE - {"inmem"}), quick=("pg",)))
 def test_states_in_services(kind: str, tmp_path: Path, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
     server = SERVERS[kind]()
     for name, value in server.environment.items():

@@ -510,7 +510,7 @@ def test_what_is_opened_is_in_view_and_nothing_else_moves(tmp_path: Path) -> Non
 
 
 @needs_browser
-@pytest.mark.parametrize("width", [1440, 1024])
+@pytest.mark.parametrize("width", [1440, pytest.param(1024, marks=pytest.mark.slow)])
 def test_letters_have_12_pixels_at_first(width: int, tmp_path: Path) -> None:
     for page in (small(), many(10), many(40), many(110)):
         with opened(written(tmp_path, page), width=width, height=800) as tab:
@@ -899,6 +899,7 @@ def test_graphs_keep_what_is_folded_and_hidden(tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_browser
 def test_panes_can_be_widened_and_hidden(tmp_path: Path) -> None:
     for width in (1440, 1024):

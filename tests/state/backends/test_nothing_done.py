@@ -32,7 +32,7 @@ resource "terraform_data" "a" {
 }
 output "o" { value = "x" }
 """
-KINDS = kinds("local", "http", "pg", "s3", quick=("local", "http", "pg"))
+KINDS = kinds("local", "http", "pg", "s3", quick=("local", "pg"))
 
 
 def placed(kind: str, folder: Path, text: str) -> Place:

@@ -52,7 +52,7 @@ def two_machines(tmp_path: Path, kind: str) -> tuple[Place, Place]:
     return places[0], places[1]
 
 
-@pytest.fixture(params=kinds(*SHARED))
+@pytest.fixture(params=kinds(*SHARED, quick=("http", "pg")))
 def machines(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Place, Place]:
     return two_machines(tmp_path, request.param)
 
