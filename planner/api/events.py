@@ -20,9 +20,9 @@ class Event:
     `name` is one of: refresh_start, refresh_complete, apply_start, apply_complete, apply_errored, provision_start,
     provision_progress, provision_complete, provision_errored, import_start, import_complete, ephemeral_start,
     ephemeral_complete, walk_progress, stopping, log. `address` is the resource instance, `action` its current action
-    (for a provisioner its type, for an ephemeral resource open, renew or close),
-    `id` identifies the real object, `elapsed` is in seconds since the operation began, `text` is output or a remark,
-    and `done` of `total` vertices are finished (walk_progress)."""
+    (for a provisioner its type, for an ephemeral resource open, renew or close), `id` identifies the real object,
+    `elapsed` is the number of seconds since the operation began, `text` is output or a remark, and `done` of `total`
+    vertices are finished (walk_progress). Fields that an event does not have keep their defaults."""
 
     name: str
     address: str = ""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 class States(Work):
     """Calls about the state of the selected workspace. Edits write a new state; the former state is kept if the backend
-    supports backups. Each call raises Failure on errors, and returns warnings."""
+    supports backups. Unless described otherwise, a method raises Failure on errors, and returns warnings."""
 
     def stored_state(self) -> tuple[ShownState, list[Diagnostic]]:
         """The stored state, and the schemas of its objects."""

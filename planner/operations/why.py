@@ -227,7 +227,7 @@ def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, n
 
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The object's changes made outside planner."""
+    """The proof that an object changed outside planner; if `negated`, that it did not."""
     ground, action, diagnostics = decision_ground(options, what, plan_file)
     if ground is None:
         return None, diagnostics

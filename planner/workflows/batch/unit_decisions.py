@@ -41,7 +41,8 @@ class Earlier:
 
 @frozen
 class EarlierResult:
-    """An earlier result: whether plugins and services affect it, and whether the command still accepts it."""
+    """An earlier result: whether plugins and services affect it, whether it is young enough for the command, and
+    whether the command does not read real objects."""
 
     asks_plugins: bool = False
     asks_services: bool = False

@@ -58,7 +58,7 @@ def native_body(workspace: Workspace, path: str) -> NativeBody:
 
 
 def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
-    """The declaration of an object. Raises Failure if there are several, or its file cannot be edited."""
+    """The declaration of an object. Raises Failure unless it has exactly one, in a file that can be edited."""
     places = declarations(workspace, target)
     if len(places) != 1:
         how = "in several places" if places else "nowhere"
