@@ -3,7 +3,7 @@
 const CAUSES = 12; // values that are causes, up to which all of them are drawn among the changes
 const SMALL = 400; // changed nodes up to which all ways between shown nodes are found
 const KNOWN = 50; // nodes whose readers are kept
-const WAYS = 60000; // edges through hidden nodes at most
+const WAYS = 130000; // edges through hidden nodes at most
 const OWN_WAYS = 2000; // further ones of the chosen node
 const DRAWN_WAYS = 2000; // further ones between what is drawn
 const INSTANCE_KEYS = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]/g; // of instances
@@ -169,6 +169,7 @@ class Graph {
     this.wayCount = 0; this.isCut = false; this.isSmall = true; this.own = null; this.isFiltered = false;
     if (!this.onlyChanged && !this.hidden.includes(1)) return;
     const reached = this.reached(), behind = this.behind(reached);
+    let toCauses = 0; // more of them are not drawn where there are many
     const pairs = [], near = new Map(); // what a node waits for as it is drawn
     for (let a = 0; a < this.count && pairs.length < WAYS; a++) {
       if (this.hidden[a]) continue;
@@ -177,6 +178,7 @@ class Graph {
       const seen = new Set([a, ...near.get(a)]);
       for (const e of this.steps(a)) for (const c of behind(e)) {
         if (seen.has(c) || pairs.length >= WAYS) continue;
+        if (behind.isFiltering && this.causing.has(c) && !this.action[c] && ++toCauses > CAUSING + 1) continue;
         seen.add(c); near.get(a).push(c);
         pairs.push([a, c, e, direct.get(c)]);
       }
@@ -197,7 +199,7 @@ class Graph {
   behind(reached) {
     const known = new Map(), isFiltering = this.onlyChanged && this.boxes[0].changed > SMALL && this.isQuiet("module");
     const isReading = (at, c) => { for (; at !== c; at = this.to[reached[at].get(c)]) if (!this.isReference(reached[at].get(c))) return false; return true; };
-    return edge => {
+    const found = edge => {
       const at = this.to[edge], calls = this.calls(this.from[edge]);
       if (!reached[at]) return [];
       if (!isFiltering || !this.isReference(edge)) return reached[at].keys();
@@ -206,6 +208,7 @@ class Graph {
       this.isFiltered ||= known.get(key).length < reached[at].size;
       return known.get(key);
     };
+    return Object.assign(found, { isFiltering });
   }
   isQuiet(layer) { const n = data.layers.findIndex(([name]) => name === layer); return n >= 0 && !(this.visible >> n & 1); }
   /** Whether other instances of its module read a value of a node. All instances of a resource are alike in this. */
