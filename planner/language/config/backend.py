@@ -128,7 +128,7 @@ class _Decoder:
 
 
 def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
-    """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. A single empty value stands for no
+    """Parse the values of -backend-config: `NAME=VALUE`, or a file with arguments. A single empty value means no
     overrides."""
     problems = Problems()
     overrides: list[tuple[str, str] | Body] = []
