@@ -173,7 +173,8 @@ class PlanText:
         out(f"{self.paint('Plan:', 'bold')} {pending(counts)}.{pending_actions(counts)}")
 
     def invocations(self, caller: str | None) -> list[str]:
-        """Actions invoked by a change, or for "" by the command line, in order."""
+        """The lines about the actions that the change of `caller` invokes, those before the change first. None, for a
+        deposed object, has no lines."""
         mine = [one for one in self.plan.invocations if one.caller == caller]
         lines: list[str] = []
         for position in ("before", "after"):

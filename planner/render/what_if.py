@@ -17,7 +17,8 @@ from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
 
 MOST_OBJECTS = 20
-"""maximum number of objects below a cause, in lines, if causes are listed elsewhere"""
+"""the maximum number of lines about objects below a cause, if a plan is compared with the one before; up to two more
+are shown rather than counted"""
 MOST_VALUES = 3
 """maximum number of values shown of an object"""
 

@@ -262,7 +262,7 @@ def _has_values(expr: Expression) -> bool:
 
 
 class _SourceWriter:
-    """Writes the files of one directory."""
+    """Makes the recorded text of a module's files."""
 
     def __init__(self, wanted: _ReadValues, module: ModuleConfig) -> None:
         self.wanted, self.module = wanted, module

@@ -595,8 +595,8 @@ _PART = re.compile(
 
 
 def _key(root: CauseStep, crowded: Collection[str]) -> Key:
-    """The key of a group. Causes on one line are one edit, for all instances; many changed parts of one variable are
-    one edit, too."""
+    """The key of a group. Changed parts of one variable or argument on one line are one edit, whatever their instance
+    keys. Changed parts of a variable in `crowded` are one edit, too. Other causes are grouped by name."""
     if root.kind == "variable" and _whole(root.what) in crowded:
         return (_whole(root.what), root.kind)
     if root.kind in _WRITTEN and root.what:

@@ -356,7 +356,8 @@ MOST_NAMED = 4
 
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:
-    """The modules in depends_on (of the data source or a call around it) that contain some of the objects."""
+    """For each module in depends_on (of the data source, or of a module call around it) that contains some of the
+    objects: a clause with what waits for it."""
     seen: set[str] = set()
     at: ModuleInstance | None = module
     references, who = decl.depends_on, "it"

@@ -1,9 +1,9 @@
 """Recovery of the parser: after a mistake, it determines the position in the grammar, reports the mistake, and resumes.
 
-The stack of the parser identifies the position. First, productions that lack only the next token are reduced. The
-symbol on top of the stack then names the last part, and the nearest open bracket below it names the surrounding part.
-To resume, the rest of each open bracket is skipped, from the inside out, and then the rest of the line. Complete parts
-are kept in the tree."""
+The stack of the parser identifies the position. First, complete productions are reduced, although the next token does
+not fit. The symbol on top of the stack then names the last part, and the nearest open bracket below it names the
+surrounding part. To resume, the rest of each open bracket is skipped, from the inside out, and then the rest of the
+line. Complete parts are kept in the tree."""
 
 from __future__ import annotations
 

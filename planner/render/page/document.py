@@ -479,8 +479,8 @@ MOST_TOGETHER = 60
 ALIKE = 10
 """the minimum number of boxes with similar names that are put into a box of their own, even if there are few boxes"""
 MOST_APART = 5
-"""the maximum number of boxes in which objects are destroyed, or of destroyed instances, that are kept apart from boxes
-with similar names, or from other instances"""
+"""Up to this number, boxes in which objects are destroyed are kept apart from boxes with similar names, and destroyed
+instances are kept apart from other instances of their resource. If there are more, none of them is kept apart."""
 INSTANCES = 5
 """the minimum number of instances of a resource that are put into a box of their own"""
 

@@ -383,8 +383,9 @@ def with_unsettled(
 
 
 def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A cause may affect a change only by making edited values unknown. If nothing else changes the object, the change
-    is removed from that cause, and has only its edits as causes."""
+    """The causes without repeated changes. An argument may be edited so that it refers to something that another cause
+    makes unknown. If an object changes only because of such edits, its change is listed below the edits alone, and not
+    below the other cause, unless that cause has no other change or attributes of the change are left out."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     for change in changes:
         items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}

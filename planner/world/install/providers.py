@@ -245,7 +245,7 @@ def _with_hint(address: str, problems: list[Diagnostic], wanted: Mapping[str, Ve
     name = address.rpartition("/")[2]
     others = [provider_display(a) for a in sorted(wanted) if a != address and a.rpartition("/")[2] == name]
     hint = f" Did you mean {others[0]}?" if others else ""
-    more = f"{hint} Each module must name its providers in required_providers; `providers` shows which ones need this."
+    more = f"{hint} Each module must name its providers in required_providers. planner providers lists them by module."
     return [evolve(d, detail=d.detail + more) for d in problems]
 
 

@@ -183,7 +183,8 @@ class PluginBase:
         return client.read(name, answer)
 
     def answer_again(self, call: str, request: bytes) -> bytes:
-        """The response to a request of an earlier command. Raises PluginError, Failure and ClientClosedError."""
+        """Send a request that an earlier command recorded to the plugin again, and return the new response. Raises
+        PluginError, Failure and ClientClosedError."""
         return self._started().call_bytes(call, request)
 
     def _call_kept(self, name: str, request: str, quick: bool, stamps: bytes | None, /, **fields: Any) -> Any:

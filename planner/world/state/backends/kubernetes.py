@@ -130,7 +130,7 @@ class Namespace:
             raise problem_of(answer)
 
     def list_items(self, selector: str) -> list[dict[str, Any]]:
-        """The metadata of the secrets that match a label selector."""
+        """The metadata of the secrets that match a label selector. Raises ServiceError."""
         answer = self.api.ask("GET", f"{self.path('secrets')}?labelSelector={quote(selector, safe='')}")
         if answer.status in (404, 409):
             raise problem_of(answer)
