@@ -186,6 +186,9 @@ def test_modules_unfold_one_level_at_a_time(tmp_path: Path) -> None:
         unfold.click()
         assert "module.a.module.b.thing.z" in tab.evaluate(drawn)
         assert status.inner_text() == "All modules are open."
+        tab.get_by_role("button", name="Fold modules", exact=True).click()
+        unfold.click(modifiers=["Shift"])
+        assert "module.a.module.b.thing.z" in tab.evaluate(drawn)
 
 
 @needs_browser

@@ -132,7 +132,7 @@ def test_causes_with_many_effects_have_a_line_to_each_box(tmp_path: Path) -> Non
 @pytest.mark.slow
 @needs_browser
 def test_drawn_modules_are_joined_where_there_is_no_room_for_all_ways(tmp_path: Path) -> None:
-    late, early = ([f"module.{word}.n{n:03}" for n in range(250)] for word in ("late", "early"))
+    late, early = ([f"module.{word}.n{n:03}" for n in range(370)] for word in ("late", "early"))
     names = (*late, *early, "module.end.n")
     items = (item("hub"), item("hub2"), *(item(name, name[: name.rindex(".")], (n,)) for n, name in enumerate(names)))
     arrows = [arrow(name, "hub") for name in late] + [arrow("hub", name) for name in early]
@@ -162,7 +162,7 @@ def test_lines_through_hidden_objects_have_their_number(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_browser
 def test_a_chosen_object_has_its_ways_where_there_is_no_room_for_those_of_all(tmp_path: Path) -> None:
-    late, early = ([f"{word}{n:03}" for n in range(250)] for word in ("late", "early"))
+    late, early = ([f"{word}{n:03}" for n in range(370)] for word in ("late", "early"))
     items = (item("hub"), *(item(name, "", (n,)) for n, name in enumerate((*late, *early))))
     arrows = [arrow(name, "hub") for name in late] + [arrow("hub", name) for name in early]
     changes = tuple(PageChange(name, "create", "", ()) for name in (*late, *early))
@@ -173,7 +173,7 @@ def test_a_chosen_object_has_its_ways_where_there_is_no_room_for_those_of_all(tm
             tab.evaluate("name => choose(scene.find(name))", name)
             ways = "isOut => neighbours(scene.find(current), isOut).through.map(([, other]) => scene.name(other))"
             assert sorted(tab.evaluate(ways, is_out)) == (early if is_out else late)
-            assert tab.evaluate("drawing.marked.nodes.size") == 251
+            assert tab.evaluate("drawing.marked.nodes.size") == 371
 
 
 @pytest.mark.slow

@@ -350,6 +350,6 @@ $("in").addEventListener("click", () => drawing.zoom(1.4));
 $("out").addEventListener("click", () => drawing.zoom(1 / 1.4));
 $("fit").addEventListener("click", () => drawing.showWhole());
 $("fold").addEventListener("click", () => foldAll(true));
-$("unfold").addEventListener("click", unfoldMore);
+$("unfold").addEventListener("click", event => { if (event.shiftKey) foldAll(false); else unfoldMore(); });
 
 follow();
