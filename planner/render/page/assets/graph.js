@@ -43,12 +43,13 @@ function formerOf(change) {
 class Graph {
   constructor(view) {
     this.view = view;
-    const { nodes, edges, boxes } = view, room = new Array(WAYS + OWN_WAYS + DRAWN_WAYS).fill(0);
+    const { nodes, edges, boxes } = view, room = WAYS + OWN_WAYS + DRAWN_WAYS;
+    const filled = (array, values) => { array.set(values); return array; };
     this.count = nodes.name.length;
     this.edgeCount = edges.from.length; // behind them are ways through hidden nodes
-    this.from = Int32Array.from([...edges.from, ...room]);
-    this.to = Int32Array.from([...edges.to, ...room]);
-    this.layers = Uint8Array.from([...edges.layers, ...room]);
+    this.from = filled(new Int32Array(this.edgeCount + room), edges.from);
+    this.to = filled(new Int32Array(this.edgeCount + room), edges.to);
+    this.layers = filled(new Uint8Array(this.edgeCount + room), edges.layers);
     this.out = index(this.count, edges.from); // edges to what a node waits for
     this.in = index(this.count, edges.to);
     this.readers = index(this.count, edges.reads[1]).map(those => those.map(n => edges.reads[0][n])); // by edges that are left out
@@ -213,9 +214,11 @@ class Graph {
   isQuiet(layer) { const n = data.layers.findIndex(([name]) => name === layer); return n >= 0 && !(this.visible >> n & 1); }
   /** Whether other instances of its module read a value of a node. All instances of a resource are alike in this. */
   isReadElsewhere(node) {
-    const key = bare(this.shown(node));
-    if (!this.elsewhere.has(key)) this.elsewhere.set(key, [...this.readersOf([node])].some(reader => bound(this.calls(reader), this.calls(node)) === null));
-    return this.elsewhere.get(key);
+    if (this.elsewhere.has(node)) return this.elsewhere.get(node);
+    const name = bare(this.shown(node));
+    if (!this.elsewhere.has(name)) this.elsewhere.set(name, [...this.readersOf([node])].some(reader => bound(this.calls(reader), this.calls(node)) === null));
+    this.elsewhere.set(node, this.elsewhere.get(name));
+    return this.elsewhere.get(name);
   }
   addWay(from, to, edges) {
     const e = this.edgeCount + this.ways.size, names = edges.filter(x => !this.isReference(x) && this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);
