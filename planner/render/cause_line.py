@@ -262,7 +262,8 @@ def alike_name(step: CauseStep) -> str:
 
 
 def name_of(step: CauseStep) -> str:
-    """A step's name; an expression is named by its result, a for_each key by its instance."""
+    """A step's name: of an expression, the name of the value that it defines; of a for_each key, the address of its
+    instance."""
     key = _NEW_KEY.fullmatch(step.what)
     if key is not None and not step.kind:
         return f"each.value{key[3]} of {_instance_of(key)}" if key[3] else _instance_of(key)

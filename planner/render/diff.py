@@ -90,7 +90,8 @@ def is_unknown(value: Value) -> bool:
 
 
 def plain(value: Value) -> Any:
-    """A hashable form without marks, equal for equal values. Unknown parts of objects are left out."""
+    """A hashable form without marks, equal for equal values. Unknown attributes of objects are left out; other unknown
+    values count as null."""
     cls = value.__class__
     if cls is str:
         return value

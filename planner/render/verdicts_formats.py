@@ -166,7 +166,7 @@ def _condition(entry: dict[str, Any]) -> str:
 # verdicts as JUnit XML for CI servers: a suite for each code, a test case for each verdict
 
 
-# all other characters are invalid in XML 1.0, even when escaped
+# matches characters that are invalid in XML 1.0, even when escaped
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -300,7 +300,7 @@ def _is_unknown(value: Value) -> bool:
 
 
 def _variables(plan: Plan, config: Config) -> dict[str, Any]:
-    """The values of variables, and defaults."""
+    """{name: {"value": value}} of root variables; those without a value have their default."""
     values = {name: value for name, value in plan.variables.items() if value is not None}
     for name, declared in config.root.variables.items():
         if name not in values and declared.default is not None:

@@ -245,7 +245,7 @@ def _block_type(block: Block) -> tuple[str, list[Any]]:
 
 
 def _has_values(expr: Expression) -> bool:
-    """Whether an expression contains strings or numbers, names of members aside."""
+    """Whether an expression contains a number or a string other than "", apart from literal keys."""
     waiting: list[Any] = [expr]
     while waiting:
         node = waiting.pop()

@@ -262,7 +262,7 @@ class _Chains:
             others.append((step, *self._inner(name, path, step, root, number)))
         # causes of a value that should not differ are uncertain unless interventions confirmed them
         if is_checked:
-            # an object that the state lost may have been applied later than others of its former world
+            # an object that is missing in the state may have been applied later than the others of its former world
             lost = (root for root in roots if self._ways.leaves.get(root) in _LOST)
             is_mixed = len(roots) > 1 and any(self._worlds.of(root, number) != number for root in lost)
             is_guess = is_mixed or self._checked.is_guess(name)
@@ -657,7 +657,7 @@ class _Ways:
             self.leaves[what] = kind
         self._next: dict[str, str] = {}
         self._depths: dict[str, int] = {}
-        """{name: steps to its nearest leaf}"""
+        """{name: number of steps to its nearest leaf}"""
         self._guesses: set[str] = set()
         self.further: dict[str, list[str]] = {}
         backwards: dict[str, list[str]] = {}
@@ -817,8 +817,8 @@ class FactLocations:
                         self._sources[row[column]] = source
 
     def of_leaf(self, what: str, kind: str, reader: str) -> Any:
-        """The place of a root cause. For a file: where `reader` reads it. For an action: the option that requests
-        it."""
+        """The location of a root cause; None if it is unknown. For a file: where `reader` reads it. For an action: the
+        option that requests it."""
         if reader:
             return self._facts.source("refers_value", (reader, what))
         for predicate in self._ASKING.get(kind, ()):

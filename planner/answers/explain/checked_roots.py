@@ -192,7 +192,8 @@ class CheckedRoots:
         return {self._name_of(one, value) for one in fitting}
 
     def _leaf_or_name(self, unit: ChangedInput, value: str) -> str:
-        """The name of an input as a root: its leaf on the way to the value, if there is exactly one."""
+        """The name of an input as a root: its leaf on the way to the value, if there is exactly one; otherwise the name
+        of the input in this value."""
         seen, waiting = {value}, [value]
         while waiting:
             for step in self._further.get(waiting.pop(), ()):

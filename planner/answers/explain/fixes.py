@@ -150,8 +150,8 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
 
 
 class _Denial:
-    """Derivations of a finding by code and address, whatever its message. Removed values are absent; values that were
-    missing become arbitrary."""
+    """Derives a finding again, with its code and address and any message, from changed facts: removed values are
+    absent, and values whose absence was a cause exist and are arbitrary."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits

@@ -243,8 +243,8 @@ class FormerWorld:
         return "unknown" if self.is_lost(place) else "other"
 
     def _expressions(self, whole: Expression, module: str | None = None) -> dict[int, int]:
-        """{id of an expression: key} for a former expression and all in it; or, with a module, for a current expression
-        whose references are in former form."""
+        """{id of an expression: key} for an expression and all its parts. Equal keys mean equal expressions. `module`:
+        the module of a current expression, whose references are compared by their former names."""
         known = self._keys.get((id(whole), module))
         if known is None:
             former = partial(self.names.reference, module) if module is not None and self.names.has_any else None

@@ -328,8 +328,8 @@ class MentionTrace:
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
-        """Add facts about mentions at a place; if `unknown`, only of unknown values. Returns whether there are any.
-        `before`, `after`: the values, if both are known."""
+        """Add facts about the mentions at a place; if `unknown`, only about mentions of unknown values. Returns whether
+        there are such mentions. `before`, `after`: the values at the place, if both are known."""
         status = self._text_status(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if self.former is None and not unknown and not self._is_constant(place):
@@ -472,7 +472,7 @@ def _items_of(value: Value) -> Sequence[Value]:
 
 
 def _join_paths(path: Path, rest: Path) -> Path:
-    """A path extended into its value. If it means every element, the extension starts with the key."""
+    """A path, extended by `rest`. If the path has the step ANY, the first step of `rest` replaces it."""
     if rest and ANY in path:
         at = path.index(ANY)
         return (*path[:at], rest[0], *path[at + 1 :], *rest[1:])

@@ -85,8 +85,8 @@ def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> 
 
 
 class MixedObjects:
-    """The objects of a plan; for some resources, the objects in the state (an ObjectSource, see
-    planner.engine.evaluation.context). `has_lost_ones`: an object was needed that the state no longer has."""
+    """The objects of a plan, but for the resources in `old` those in the state (an ObjectSource, see
+    planner.engine.evaluation.context). `has_lost_ones`: whether an object was needed that the state no longer has."""
 
     has_lost_ones = False
 

@@ -65,7 +65,8 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 class GivenExpression(NamedTuple):
     """The expression of the value at a place. `rest`: path into its value. `scope`: values of names. `bound`: names of
     `for` expressions around it. `fresh`: the value at `rest` exists only before or only after the plan. `before`: the
-    former value at `rest`, unless the expression certainly changed. `same_text`: it certainly did not."""
+    former value at `rest`, unless the expression certainly changed. `same_text`: whether the expression certainly did
+    not change."""
 
     node: Expression
     source: Source

@@ -438,7 +438,7 @@ class LocationLookup:
 
 
 def repeatable(place: ValueLocation) -> Repeatable:
-    """The block of a repetition."""
+    """The resource or module call whose repetition the location belongs to."""
     config = place.module.config
     return config.calls[place.name] if place.kind == "each_call" else config.resources[place.name]
 

@@ -401,7 +401,7 @@ class ValueTrace(MentionTrace):
             self._facts.add(known, text, source=StateEntry(place.root_text))
 
     def _state_value(self, place: ValueLocation, before: Value) -> Value:
-        """The value of an object in the state before refresh, or of an output."""
+        """The value before refresh at a place in an object, None if it is unknown; for other places, `before`."""
         if place.kind != "resource" or self.former is None:
             return before
         was, is_known = self.former.value(place)

@@ -13,7 +13,7 @@ from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Compar
 from planner.logic.datalog.language.model import Rule, atoms, names
 
 _MOST_FREE = 1
-"""maximum number of values at arbitrary paths in a rule"""
+"""maximum number of literals of a rule that read values at arbitrary paths"""
 _MOST_RULES = 2_000
 
 

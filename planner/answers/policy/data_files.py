@@ -74,8 +74,8 @@ def _path(steps: Steps) -> str:
 
 
 def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Iterator[tuple[Row, Span]]:
-    """Rows from a list of objects, or from an object, whose keys are the first column. An entry that is not an object
-    is the value of the other column. Fields that are not columns are ignored."""
+    """Rows from a list of objects, or from an object, whose keys are the first column. If the object has two columns,
+    its entries may also be the values of the second one. Fields that are not columns are ignored."""
     for number, (entry, group) in enumerate(groupby(leaves, key=lambda leaf: leaf[0][:1])):
         items = list(group)
         start = items[0][2]

@@ -50,8 +50,8 @@ def settle(
     is_whole: bool = True,
 ) -> list[Finding]:
     """The findings with their final kinds, and findings about waivers. `clock`: seconds since 1970, for the validity of
-    waivers. `is_whole`: these are all findings of the plan. Raises Failure if an override is refused, or a level is
-    less strict than the organisation's."""
+    waivers. `is_whole`: whether these are all findings of the plan. Raises Failure if an override is refused, or a
+    level is less strict than the organisation's."""
     database = evaluate(product_program("verdicts"), _facts(findings, policies, overrides, clock, is_whole).build())
     problems = [*_loosened(database, policies), *_refused_overrides(database, policies)]
     if problems:

@@ -79,8 +79,8 @@ def known_document(value: Value) -> KnownDocument:
 
 
 def _without_order(value: Value) -> Value:
-    """The value with unknown values instead of sets with unknown elements, because the order of such sets is
-    unknown."""
+    """The value, with an unknown list in place of each set that has unknown elements, because the order of such a set
+    is unknown."""
     if value.__class__ is not Set:
         return with_parts(value, _without_order)
     return value if is_wholly_known(value) else Unknown(ListType(DYNAMIC), NOT_NULL)

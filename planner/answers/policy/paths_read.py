@@ -23,8 +23,8 @@ _MOST = 200
 
 
 class Looked:
-    """The parts that policies read at a path. `here`: the value itself, its size, or the names of its parts. `all`:
-    everything at and below the path. `parts`: {name or index: what policies read there}."""
+    """The parts that policies read at a path. `here`: whether they read the value itself, its size, or the names of its
+    parts. `all`: whether they read everything at and below the path. `parts`: {name or index: parts read there}."""
 
     __slots__ = ("_each", "all", "here", "parts")
 

@@ -48,7 +48,7 @@ def waits(
 
 
 def _linking(database: Database, atom: Atom, assignment: Assignment) -> set[tuple[str, bool]]:
-    """The objects whose links are possible but not certain, each with whether only the instance is unknown."""
+    """(object, whether only its instance is unknown) of objects whose links are possible, but not certain."""
     about, other = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments)
     groups = {row[0] for row in database.facts.relation(REACHED) if other in (None, row[1])}
     return {_hidden(row) for row in database.facts.relation(THROUGH) if row[2] in groups and about in (None, row[0])}

@@ -169,7 +169,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
         needed |= more
         wanted |= {name for path in more for name in names[path][1]}
     root = pack_root(os.path.dirname(namesake))
-    for file, _text in rules:  # the pack's own files, and the packs from which it imports
+    for file, _text in rules:  # files other than rules, and the files of packs from which it imports
         if not file.endswith(".dl") or (root is not None and not is_below(file, root)):
             needed.add(file)
     return [file for file in rules if file[0] in needed]

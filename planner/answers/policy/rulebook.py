@@ -190,8 +190,9 @@ def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
 
 
 def not_of_graphs(problem: Diagnostic, known: Collection[str]) -> Diagnostic:
-    """A better error for a relation that graphs lack: it names the program with the relation, and the program's
-    command; if no name in `known` is similar, the nearest relation of policies."""
+    """The error about a relation that graphs lack, with the programs that have the relation and their commands; if
+    there are none and no name in `known` is similar, with the nearest relation of policies. Other problems are returned
+    unchanged."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")

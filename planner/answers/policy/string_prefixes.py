@@ -25,8 +25,8 @@ _KINDS = {
 }
 """{test: pattern that matches at least all strings of its kind}"""
 _ENDINGS = re.compile(r"\$|\\[bBzQE]|\(\?")
-"""parts of a pattern because of which a match depends on the text after it, or that may change the rest of the
-pattern"""
+"""parts of a pattern that make a match depend on the text after it, or that may change the meaning of the pattern's
+rest"""
 _PLAIN = re.compile(
     r"\^(?:[\w :/=@,-]|\\[.\-/d]|\.|\[\^?(?:(?:\w-\w|[\w .:/@]|\\[.\-/d])+-?|-)\]|[+*?]|\{\d+(?:,\d*)?\}|[()])*\$?"
 )

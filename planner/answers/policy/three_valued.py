@@ -92,8 +92,9 @@ class Modal:
 def rewrite(
     program: RuleProgram, only: Collection[str] | None = None, keys: int = 1
 ) -> tuple[Modal | None, list[Diagnostic]]:
-    """The user's rules of a checked program, rewritten; None if there are errors. `only`: rules for verdicts to
-    rewrite. `keys`: number of columns before the path: 1 for an address; 2 in a fleet, for unit and address."""
+    """The user's rules of a checked program, rewritten; None if there are errors. `only`: the names of the rules for
+    verdicts that are rewritten (None: all). `keys`: number of columns before the path: 1 for an address; 2 in a fleet,
+    for unit and address."""
     rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
 

@@ -106,8 +106,8 @@ class PlainProofs:
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
-        """The values that cause a verdict: missing values first, then others, then planned actions. A value that only
-        has to exist counts only without other values."""
+        """The values that cause a verdict: missing values first, then others, then planned actions. Values that only
+        have to exist, whatever they are, are included only if there are no others."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]
@@ -160,7 +160,7 @@ class PlainProofs:
 
 
 def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
-    """The missing values without which a row does not hold."""
+    """The values whose absence is a reason why a row does not hold."""
     if predicate in _SOUGHT:
         yield from _absent(predicate, pattern)
         return

@@ -108,7 +108,7 @@ class Schemas:
             return result
 
     def serve(self, state: State) -> None:
-        """Prepare the schemas for the objects of a state."""
+        """Add the optional blocks that the objects of a state use (see `extensions`) to the schemas."""
         if "store" not in self.extensions and any(
             one is not None and one.attributes.get("store") is not None
             for resource in state.resources.values()

@@ -55,7 +55,8 @@ def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
 
 
 def must_read(walk: PlanWork, facts: Facts) -> bool:
-    """Whether the rules require that the provider reads an object with these facts, which all come from the state."""
+    """Whether the provider is to read an object with these facts, which all come from the state. With minimal_refresh,
+    the rules decide this; otherwise the option `refresh` does."""
     if not walk.options.refresh or not walk.options.minimal_refresh:
         return walk.options.refresh
     return bool(derive({**facts, "recorded_only": ()}, "read_anew"))
@@ -163,7 +164,7 @@ def _with_dependencies(walk: PlanWork, it: Instance, record: ObjectState) -> Obj
 
 
 def settle_dependencies(walk: PlanWork, it: Instance, current: RemoteObject) -> None:
-    """Record the dependencies in the configuration, because nothing will be applied."""
+    """Write the configured dependencies of an object to the refreshed state, because no apply will do this."""
     wanted, recorded = walk.dependencies(it.node), current.record.dependencies
     if len(wanted) != len(recorded) or not wanted.holds(recorded):
         walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=wanted))

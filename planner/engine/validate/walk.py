@@ -409,7 +409,7 @@ def _conditions(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
 
 
 def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
-    """A constant prevent_destroy must be a bool; a plan checks other expressions."""
+    """The error for a constant prevent_destroy that is not a bool. A plan checks other expressions."""
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return []
@@ -477,7 +477,7 @@ class SharedValues:
         self._foundations: dict[int, _Foundations | None] = {}
         self._mentions: dict[int, tuple[Expr, dict[tuple[str, str], None]]] = {}
         """by the id of an expression: the expression, and the (kind, name) of each object to which it refers; ("", "")
-        represents function calls and for references that cannot be parsed"""
+        represents calls of provider functions, and references that cannot be parsed"""
 
     def keep(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, value: Value) -> None:
         if module.parent is not None:

@@ -210,7 +210,7 @@ def _with_signatures(config: CliConfig, given: dict[str, Any], base: Path, envir
 
 
 def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> list[str]:
-    """Paths relative to the directory `base`; `builtin:NAME` is not changed. Raises SettingsError."""
+    """The paths in a setting, joined to the directory `base`; `builtin:NAME` is not changed. Raises SettingsError."""
     words = [_expand(word, environ) for word in _patterns({name: value}, name)]
     if "" in words:
         raise SettingsError(f"{name} contains an empty path")

@@ -128,7 +128,7 @@ def check(account: GoogleAccount) -> None:
 
 
 def contents_of(text: str, what: str = "credentials") -> str:
-    """`text` itself, or the content of the file at the path `text`. Raises ServiceError."""
+    """The content of the file at the path `text`; if there is none, `text` itself. Raises ServiceError."""
     path = os.path.expanduser(text)
     if "\n" not in text and len(text) < 4096 and os.path.exists(path):
         try:

@@ -412,7 +412,7 @@ def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_excepted(host: str, names: str) -> bool:
-    """Whether a host is contacted without a proxy; true for this machine."""
+    """Whether a host is contacted without a proxy: this machine, and hosts in the value of no_proxy (`names`)."""
     host = host.lower().strip("[]")
     try:
         address = ip_address(host)

@@ -74,7 +74,7 @@ class _NoUtf8(dict[int, int]):
 
 _LARGE = 1 << 20
 _PIECE = 200  # nesting levels that are written with one call; the fast writer supports 254
-_DEEPEST = 4 * _PIECE  # values nested more than _PIECE levels deeper are not written; the fast reader supports 1024
+_DEEPEST = 4 * _PIECE  # the maximum nesting level at which a piece begins; the fast reader supports 1024 levels
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()
@@ -188,8 +188,8 @@ def _plain(value: Any) -> Any:
 
 def _fragments(value: Any, depth: int = 0) -> Any:
     """A copy of a value for the fast writer: U+FFFD replaces characters that UTF-8 cannot encode (surrogates for bytes
-    that were not UTF-8, PEP 383). Whole numbers beyond 64 bits, and values that are nested too deeply, are replaced
-    with their JSON text. Raises RecursionError."""
+    that were not UTF-8, PEP 383). Whole numbers beyond 64 bits, and parts that are nested too deeply for the fast
+    writer, are replaced with their JSON text. Raises RecursionError if a part begins below _DEEPEST."""
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:

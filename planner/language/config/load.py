@@ -36,7 +36,8 @@ from planner.language.config.variables import RawVariables, given_values
 from planner.language.syntax.files import load_text
 
 DEEPEST_RECURSION = 16
-"""how often a module may call itself if its source depends on a variable, which may end the recursion"""
+"""maximum number of nested calls of a module by itself, if the source depends on a variable, which may end the
+recursion"""
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
 """Locates a called module. Parameters: its path, the call, the directory of the caller, and the list for problems.

@@ -72,7 +72,7 @@ class Bits:
             self._count &= 7
 
     def fill(self) -> None:
-        """Continue at the next whole byte."""
+        """Complete the current byte with zero bits."""
         self.bytes += self._value.to_bytes((self._count + 7) >> 3, "little")
         self._value = self._count = 0
 

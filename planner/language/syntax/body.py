@@ -53,8 +53,8 @@ class Attribute(SyntaxNode):
 
     @property
     def literal(self) -> Expression:
-        """The value in which strings are literals and not templates, for variable values and references in strings.
-        Only JSON syntax makes this distinction."""
+        """The expression with its strings as literals, not as templates: for variable values, and for references in
+        strings. It differs from `expr` only in JSON syntax."""
         return self.expr
 
     @property

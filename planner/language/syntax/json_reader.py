@@ -174,7 +174,7 @@ JsonValue: TypeAlias = JsonText | JsonAtom | JsonArray | JsonObject
 
 _quoted = re.compile(r'"(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*(?:"|\\(?=[\x00-\x1f]|\Z))?').match
 _valid_string = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*"').fullmatch
-# matches a mistake after a readable part
+# matches the beginning of an invalid escape, up to the wrong character
 _bad_escape = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}(?![0-9a-fA-F])|(?![u\"\\/bfnrt]))").search
 
 WORDS = {"true": True, "false": False, "null": None}

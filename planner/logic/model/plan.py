@@ -155,7 +155,7 @@ class Plan:
     timestamp: str = ""
     errored: bool = False
     backend: dict[str, Any] = field(factory=dict)  # the settings, with the type as "type"
-    facts: tuple[tuple[str, ...], ...] = ()  # facts of decisions without a change: data sources that were read
+    facts: tuple[tuple[str, ...], ...] = ()  # facts about data sources that were read, which have no entry in `changes`
     rules: tuple[tuple[str, str], ...] = ()  # (path, text) of the user's rule files; the apply uses the same rules
     policy: PolicyRecord | None = None
     offline: bool = False  # made without calling providers: shows possible changes and cannot be applied

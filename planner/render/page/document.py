@@ -577,9 +577,9 @@ def _around(inner: Iterable[str], boxes: Boxes) -> set[str]:
 def _divide_boxes(
     children: list[str], parent: str, boxes: dict[str, tuple[str, str]], destroying: AbstractSet[str]
 ) -> None:
-    """Divide the inner boxes of a box into further boxes if there are too many, or many alike: boxes with similar
-    names, or ranges. `destroying`: boxes in which objects are destroyed; a few of them stay apart from those that are
-    similar."""
+    """Put the inner boxes of a box into further boxes: those with similar names, if there are many of them; if there
+    are too many inner boxes and no similar names, ranges of them. `destroying`: boxes in which objects are destroyed; a
+    few of them stay outside of the box for their similar names."""
     is_crowded = len(children) > MOST_TOGETHER
     families = _families([boxes[child][1] for child in children]) if len(children) >= ALIKE else {}
     for family, numbers in families.items():

@@ -77,8 +77,8 @@ class Store(Protocol):
         process was requested to stop and may be killed soon."""
 
     def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
-        """Write the state that `take` returns, during an operation, and record its content in the journal. Called by
-        one thread at a time."""
+        """Write the state that `take` returns, during an operation, and record in the journal which changes it
+        includes. Called by one thread at a time."""
 
     @property
     def size(self) -> int:

@@ -79,7 +79,8 @@ class Written:
     is_kept: bool = False
 
     def is_it(self, state: State, checksum: str) -> bool:
-        """Whether this record is about `state`, read from a file with this checksum."""
+        """Whether this record is about `state`, read from a file with this checksum. A record without a checksum fits
+        any file."""
         return (self.lineage, self.serial) == (state.lineage, state.serial) and self.checksum in ("", checksum)
 
 

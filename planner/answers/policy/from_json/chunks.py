@@ -188,11 +188,11 @@ def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
 
 
 # Whether a plan can be checked chunk by chunk, however it is divided: findings about an object must depend only on
-# facts about this object, and on facts about none. Derived from the rules. A relation that reads facts about objects
-# has an address column, and each of its rules joins all such relations by one variable, which is in that column of the
-# head; so the rows of an address are derived where its facts are. Rows with the address in another column may be wrong,
-# because facts are missing there. A verdict must depend on at least one row that depends only on facts about the
-# address; facts about no object are not enough
+# facts about this object and on facts about no object. Derived from the rules. A relation that reads facts about
+# objects has an address column, and each of its rules joins all such relations by one variable, which is in that column
+# of the head; so the rows of an address are derived in the chunk with its facts. Rows with the address in another
+# column may be wrong, because facts are missing there. A verdict must depend on at least one row that depends only on
+# facts about the address; facts about no object are not enough
 
 
 OF_ONE = frozenset(

@@ -208,7 +208,8 @@ def _is_of(shown: ShownConfiguration, config: Config) -> bool:
 
 
 def _stands(config: Config, plan: Plan) -> bool:
-    """Whether all files of the configuration are unchanged since the plan was made."""
+    """Whether no file of the configuration was modified after the plan was made, by modification times; False if this
+    is unknown."""
     time = _TIME.match(plan.timestamp)
     if time is None:
         return False
@@ -327,7 +328,7 @@ class ShownPlan:
 
 
 # The content of strings that a document shows as unknown, and that the configuration creates with jsonencode.
-# Everything that is not literal there is unknown, except local values of the module
+# In the argument of jsonencode, everything that is not literal is unknown, except local values of the module
 
 
 _MAKES = "jsonencode"

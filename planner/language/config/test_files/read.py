@@ -121,7 +121,8 @@ def read_test_file(body: Body, name: str, problems: Problems, sources: Sources |
 
 
 class _Shared:
-    """Blocks that are allowed in a file and in a run. `what` names the file or run in messages."""
+    """Collects the blocks that are allowed both in a test file and in a run block. `what` names the file or run in
+    messages. `is_own`: with planner's extensions of the language."""
 
     def __init__(self, what: str, is_own: bool) -> None:
         self.what, self.is_own = what, is_own

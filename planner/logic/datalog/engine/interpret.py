@@ -64,7 +64,7 @@ class Interpreter:
         return list({tuple(sorted(a.items(), key=itemgetter(0))): a for a in assignments}.values())
 
     def aggregated(self, function: str, values: list[Any]) -> Any:
-        """The value of min, max or sum; None if it has none."""
+        """The min, max or sum of values; None if there is none."""
         return aggregate(function, values)
 
     # -------- literals

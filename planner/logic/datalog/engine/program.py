@@ -114,7 +114,8 @@ class CompiledFunction(NamedTuple):
     """A compiled rule: `f<number>(R, I, D, O)`. `head`: the derived predicate. `delta`: the predicate whose rows D
     contains (-1: none). `needs`: the indexes that the rule reads. `reads`: all predicates that it reads. `positives`:
     the predicates that must have rows; if one has none, the rule derives nothing. `constants`: constants in positive
-    atoms, as (predicate, ((column, value), ...)). `head_columns`: constants in the head, None for other columns."""
+    atoms, as (predicate, ((column, value), ...)). `head_columns`: for each column of the head, (value,) if it is a
+    constant, otherwise None."""
 
     number: int
     rule: int
@@ -139,9 +140,9 @@ class CompiledStratum(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The use of a column by the rules. `constants`: the constants in it. `compared`: its values are compared with
-    others, used in computations or counted, directly or in another relation that gets them. `shown`: its values are in
-    a result."""
+    """The use of a column by the rules. `constants`: the constants that rules have in it. `compared`: its values are
+    compared with others, used in computations or counted, directly or in another relation that gets them. `shown`: its
+    values are in a result."""
 
     constants: frozenset[object] = frozenset()
     compared: bool = False

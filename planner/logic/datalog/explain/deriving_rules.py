@@ -76,7 +76,7 @@ def makers(program: RuleProgram, database: Database, predicate: str, rows: Abstr
 def derivations(
     program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]
 ) -> Iterator[DerivedRows]:
-    """`makers` grouped by rule; a row occurs once for each rule that derives it."""
+    """The result of `makers`, grouped by rule: a row occurs once for each rule that derives it."""
     return _Makers(program, database).follow(predicate, rows & database[predicate])
 
 

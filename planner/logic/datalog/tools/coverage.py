@@ -96,7 +96,8 @@ class _Watch:
         return cls(rule, ordered, outer, seen)
 
     def look(self, relations: Relations) -> None:
-        """Record for each literal whether it is true and whether it is false in this database."""
+        """Record for each literal whether it is true, and whether it is false, under any assignment that makes the
+        literals before it true in this database."""
         known: list[Assignment] = [{}]
         for literal in self.ordered:
             after: list[Assignment] = []

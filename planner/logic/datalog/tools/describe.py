@@ -92,8 +92,9 @@ def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGra
 
 @frozen
 class PredicateStatistics:
-    """The cost of evaluating a predicate. `rows`: the final number of rows. `rounds`: 0 without recursion. `seconds`:
-    the time of the predicate's rules, including indexes, or of its native operator."""
+    """The cost of evaluating a predicate. `rows`: the final number of rows. `rounds`: the number of rounds in which the
+    recursive rules derived rows; 0 without recursion. `seconds`: the time of the predicate's rules, including indexes,
+    or of its native operator."""
 
     name: str
     rows: int

@@ -281,8 +281,8 @@ class Connection:
             self._refill(len(payload))
 
     def _refill(self, size: int) -> None:
-        """Enlarge the window, the number of bytes that the peer may send. It is larger than any response, so this
-        happens only once per gigabyte."""
+        """Count received bytes, and enlarge the window (the number of bytes that the peer may send) by them. The window
+        is larger than any response, so it is enlarged only once per gigabyte."""
         self._received += size
         if self._received >= _REFILL:
             self._socket.sendall(_frame(_WINDOW, 0, 0, pack(">I", self._received)))

@@ -137,8 +137,8 @@ class Bucket:
         return str(document.get("generation") or "") if isinstance(document, dict) else ""
 
     def remove(self, name: str, **conditions: str) -> None:
-        """Raises GoogleError, also if the object does not exist. If the response to a removal was lost, a missing
-        object counts as removed."""
+        """Remove an object. Raises GoogleError, also if the object does not exist. If the response to a removal was
+        lost, a missing object counts as removed."""
         url = self.url(name, **conditions)
         try:
             self.ask("DELETE", url, retries=NONE)

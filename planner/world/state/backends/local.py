@@ -316,7 +316,8 @@ class StateStore:
         return []
 
     def _end_journal(self) -> list[Diagnostic]:
-        """Remove the journal, whose changes are all in the state file."""
+        """Remove the journal, because the state file now has all of its changes. A damaged journal is renamed; a
+        journal with objects that the state misses is kept."""
         if self.journal is not None:
             self.journal.close()
             self.journal = None

@@ -126,7 +126,8 @@ class RemoteStore:
         )
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of the lock, if known. The service compares the ids when the lock is removed."""
+        """The holder of the lock, or lock info with only this id and the path if the holder is unknown; None and an
+        error if the backend has no locks. The service compares the ids when the lock is removed."""
         if not self.client.locks:
             return None, [error("state.no_locks", "Locking disabled", "Locking is disabled for this backend.")]
         return self._holder() or LockInfo(lock_id, "", "", "", "", "", self.client.lock_path), []
@@ -254,7 +255,7 @@ class RemoteStore:
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state, and return it with its new serial, which grows only if the content differs from that last read
-        or written. A new state gets a new lineage."""
+        or written. A first state without a lineage gets that of its journal, or a new one."""
         if not self._read:
             _, problems = self.read()
             if has_errors(problems):

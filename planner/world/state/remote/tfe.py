@@ -99,9 +99,9 @@ class TfeClient(StateOnlyClient):
         """seconds between two snapshots, as requested by the server; 0: not set"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots, as in OpenTofu. `cloud`: the user's interval, or that of the server if it is
-        longer; None if the server does not allow any. `remote`: the user's interval; None if this process itself runs
-        on the server."""
+        """Seconds between two snapshots, as in OpenTofu. `cloud`: 0 if it is urgent; otherwise the user's interval, or
+        that of the server if it is longer; None if the server does not allow snapshots. `remote`: as for other
+        services; None if this process itself runs on the server."""
         if self.organization.kind == "remote":
             return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
         if is_urgent:
