@@ -59,7 +59,7 @@ ABSOLUTE = ".terraform/absolute"
 """directory in a plan file for modules with absolute directories"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _LEFT_OUT = ("module_outputs",)
-"""data that is evaluated again when a saved plan is applied"""
+"""fields that are not stored, because they are evaluated again when a saved plan is applied"""
 _OWN = frozenset((*_STATES, *_LEFT_OUT, "limits"))
 """fields with an encoding of their own"""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)

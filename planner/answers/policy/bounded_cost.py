@@ -71,7 +71,8 @@ def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
 
 
 def _is_connected(read: list[Atom], small: frozenset[str]) -> bool:
-    """Whether shared variables connect all atoms; one atom with a few constants may be unconnected."""
+    """Whether shared variables connect all atoms. One atom of a predicate with only facts (`small`) may be
+    unconnected."""
     waiting = [(names(atom), atom.predicate) for atom in read]
     if not waiting:
         return True

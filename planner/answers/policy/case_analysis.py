@@ -345,8 +345,8 @@ class _CaseEvaluation(Interpreter):
     # -------- unknown values
 
     def unknown_rows(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The possible rows of unknown values: one row if it is known, otherwise a row that represents all of them.
-        Raises Inconclusive."""
+        """The rows that an atom about values may have because of unknown values. If it names no path, one row
+        represents all paths within an unknown value. Raises Inconclusive."""
         address, path = (self.value(a, values) for a in atom.arguments[:2])
         if isinstance(address, Symbol):
             raise Inconclusive

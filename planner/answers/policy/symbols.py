@@ -482,8 +482,8 @@ class SymbolCase:
         return self._denied_before(value, prefix)
 
     def _matches(self, value: Any, pattern: Any) -> bool | None:
-        """Whether a pattern matches, if it is only a prefix, or if its prefix contradicts the value's; otherwise
-        None."""
+        """Whether a pattern matches. None unless the pattern is only a literal prefix, or begins with a literal that
+        the known beginning of the value contradicts."""
         if type(pattern) is not str or not isinstance(value, Symbol) or value.type != "symbol" or "|" in pattern:
             return None
         match = _LITERAL.match(pattern)

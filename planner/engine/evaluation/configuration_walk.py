@@ -145,7 +145,7 @@ class ValueWalk(VertexWalk):
         return problems
 
     def warnings_of(self, warnings: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        """The warnings of an expansion that must be reported."""
+        """Those warnings of an expansion that this walk reports."""
         return warnings
 
     WORK: ClassVar[Mapping[str, str]] = {

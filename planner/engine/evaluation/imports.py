@@ -74,7 +74,7 @@ class Imports:
         return problems
 
     def targets_of(self, module: ModuleInstance, decl: ImportDecl) -> list[ImportTarget]:
-        """The targets of one block of a module. Raises Failure."""
+        """The targets of one import block in a module instance. Raises Failure."""
         known = {address: len(targets) for address, targets in self._targets.items()}
         for repetition in self._repetitions(module, decl):
             self._resolve(module, decl, repetition)

@@ -220,7 +220,7 @@ def number_to_text(x: Any) -> str:
     """The shortest decimal text that reads back as the same number at its precision, without an exponent.
 
     The result equals that of Go's `big.Float.Text('f', -1)`; infinities are `+Inf` and `-Inf`. Raises
-    NumberTooLongError for more than LONGEST characters; exponents would allow 646 million.
+    NumberTooLongError for more than LONGEST characters; the exponent of a number may be as large as 646 million.
     """
     if x.__class__ is int and -LIMIT < x < LIMIT:
         return str(x)

@@ -172,7 +172,7 @@ class CausePart(NamedTuple):
 
 
 class PageCause(NamedTuple):
-    """A cause of changes. `group`: the name of the group that changes have; `parts` are of the same edit. `number`: as
+    """A cause of changes. `group`: the name by which changes refer to it. `parts`: what one edit changed. `number`: as
     the commands print it, 0 for an object that is its own cause. `updates`: the indexes of changes that this cause only
     updates, as other causes replace the objects."""
 

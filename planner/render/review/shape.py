@@ -88,7 +88,8 @@ RECORDED = {
 
 
 def require_shape(value: Any, shape: Any, what: str) -> Any:
-    """The value's parts in the shape. Raises ValueError."""
+    """A copy of the value, without members that the shape does not have. Raises ValueError if it does not fit the
+    shape."""
     if shape.__class__ is tuple or shape.__class__ is range:
         if value.__class__ in (str, int) and value in shape:
             return value

@@ -218,8 +218,8 @@ def _is_merge(directory: str) -> bool:
 
 
 def _is_dirty(directory: str) -> bool:
-    """Whether files that configurations read differ from HEAD: any file in the directory, or configuration anywhere in
-    the repository. Raises GitError and Failure."""
+    """Whether files that configurations read differ from HEAD: any file in the directory except states, or
+    configuration anywhere in the repository. Raises GitError and Failure."""
     top = top_of(directory)
     words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=none"]
     own = os.path.relpath(os.path.realpath(directory), top)

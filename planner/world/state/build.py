@@ -137,7 +137,7 @@ class StateBuilder:
             self._put(address, key, resource.instances[key])
 
     def remove_object(self, resource: str, key: InstanceKey = None, deposed: str = "") -> None:
-        """Remove an object if it exists."""
+        """Remove an object if it exists, or a resource without instances."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None:

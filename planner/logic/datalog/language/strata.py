@@ -27,7 +27,7 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
 
 def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
     """Strongly connected components of a graph of numbers: n points to the nodes `successors[n]`. The search begins
-    with `first`. If no edge leads to the nodes in `first`, related nodes are adjacent in the result."""
+    with `first`. If these are the nodes to which no edge leads, connected nodes are near each other in the result."""
     index = [0] * len(successors)  # 0: not visited yet
     low = [0] * len(successors)
     stack: list[int] = []

@@ -251,7 +251,7 @@ class StateStore:
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state. The serial of the saved state, which is returned, increases only if the content differs from
-        the last one read or written; a new file gets a new lineage."""
+        the last one read or written. A first state without a lineage gets that of its journal, or a new one."""
         if not self._read:
             _, diagnostics = self.read()
             if has_errors(diagnostics):

@@ -41,7 +41,7 @@ class Fence:
         return self._lost is not None
 
     def problem(self) -> Diagnostic | None:
-        """Check the lock, and return an error if it is lost, otherwise None."""
+        """Check the lock, and return an error if it is lost or cannot be checked, otherwise None."""
         with self._mutex:
             if self._lost is None:
                 self._ask()
