@@ -42,7 +42,8 @@ Answer = dict[str, Any]
 
 
 def server(root: str, allow_apply: bool = False) -> MCPServer:
-    """The server for the configurations below a directory. Raises ImportError if the extra is not installed."""
+    """The MCP server for the configurations below the directory `root`. Only with `allow_apply` does it offer the tool
+    `apply`. Raises ImportError if the extra `mcp` is not installed."""
     from mcp.server import MCPServer
     from mcp.types import ToolAnnotations
 

@@ -48,10 +48,10 @@ class Cause:
 
 @frozen
 class Explanation:
-    """The explanation of a change. `roots` are the inputs that changed. `chain` leads from the first root to the
-    change. `certain`: whether the roots are exactly the causes of the change; if not, former values are missing and the
-    roots are only candidates. `checked`: whether this was confirmed by evaluating the change again with each root
-    reverted."""
+    """The explanation of a change. `roots` are its first causes, such as changed inputs. `chain` leads from the first
+    root to the change. `certain`: whether the roots are exactly the causes of the change; if not, former values are
+    missing and the roots are only candidates. `checked`: whether the roots were confirmed by evaluating the change
+    again with each root reverted."""
 
     roots: tuple[Cause, ...] = ()
     chain: tuple[Cause, ...] = ()

@@ -113,9 +113,11 @@ def planner_apply(planner_modules: Modules) -> Callable[..., ApplyResult]:
 
 @pytest.fixture
 def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
-    """Compares a plan with the snapshot in __snapshots__ next to the test. Fails if there is no snapshot, or with the
-    lines that differ and the causes of all changes. With --planner-update, the snapshot is written. Snapshots contain
-    no sensitive values, and names of objects replace random ids of terraform_data."""
+    """A function (plan, name) that compares a plan with a snapshot in __snapshots__ next to the test (`name`: by
+    default the test's name). If the snapshot is missing, the test fails. If the plan differs, the test fails and prints
+    the lines that differ and the causes of all changes. With --planner-update, the function writes the snapshot
+    instead. In snapshots, sensitive values are hidden, and `(id of ADDRESS)` replaces the random id of a
+    terraform_data."""
     used: list[str] = []
 
     def compare(plan: Plan, name: str = "") -> None:

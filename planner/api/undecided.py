@@ -111,7 +111,8 @@ def strict(value: Any, address: str, path: Path = ()) -> Any:
 
 
 def run_file(path: str, names: dict[str, Any]) -> dict[str, Any]:
-    """The names that a policy file defines. Exceptions of the file propagate."""
+    """Run a policy file, which can use `names`. Returns {name: value} of all names in the file's scope. Exceptions of
+    the file propagate."""
     tree = _Identity().visit(ast.parse(read_whole(path), path))
     code = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
     space = {**names, "__name__": "planner_policies", "__file__": path, _SAME: _same, _KNOWN: _check_known}
@@ -123,7 +124,7 @@ _SAME, _KNOWN = "__planner_same__", "__planner_known__"
 
 
 class _Identity(ast.NodeTransformer):
-    """Calls a function for each `is` and `is not`, and for the subject of each `match`."""
+    """Rewrites code: a function is called for each `is` and `is not`, and for the subject of each `match`."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)

@@ -145,8 +145,8 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
-    """These versions of one object, with further sensitive strings: those that equal one of `secrets`, or a sensitive
-    string in any of the versions."""
+    """These versions of one object, in which further strings are marked as sensitive: those that equal one of
+    `secrets`, or a sensitive string in any of the versions."""
     secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
 
@@ -178,14 +178,14 @@ def _hidden(value: Any, secrets: frozenset[str]) -> Any:
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
-    """The text with `(sensitive value)` for these strings, the longest first."""
+    """The text with `(sensitive value)` in place of each of these strings, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, repr(Sensitive(None)))
     return text
 
 
 def hide_secrets(document: Any, secrets: Iterable[str]) -> Any:
-    """The document with `(sensitive value)` for these strings."""
+    """The document with `(sensitive value)` in place of these strings, in all string values but not in keys."""
     if not secrets:
         return document
     if isinstance(document, str):

@@ -33,7 +33,7 @@ SELECT = (
     Flag("group", "list", "Select only units of this group. May be repeated.", value="GROUP"),
     Flag("changed", "string", "Select only units that read a file changed since this git revision.", value="REV"),
     Flag("exclude", "list", "Exclude these units: a set, like WORDS. May be repeated.", value="WORD"),
-    Flag("rules", "list", "The directory of your fleet rules (.planner/batch-rules).", value="DIR"),
+    Flag("rules", "list", "The directory of your fleet rules (default: .planner/batch-rules).", value="DIR"),
     *AROUND,
 )
 RUN = (

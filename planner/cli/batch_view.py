@@ -161,8 +161,7 @@ def table(document: dict[str, Any]) -> str:
 
 
 def aligned(rows: list[list[Any]], sides: str) -> str:
-    """A table with a line below the first row. `sides`: l or r for each column, its alignment. There may be thousands
-    of rows."""
+    """A table with a line below the first row. `sides`: one letter for each column, l (left-aligned) or r (right)."""
     columns = [[cell(str(value)) for value in column] for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     laid = [
@@ -175,7 +174,7 @@ def aligned(rows: list[list[Any]], sides: str) -> str:
 
 
 def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
-    """The directory of a unit's files, relative to the fleet's directory; for a deployment the stack's directory."""
+    """The directory of a unit's files, relative to the fleet's directory; "" in a report about a stack."""
     return "" if "about" in document else unit.get("folder", "")
 
 

@@ -12,7 +12,7 @@ GLOBAL = (
     ("-chdir=DIR", "Work in this directory: planner -chdir=DIR plan"),
     ("-cpu-profile[=FILE]", "Report where the time goes; FILE is for speedscope."),
     ("-install-autocomplete", "Complete commands and options in bash, zsh and fish."),
-    ("-uninstall-autocomplete", "Remove that."),
+    ("-uninstall-autocomplete", "Remove the completion of commands and options."),
     ("-help", "Show this help, or after a command the help of that command."),
     ("-version", "Same as the version command."),
 )

@@ -141,7 +141,7 @@ COMMANDS = {
     "suggest": "Suggest moved blocks and other improvements of a plan",
     "taint": "Mark an object for replacement",
     "test": "Run test files",
-    "untaint": "Remove that mark",
+    "untaint": "Remove an object's mark for replacement",
     "vars": "Show the input variables: values, and where they come from",
     "version": "Show the version",
     "watch": "Plan again as files are saved, and show how the plan changes",

@@ -1,7 +1,7 @@
 """Rewriting files in the standard layout, for `fmt`, `rules fmt` and `stacks fmt`, which differ in files and layout.
 
-Digests of files with the standard layout are cached, because few files change between two runs. Many other files are
-distributed over processes."""
+Digests of files with the standard layout are cached, because few files change between two runs. If many other files
+must be checked, several processes share the work."""
 
 from __future__ import annotations
 

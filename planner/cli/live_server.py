@@ -93,7 +93,7 @@ class LiveDocument:
         return self._is_due
 
     def plan_again(self, _: Body) -> Body:
-        """Plan again, because something other than the plan's files changed."""
+        """Handle the page's request to plan again, for changes that are not in the plan's files."""
         self._is_due = True
         return {}
 
@@ -280,7 +280,8 @@ def _outcomes(document: Body) -> tuple[dict[str, tuple[str, dict[str, str]]], di
 
 
 def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
-    """Serve until interrupted, then return 0. Raises Failure if the port is in use, and UsageError."""
+    """Serve until interrupted, then return 0. Raises UsageError for an invalid port, and Failure if the server cannot
+    use the port."""
     if not 0 <= port <= 65535:
         raise UsageError("Option -port requires a port", "A port must be a number from 0 to 65535.")
     try:

@@ -47,7 +47,7 @@ def hear_interrupts(view: View) -> None:
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
     """The view that the flags select, for a command without a walk. The view also shows failures that end the command.
-    Raises UsageError if the file cannot be written."""
+    Raises UsageError if the file of -json-into cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
     if terminal.deprecated_command:
         _warn_of_former_name(terminal.deprecated_command, arguments, view, terminal)
@@ -129,7 +129,7 @@ def plan_headline(made: MadePlan[Any], shown: Causes) -> str:
 
 
 def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
-    """The summary as a document."""
+    """The causes of a plan's changes, as the JSON document of `planner why -json`."""
     from planner.render.cause_summary import summary_json
 
     shown = causes_of(made, None, terminal, "line")

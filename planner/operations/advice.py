@@ -52,7 +52,8 @@ class Remark:
 
 @frozen(eq=False)
 class AdviceResult:
-    """The remarks about a plan, sorted. `written`: files with new moved blocks."""
+    """The remarks about a plan: first those with a moved block, each group sorted by code, address and message.
+    `written`: the files into which moved blocks were inserted."""
 
     remarks: tuple[Remark, ...] = ()
     written: tuple[str, ...] = ()
@@ -60,9 +61,10 @@ class AdviceResult:
 
 
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-    """Advice about a plan. `write`: insert the moved blocks into their files."""
+    """Advice about a plan; no remarks if planning failed, unless only because of prevent_destroy. `write`: insert the
+    moved blocks of likely renames into their files."""
     answer = open_or_make_plan(options, plan_file)
-    # objects that must not be destroyed may only change their address
+    # an object that must not be destroyed may only have been renamed: a moved block is the remedy
     is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)
     made = answer.made if is_prevented else None
     if made is None:
@@ -208,7 +210,8 @@ def _effect(change: ResourceChange) -> str:
 
 
 def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> bool:
-    """Whether objects are unchanged at their new addresses, in a plan for another state."""
+    """Whether a plan for `state`, in which the objects are already moved, leaves them unchanged. `moves`: {former
+    address: new address}."""
     planned = _plan_again(start, start.loaded.config, state)
     if planned.complete is None:
         return False

@@ -52,7 +52,7 @@ class BackendRequest:
 
     @property
     def hash(self) -> int:
-        """The hash of the block."""
+        """The hash of the block's type and own settings (`written`); 0 for an unknown type."""
         schema = schema_of(self.type)
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
@@ -212,7 +212,7 @@ def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables)
 def _as_before(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """Handle a backend that is already set up."""
+    """Select the workspace in a backend that is already set up, and record the new hash of an edited block."""
     backend, problems = saved_backend(pointer, how.seal)
     if backend is None:
         return problems

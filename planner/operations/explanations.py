@@ -96,7 +96,8 @@ def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
 
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
-    """The graph with facts about recorded dependencies for a question, and the fact to look up."""
+    """The graph with the recorded dependencies that a question (a Datalog query) is about, and the question with the
+    name of the relation that contains them."""
     from planner.logic.graph.why import read_query
 
     facts = FactBuilder(graph.database.facts)

@@ -346,7 +346,8 @@ def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:
 
 
 def keep_taints(store: Store, state: State, taints: Mapping[str, TaintOrigin]) -> list[Diagnostic]:
-    """Record origins of taints for a state just written."""
+    """Record further origins of taints for a state that was just written. Recorded origins are kept while their objects
+    are tainted."""
     if not taints:
         return []
     known = {**taints_of(store, state), **taints}

@@ -269,8 +269,9 @@ def lock_providers(
     others: Iterable[Config] = (),
     oci_mirror: str = "",
 ) -> list[Diagnostic]:
-    """Record checksums of the providers' packages for several platforms, from registries or a mirror. `oci_mirror`: a
-    template, for example `example.com/{namespace}/{type}`."""
+    """Record checksums of the providers' packages, from registries or a mirror. `addresses`: the providers, () for all.
+    `platforms`: () for the platform of this machine. `oci_mirror`: a template, for example
+    `example.com/{namespace}/{type}`."""
     try:
         wanted = _select({a: w for a, w in requirements(config, None, others).items() if lockable(a)}, addresses)
         before, problems = read_locks(directory)

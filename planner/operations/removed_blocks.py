@@ -19,13 +19,13 @@ from planner.world.git.revisions import GitError, implied_base
 from planner.world.git.tree import GitTree, git_tree
 
 REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module": True}
-"""{reason of a change, caused only by a missing block: whether it is a module's block}"""
+"""{reason of a change that a missing block alone causes: whether this block is a module call}"""
 
 
 @frozen
 class RemovedBlock:
     """The former place of a block that is not declared any more. `commit`: a commit that contains the block at this
-    place; "" if unknown, then without a line."""
+    place; if it is unknown, `commit` is "" and `line` is 0."""
 
     file: str
     line: int
@@ -33,8 +33,8 @@ class RemovedBlock:
 
 
 def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, RemovedBlock]:
-    """{address: former place}: in the version with which the plan is compared, or at a pull request's base; otherwise
-    only the file at the last apply."""
+    """{address: former place}: in the revision with which the plan is compared, or in the one that implied_base names;
+    without these, only the name of the file at the last apply."""
     result: dict[str, RemovedBlock] = {}
     bodies: dict[str, FileBody | None] = {}
     base: GitTree | None = None
@@ -72,7 +72,8 @@ def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> B
 
 
 def _base(directory: str) -> GitTree | None:
-    """The files at a pull request's base."""
+    """The files at the revision with which plans are compared if no values are recorded: a pull request's base, or HEAD
+    if files differ from it. None without such a revision, or if it cannot be read."""
     try:
         base = implied_base(os.environ, directory)
         return git_tree(directory, base.commit) if base is not None and base.commit else None

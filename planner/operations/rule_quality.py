@@ -106,7 +106,8 @@ def _mutants(group: RuleGroup) -> Iterator[Noticed]:
 
 
 def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
-    """Whether a mutant is a valid program, and the case that detects it."""
+    """Whether a mutant is a valid program, and the name of a case that detects it (the file's path if evaluating the
+    mutant fails); None if no case does."""
     rules = [(name, mutant.of(text) if name == mutant.file else text) for name, text in file.rules]
     program = _program(rules, file)
     if program is None:

@@ -108,7 +108,7 @@ def _has_configuration(directory: str) -> bool:
 
 
 def outputs(options: StateOptions) -> tuple[dict[str, OutputState], list[Diagnostic]]:
-    """Root outputs in the state."""
+    """{name: root output in the state}; {} without a state."""
     shown, problems = stored_state(options)
     return ({} if shown is None or shown.state is None else dict(shown.state.outputs)), problems
 

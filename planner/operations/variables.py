@@ -113,7 +113,7 @@ def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
 
 
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-    """The root module's scope, from configuration and state; with `planning`, objects that do not exist yet have their
+    """The root module's scope, from configuration and state; None after an error. With `planning`, objects have their
     planned values."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():

@@ -40,7 +40,7 @@ selects providers. It is safe to run again.""",
         Flag(
             "test-directory",
             "string",
-            "The directory of test files, in addition to the working directory (tests).",
+            "The directory of test files, in addition to the working directory (default: tests).",
             value="DIR",
         ),
         INPUT,
@@ -99,7 +99,7 @@ def _check(arguments: Arguments) -> None:
         Flag(
             "test-directory",
             "string",
-            "The directory of test files, in addition to the working directory (tests).",
+            "The directory of test files, in addition to the working directory (default: tests).",
             value="DIR",
         ),
         *VARIABLES,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "[options]",
     """Shows the providers that the configuration requires, module by module, those that test files and their runs
 require, and those that the state requires.""",
-    (Flag("test-directory", "string", "The directory with test files (tests).", value="DIR"), *VARIABLES),
+    (Flag("test-directory", "string", "The directory with test files (default: tests).", value="DIR"), *VARIABLES),
 )
 def providers(arguments: Arguments, terminal: Terminal) -> int:
     no_directory(arguments, "providers")

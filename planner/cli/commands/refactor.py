@@ -161,10 +161,11 @@ def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
     """Moves resources, data sources and module calls of this root module to the root module in the directory DIR, and
 their objects to its state. Variables, local values, data sources and provider configurations that they need are
 copied; outputs and checks that are only about them move, too. If blocks of one root module refer to objects of the
-other, the other gets outputs, which a terraform_remote_state reads (only in one direction, and from a local state).
+other, the other gets outputs, and the first a terraform_remote_state that reads them (only in one direction, and from a
+local state).
 
-Both plans are made first. If neither plan changes, the other state is written first, then the files and this state.
-`planner refactor undo` moves the objects back.
+Both root modules are planned first. If neither plan changes, the other state is written, then the files, then this
+state. `planner refactor undo` moves the objects back.
 
   planner refactor split-state module.dns -to=../dns""",
     (Flag("to", "string", "The directory of the other root module, which may be new.", value="DIR"), *_FLAGS),

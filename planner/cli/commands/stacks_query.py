@@ -180,7 +180,7 @@ The exit code is 0, or 1 when a deployment is denied or on errors.""",
         Flag(
             "policy",
             "list",
-            "A file or directory of policies (.planner/stack-policies). May be repeated.",
+            "A file or directory of policies (default: .planner/stack-policies). May be repeated.",
             value="PATH",
         ),
         Flag("proofs", "bool", "Show the proof below each verdict."),

@@ -37,7 +37,7 @@ cleaned up and the command was not interrupted, otherwise 1.""",
         Flag(
             "test-directory",
             "string",
-            "The directory of test files, in addition to the working directory (tests).",
+            "The directory of test files, in addition to the working directory (default: tests).",
             value="DIR",
         ),
         Flag("parallelism", "int", "The number of test files that run at the same time.", None, "N"),
@@ -51,7 +51,7 @@ cleaned up and the command was not interrupted, otherwise 1.""",
             value="FILE",
         ),
         POLICY[0],
-        Flag("verbose", "bool", "Show the plan of each run, or the state after it."),
+        Flag("verbose", "bool", "Show the plan of each run that plans, and the state after each run that applies."),
         Flag(
             "explain",
             "string",
@@ -236,7 +236,7 @@ def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
 
 
 def _handle_interrupts(*listeners: Callable[[], None]) -> None:
-    """The first interrupt stops after the current run, and notifies the listeners."""
+    """Make the first interrupt notify the listeners and stop the tests after the current run."""
     for listener in listeners:
         signals.STOP.listen(listener)
     signals.install()

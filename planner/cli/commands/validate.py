@@ -22,7 +22,7 @@ def usage_error(problem: UsageError, terminal: Terminal) -> int:
         Flag(
             "test-directory",
             "string",
-            "The directory of test files, in addition to the working directory (tests).",
+            "The directory of test files, in addition to the working directory (default: tests).",
             value="DIR",
         ),
         Flag("no-tests", "bool", "Do not check test files."),

@@ -168,7 +168,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.
 
 
 def _counts(path: str) -> bool:
-    """Whether a changed file counts: not if it is a temporary file of an editor or a file of planner."""
+    """Whether a change of this file may require a new plan: not if the file is hidden, a temporary file of an editor,
+    or a backup or journal of a state."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 

@@ -153,7 +153,9 @@ class _BatchFileReader:
         for removal in self.removals:
             if removal.unit in drafts:
                 place = drafts[removal.unit].unit.place
-                detail = f"{removal.unit} is still a unit of the fleet ({place}): delete that or the `removed` block"
+                detail = (
+                    f"{removal.unit} is still a unit of the fleet ({place}): delete the unit or the `removed` block"
+                )
                 self.problems.error("removed", "Removed unit still exists", f"{detail} ({removal.place})")
         for group in self.groups:
             check_patterns(group.patterns, group.name, group.span, drafts, self.repeated, self.problems)

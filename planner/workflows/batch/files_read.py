@@ -40,7 +40,7 @@ RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 SHARED_MEMORY = "/dev/shm/"
 """the only directory below /dev with ordinary files"""
 _ASKS = (LOOKED, LISTED)
-"""audit events of functions that read files in a configuration"""
+"""audit events of the functions of the configuration language that read files"""
 _KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
 _FOLDERS = ("folder", "names", "own names")
 _IMPORTS = "<frozen importlib._bootstrap_external>"
@@ -261,7 +261,7 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
         if kind in _FOLDERS:
             if content != names:
                 return None
-            changed, size = after  # temporary files such as locks may have existed meanwhile
+            changed, size = after  # the time may differ because of temporary files, such as locks
         if changed > now - RACY:
             changed = 0  # an impossible time, so that the content is compared
         listed.append([path, kind, changed, size, content])

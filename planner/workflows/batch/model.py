@@ -201,7 +201,7 @@ class Survey:
     files: tuple[str, ...] = ()
     problems: tuple[dict[str, Any], ...] = ()
     state_place: FileLocation | None = None
-    """the backend block; None without one"""
+    """the place of the backend block; None without one"""
     outputs: tuple[str, ...] | None = None
     """root outputs; None if the configuration cannot be read"""
     variables: tuple[str, ...] | None = None
@@ -367,7 +367,8 @@ class FinishedUnit:
 
     @property
     def seen_at(self) -> float:
-        """When a reused result read objects or states that may have changed since; 0 for other results."""
+        """When a reused result read objects or states that may have changed since, in seconds since 1970; 0 for other
+        results."""
         result = self.result
         return result.made_at if self.reused and result and (result.asks_plugins or result.asks_services) else 0.0
 

@@ -126,7 +126,7 @@ def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] |
 
 
 NEW = ""
-"""among changed outputs: all outputs of a state that does not exist yet"""
+"""element of `Gives.changed`: the state does not exist yet, so all its outputs change"""
 
 
 @frozen

@@ -44,8 +44,8 @@ def log() -> tuple[Any, Any]:
 def planned_with(
     request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
 ) -> Planned[Start]:
-    """A plan; runs init first if necessary. The caller must release the plan. Raises Failure, and Unmet from
-    `check`."""
+    """Plan the unit; if that fails because init has not been run, run init and plan again. The caller must release the
+    plan. Raises Failure, and Unmet from `check`."""
     from planner.operations.plan import plan, release
 
     planned = plan(options, hooks, to_apply)

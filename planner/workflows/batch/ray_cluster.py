@@ -89,7 +89,7 @@ class RayCarrier:
 
     def __init__(self, ray: Any, context: Any, size: int) -> None:
         self.size = size
-        """one unit for each processor"""
+        """maximum number of actors: one for each processor"""
         self._ray, self._context = ray, context
         settings = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": 0, "max_task_retries": 0}
         self._kind = ray.remote(**settings)(Worker)
@@ -120,7 +120,7 @@ class RayCarrier:
             self._thread.submit(work, *arguments)
 
     def _next(self) -> None:
-        """Send waiting parcels to free actors."""
+        """Send waiting parcels to free or new actors."""
         while self._waiting and len(self._busy) < self.size and not self._is_over:
             parcel, future = self._waiting.popleft()
             try:

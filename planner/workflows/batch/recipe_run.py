@@ -28,7 +28,7 @@ from planner.workflows.batch.recipe import Hook, Recipe, Role
 Outputs = Callable[[str], Any]
 Run = Callable[[Request], UnitResult]
 _COMMANDS = {"apply_plan": "apply", "survey": "plan"}
-_SECRET = "Its values are not shown."
+_SECRET = "Its output is not shown."
 
 
 def command_of(request: Request) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.fleet_policies import FleetPolicies
 
 CHUNK = 5
-"""units that one task surveys"""
+"""maximum number of units that one task surveys"""
 MANY = 100
 """from this number of uncached units on, worker processes are certainly needed"""
 

@@ -145,7 +145,8 @@ ALONE = threading.RLock()
 
 @contextmanager
 def home(request: Request) -> Iterator[None]:
-    """Sets the working directory and environment of a unit, and the recursion and digit limits of a command."""
+    """A context with the working directory and environment of a unit and the recursion and digit limits of a command,
+    without garbage collection."""
     here = os.getcwd()
     depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
     wanted = dict(request.environment)

@@ -141,7 +141,7 @@ class _Adoption:
         for one in self.objects.values():
             keys = sorted(key for key in one.instances if isinstance(key, int))
             if keys and keys != list(range(len(one.instances))):
-                raise refusal(f"The instances of {one.address} have gaps in their numbers, which count cannot have.")
+                raise refusal(f"The instances of {one.address} have gaps in their numbers, which count does not allow.")
 
     def _left_out(self) -> Iterator[Diagnostic]:
         yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)

@@ -334,8 +334,8 @@ class _Inlining:
     # ---------------------------------------------------------------- providers
 
     def _configurations(self) -> dict[tuple[str, str], str]:
-        """{(local name, alias) in the module: provider configuration of the calling module}. Raises Failure if a name
-        means different providers in the two modules."""
+        """{(local name, alias) in the module: provider configuration of the calling module}. Raises Failure if a key
+        selects a provider configuration, or if a name means different providers in the two modules."""
         call = self.outer.root.calls[self.name]
         passed = {(inner.name, inner.alias or ""): str(outer) for inner, outer in call.providers}
         for inner, outer in call.providers:

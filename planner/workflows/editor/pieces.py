@@ -254,8 +254,8 @@ def _is_elsewhere(body: NativeBody) -> bool:
 
 
 def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> Iterator[tuple[str, Use]]:
-    """The references in the files and tests of a module. Raises Failure if a JSON file mentions one of these
-    objects."""
+    """The references, as (file, reference), in those files and tests of a module that mention one of the objects `keys`
+    (without keys: in all of them, except JSON). Raises Failure if a JSON file mentions one of these objects."""
     wanted = frozenset(keys)
     for path, file in workspace.module(directory).files.items():
         if path.endswith(".json"):

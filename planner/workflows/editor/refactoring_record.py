@@ -73,7 +73,8 @@ def _alone(path: str) -> Iterator[None]:
 
 
 def _move_and_replace(options: OperationOptions, states: ObjectMove | None, files: list[FileChange]) -> None:
-    """Move objects to the other state, then replace the files. If that fails, move the objects back."""
+    """Move objects to the other state, then replace the files. If the files cannot be replaced, move the objects
+    back."""
     if states is None:
         return _replace_all(files)
     states.carry_out(options)

@@ -114,8 +114,8 @@ def declaration(book: Book, text: str, offset: int) -> Span | None:
 
 
 def mentions(book: Book, text: str, offset: int) -> list[Span]:
-    """The places of the relation's name at an offset, in all rule files of the directory: declarations and
-    references."""
+    """The places of a relation's name in all rule files of the directory: declarations and references. The relation is
+    the one whose name is at the offset; [] without one."""
     word = cursor_at(text, offset).word
     if word not in book.relations:
         return []

@@ -51,7 +51,7 @@ class _QuietPlugin(PluginProvider):
 def cached_provider(address: str, located: Located) -> OfflineProvider:
     """A provider with the schema that its plugin returned in an earlier run. Raises Failure if none is cached."""
     if load_parts(located.binary) is None:
-        detail = f"{address} is installed, but its schema is not in the cache: planner validate reads it."
+        detail = f"{address} is installed, but its schema is not in the cache. To read it, run planner validate."
         raise Failure(error(NOT_CACHED, "Provider schema is not known", detail))
     provider = OfflineProvider(_QuietPlugin(address, [located.binary], located.binary))
     provider.schema()

@@ -191,7 +191,8 @@ class Workspace:
         return (os.path.basename(path) for path in self.opened.documents if os.path.dirname(path) == folder)
 
     def directory_of(self, path: str) -> str:
-        """The directory of the module to which a file belongs. A test in `tests` belongs to the directory above."""
+        """The directory of the module to which a file belongs. A test in `tests` belongs to the directory above; a
+        variables file in a directory without a module belongs to the nearest module up to two levels above."""
         directory = os.path.dirname(path)
         if kind_of(path) == "test" and os.path.basename(directory) == "tests":
             return os.path.dirname(directory)

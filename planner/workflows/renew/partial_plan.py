@@ -128,7 +128,8 @@ def _plan(
     about: Collection[str],
     diagnostics: Diagnostics,
 ) -> MadePlan[Start] | None:
-    """The plan of these files. Raises Failure."""
+    """The plan of these files, for the blocks `about`; None if there are diagnostics before planning or the plan fails.
+    Appends to `diagnostics`. Raises Failure."""
     begun, problems = begin(options)
     installed, more = read_manifest(options.directory, data_directory(os.environ))
     problems += more

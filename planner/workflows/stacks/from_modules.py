@@ -227,7 +227,8 @@ class _StackWriter:
         return ["required_providers {\n" + "\n".join(lines) + "\n}\n"]
 
     def _source(self, name: str) -> str:
-        """The provider of a local name: in the root module, otherwise in a called module that declares the name."""
+        """The address of the provider with a local name: as the root module declares it, otherwise a called module,
+        otherwise the default for this name."""
         root = self.config.root
         if name in root.required_providers:
             return root.provider_source(name)

@@ -148,8 +148,8 @@ MOST = 1000
 
 @frozen(eq=False)
 class Iteration:
-    """A loop over a collection. `names`: of the key and of the element; a `dynamic` block has a single name, with key
-    and value as attributes."""
+    """A loop over a collection. `names`: the name of the key (None without one) and of the element; a `dynamic` block
+    has a single name, with key and value as attributes."""
 
     collection: Expr
     names: tuple[str | None, str]

@@ -348,7 +348,7 @@ class FileRunner:
                 self._failed(it, "error" if verdict == "error" else "assertion")
 
     def interrupted(self) -> Interrupted:
-        """The objects when the user stops the tests at once."""
+        """The objects that exist, or are being created, when the user stops the tests immediately."""
         states = [
             (None if not key else kept.run, kept.state)
             for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
@@ -359,7 +359,7 @@ class FileRunner:
         return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
-        """Write all states when the user stops the tests at once, because their objects are not cleaned up."""
+        """Write all states when the user stops the tests immediately, because their objects are not cleaned up."""
         for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
                 path, problems = save_beside(kept.state)

@@ -271,7 +271,8 @@ class FileRecord:
 
 
 def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
-    """The indexes of the runs that an edit of their file leaves as they were. `former`: the file before the edit."""
+    """The indexes of the runs that passed and need not be executed again after an edit of their file; empty if more
+    than the blocks of existing runs was edited. `former`: the file before the edit."""
     runs = {run.name: run.written for run in file.runs}
     if _rest(file) != former.rest or [name for name in runs if name in former.runs] != [*former.runs]:
         return frozenset()

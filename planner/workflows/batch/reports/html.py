@@ -44,13 +44,13 @@ def html(
     grounds: Mapping[Edge, UnitEdgeSource] = {},
     review: Mapping[str, Any] | None = None,
 ) -> str:
-    """`texts`: units' plans as `planner plan` shows them. `grounds`: sources of edges. `review`: the review of the
-    fleet."""
+    """A batch as an HTML page. `texts`: {unit: its plan as `planner plan` shows it}. `grounds`: {edge: its source}.
+    `review`: the review of the fleet."""
     return page_html(page_of_batch(document, texts, grounds), below(document, review))
 
 
 def below(document: dict[str, Any], review: Mapping[str, Any] | None = None) -> str:
-    """The HTML below the graph: the review or the problems, and a table."""
+    """The HTML below the graph: the review (without one, the problems), and a table."""
     first = _problems(document) if review is None else body(review)
     return f'<div class="below">{first}{_table(document)}</div>'
 

@@ -169,7 +169,8 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
 
 
 def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: int, silent: int) -> Iterable[str]:
-    """Notes about omitted parts. `silent`: units in the table without their changes."""
+    """Notes about omitted parts. `rows`: the number of groups in the table. `silent`: the number of units in the table
+    whose changes are omitted."""
     lines, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if noun == "component":
@@ -198,7 +199,7 @@ def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: in
 
 
 def _row(group: Sequence[dict[str, Any]], outputs: Sequence[Mapping[str, Any]] = ()) -> str:
-    """A table row for units with equal changes. `outputs`: for a unit without other changes."""
+    """A table row for units with equal changes. `outputs`: the changed outputs of a unit without other changes."""
     unit = group[0]
     names = ", ".join(text if text.startswith("and ") else code(text, in_table=True) for text, _ in _names(group))
     named = [output_text(one, in_table=True) for one in outputs[:MOST_OUTPUTS]]

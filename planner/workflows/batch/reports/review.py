@@ -96,7 +96,7 @@ class _Fleet:
                     self.sources.setdefault((key[0], output), []).append(key)
 
     def _outputs(self, unit: str, cause: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
-        """The outputs of other units from which a cause comes."""
+        """The outputs of other units from which a cause comes, as (unit, output)."""
         known = self.reads.get(unit, {})
         if cause["kind"] == "variable" and cause["what"].partition(".")[2] in known:
             return known[cause["what"].partition(".")[2]]

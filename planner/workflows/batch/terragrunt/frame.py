@@ -338,7 +338,8 @@ class Frame(Scope):
         return result
 
     def part(self, name: str, span: Span) -> Value:
-        """An argument or block type of this file, as other files see it. Raises Failure."""
+        """An argument or block type of this file, as other files see it; {} or null if the file does not have it.
+        Raises Failure for an unknown name."""
         if name == "locals":
             return self._all("local", span)
         if name == "dependency" and self.child is not None:
@@ -359,8 +360,8 @@ class Frame(Scope):
         raise Failure(error("terragrunt.unknown_part", "Unknown argument or block", detail, span))
 
     def _own_blocks(self) -> Value:
-        """Arguments and outputs of an included file's dependencies. Own blocks are known before the unit's
-        dependencies, which may use these blocks."""
+        """{label: arguments and outputs} of the dependencies that an included file itself declares. These come first,
+        because dependencies in the including file may refer to them."""
         result: dict[str, Value] = {}
         for part in self.root.blocks.get("dependency", ()):
             result[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}

@@ -25,7 +25,8 @@ _NEVER = (".git", ".terraform", ".terragrunt-cache", ".terragrunt-stack", ".plan
 
 
 def working_directory(folder: str, source: str, download: str = "") -> str:
-    """Where a unit with this source runs."""
+    """The directory in which a unit with this source runs; without a source its own directory, `folder`. `download`:
+    the unit's download_dir."""
     if not source:
         return folder
     base, sub = working_base(folder, download), split_subdirectory(source)[1]
@@ -33,7 +34,7 @@ def working_directory(folder: str, source: str, download: str = "") -> str:
 
 
 def working_base(folder: str, download: str = "") -> str:
-    """The whole working directory of a unit with a source."""
+    """The directory for the whole source of a unit, which runs in it or in a subdirectory."""
     return os.path.join(download or os.path.join(folder, FOLDER), "work")
 
 
@@ -200,7 +201,8 @@ def _own_files(home: str) -> dict[str, str]:
 
 
 def rewrite(place: str, files: Iterable[GenerateBlock]) -> None:
-    """Write generated files whose content has just become known. Raises Failure and OSError."""
+    """Write generated files whose content has just become known, except over files that were not generated. Raises
+    Failure and OSError."""
     for file in files:
         path = os.path.join(place, file.path)
         if file.text is not None and (has_mark(path) or not os.path.lexists(path)):
