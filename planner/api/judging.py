@@ -23,7 +23,7 @@ class Judging(Work):
     def verdict(
         self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None
     ) -> tuple[Verdict | None, list[Diagnostic]]:
-        """The verdict about the plan or the state in a file, or about a new plan; and diagnostics, including errors.
+        """The verdict about the plan or the state in a file, or about a new plan (None on errors); and diagnostics.
         `processes`: the maximum number of processes for a large document; 0 means that it is judged as a whole, so that
         the cost of each rule can be measured. `known`: caches the loaded policies for further documents."""
         with self._session():

@@ -230,7 +230,8 @@ class Plan:
     # ---------------------------------------------------------------- forms
 
     def text(self, causes: bool = True) -> str:
-        """The plan as `planner plan` prints it, without colours; sensitive values and copies of them are hidden."""
+        """The plan as `planner plan` prints it, without colours; sensitive values and copies of them are hidden.
+        `causes`: whether each change has its cause."""
         switches(causes=causes)
         from planner.render.diff_block import SchemaLookup
         from planner.render.plan import PlanText

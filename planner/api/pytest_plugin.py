@@ -39,7 +39,8 @@ class Modules:
         self._plans: list[Plan] = []
 
     def load(self, directory: str | os.PathLike[str], variables: Mapping[str, Any] | None, real: bool) -> Configuration:
-        """The configuration in a directory, with the state that this test has for the directory."""
+        """The configuration in a directory, with the state that this test has for the directory. Providers are mocked
+        unless `real`."""
         from planner.api.configuration import load
 
         where = os.path.realpath(directory)

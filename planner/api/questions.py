@@ -48,7 +48,8 @@ class Questions(Work):
     def proof(
         self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
     ) -> Answer:
-        """The proof of a result, or why there is no such result, as `why -json` prints it."""
+        """The proof of a result or, if `negated`, why there is no such result, as `why -json` prints it. `kind`: the
+        graph, as for graphs."""
         from planner.operations.why import why
 
         with self._session():
@@ -62,7 +63,8 @@ class Questions(Work):
             return listing(self.options, word, plan_file)
 
     def effects(self, source: str, plan_file: str | None = None) -> tuple[Effects | None, list[Diagnostic]]:
-        """The changes that follow from a value, a file or a module, or the changes with an action such as `replace`."""
+        """The changes that follow from a value, a file or a module, or the changes with an action such as `replace`;
+        None if no plan can be made."""
         from planner.logic.programs.actions import verbs
         from planner.operations import effects
 
@@ -97,7 +99,7 @@ class Questions(Work):
             return graph(self.options, kind, plan_file, as_planned)
 
     def knots(self, kind: str = "", plan_file: str | None = None) -> tuple[list[Knot] | None, list[Diagnostic]]:
-        """The cycles of a graph, and the references to remove."""
+        """The cycles of a graph, and the references to remove; None on errors."""
         from planner.operations.graph import cut
 
         with self._session():
@@ -106,7 +108,7 @@ class Questions(Work):
     def exploration(
         self, kinds: tuple[str, ...], plan_file: str | None = None, hooks: Hooks | None = None
     ) -> tuple[Explored | None, list[Diagnostic]]:
-        """A plan with its graphs and causes, for a page."""
+        """A plan with its graphs and causes, for a page; None if no plan can be made."""
         from planner.operations.graph import explore
 
         with self._session():
@@ -134,7 +136,8 @@ class Questions(Work):
             return what_if(tried, base)
 
     def variation(self, variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The plan in the options (`made`), and a plan that differs from it only in these values of variables."""
+        """The plan in the options (`made`), and a plan that differs from it only in these values of variables; None if
+        the second plan cannot be made."""
         from planner.operations.what_if import what_if
 
         given = (*self.options.var_args, *(("var", one) for one in variables))
@@ -142,7 +145,7 @@ class Questions(Work):
             return what_if(evolve(self.options, made=None, var_args=given), self.options)
 
     def scope(self, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-        """The values of the root module, for expressions. `planning`: the values that a plan uses."""
+        """The values of the root module, for expressions; None on errors. `planning`: the values that a plan uses."""
         from planner.operations.variables import console_scope
 
         with self._session():

@@ -40,8 +40,8 @@ class States(Work):
             return usable(show.show(self.options, file))
 
     def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-        """The configuration in the form of plan JSON, or the single module in a directory; and diagnostics, including
-        errors."""
+        """The configuration in the form of plan JSON, or the single module in a directory (None on errors); and
+        diagnostics."""
         module = path_of("module", module)
         with self._session():
             return show.module_json(module) if module else show.configuration_json(self.options)

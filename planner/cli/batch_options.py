@@ -54,7 +54,7 @@ RUN = (
     ),
     Flag("workers", "int", "The number of units that run at a time (default: one per processor).", 0, "N"),
     Flag("no-cache", "bool", "Do not use results of earlier runs."),
-    Flag("parallelism", "int", "The number of concurrent provider operations in a unit (10).", 10, "N"),
+    Flag("parallelism", "int", "The maximum number of concurrent operations in a unit (default: 10).", 10, "N"),
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),
     MINIMAL_REFRESH,
     *LOCK,

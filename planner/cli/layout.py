@@ -70,7 +70,7 @@ class FormattedFile:
 
 def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal) -> int:
     """Rewrite, list or compare files. Returns 0; 2 if a file cannot be read, parsed or written; with -check 3 if a
-    layout differs."""
+    layout differs. Raises UsageError."""
     stdin = words[0] == "-"
     if stdin and len(words) > 1:
         raise UsageError("Too many words", "Standard input (-) cannot be combined with files.")

@@ -120,7 +120,7 @@ class LivePage(LiveDocument):
             raise UsageError("Unknown question")
 
     def what_if(self, body: Body) -> Body:
-        """The plan with other values of variables, compared with the current plan."""
+        """The plan with other values of variables, compared with the current plan. Raises UsageError."""
         given = tuple(f"{name}={value}" for name, value in sorted(dict(body["variables"]).items()))
         if not given:
             raise UsageError("No variable has a different value", "Enter a value first.")

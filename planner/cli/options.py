@@ -56,7 +56,7 @@ SERVED = (
 )
 MINIMAL_REFRESH = Flag("minimal-refresh", "bool", "Read only the real objects that are about to change.")
 OPERATION = (
-    Flag("parallelism", "int", "The number of concurrent provider operations (10).", 10, "N"),
+    Flag("parallelism", "int", "The maximum number of concurrent provider operations (default: 10).", 10, "N"),
     Flag(
         "provider-parallelism",
         "list",

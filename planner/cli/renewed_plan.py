@@ -52,7 +52,8 @@ class Watched:
     logs: dict[str, Any] | None = None
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
-        """The finished plan, without values and graph unless these are still needed."""
+        """Keep the facts of a finished plan for storing it. Returns the plan, without values and graph unless they are
+        still needed (`needs_values`)."""
         if not self.logs and process_time() < WORTH:
             return made
         from planner.workflows.renew.keep import gathered

@@ -17,7 +17,7 @@ DEPLOYMENTS = Flag(
     "deployment", "list", "Select only these deployments; patterns are allowed. May be repeated.", value="NAME"
 )
 PLANNING = (
-    Flag("parallelism", "int", "The number of concurrent provider operations in a deployment (10).", 10, "N"),
+    Flag("parallelism", "int", "The maximum number of concurrent operations in a deployment (default: 10).", 10, "N"),
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),
 )
 ASKED = (DEPLOYMENTS, *AROUND, *PLANNING)

@@ -90,7 +90,8 @@ def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
 def told_causes(
     made: MadePlan[Any], arguments: Arguments, terminal: Terminal, chains: Chains | None = None
 ) -> Causes | None:
-    """The causes to print under a plan's changes. `chains`: causes of all changes, if known."""
+    """The causes to print under a plan's changes; None if the flags request none or planning failed. `chains`: causes
+    of all changes, if known."""
     how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
     return None if how == "none" or made.plan.errored else causes_told(made, how, terminal, chains)
 
@@ -105,7 +106,8 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
 def show_summary(
     made: MadePlan[Any], terminal: Terminal, everything: bool = False, chains: Chains | None = None
 ) -> None:
-    """Print the causes of a plan's changes, each with its effects. `chains`: causes of all changes, if known."""
+    """Print the causes of a plan's changes, each with its effects; with `everything`, each object and each step.
+    `chains`: causes of all changes, if known."""
     from planner.render.plan import rename_line
 
     shown = causes_of(made, chains, terminal, notes=chains.notes if chains is not None else ())

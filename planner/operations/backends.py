@@ -104,8 +104,8 @@ def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend |
 def current_backend(
     directory: str, config: Config | None, workspace: str, given: RawVariables, encryption: Encryption
 ) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of the state, for all commands but init. An error if the block differs from the backend that init set
-    up."""
+    """The backend of the state, for all commands but init. None and an error if the block differs from the backend that
+    init set up, or if the encryption or the backend is not valid."""
     diagnostics = encryption.check()
     if has_errors(diagnostics):
         return None, diagnostics

@@ -230,15 +230,16 @@ def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
 def why_planned(
     options: OperationOptions, verb: str, what: str, plan_file: str | None = None, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of an action (`verb`: its word, or "" for any) or of an unknown value. Raises Failure."""
+    """The proof of an action (`verb`: its word, or "" for any) or of an unknown value; if `negated`, why there is no
+    such action. None if no plan can be made. Raises Failure."""
     return why_in_plan(open_or_make_plan(options, plan_file), verb, what, negated)
 
 
 def why_in_plan(
     answer: Planned[Unstored], verb: str, what: str, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The explanation of an action or value of a plan. The document's `options` are the plan's options as arguments, if
-    there are any. Raises Failure."""
+    """The explanation of an action or value of a plan; None if the plan could not be made. The document's `options` are
+    the plan's options as arguments, if there are any. Raises Failure."""
     if answer.made is None:
         return None, list(answer.diagnostics)
     proof, problems = _why_in(answer.made, answer, verb, what, negated)

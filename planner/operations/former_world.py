@@ -113,7 +113,7 @@ class FormerWorlds:
         return base.commit
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world of a change; without a change, the latest."""
+        """The former world of a change; without a change, the latest. None if no former world is known."""
         record = self._record
         if record is None:
             return self._git
@@ -131,7 +131,7 @@ class FormerWorlds:
         return self._world_of(record, key)
 
     def _world_of(self, record: InputRecord, key: str) -> FormerWorld | None:
-        """The former world of one run."""
+        """The former world of one run; None if the record does not contain the run."""
         if key in record.runs and key not in self._worlds:
             self._worlds[key] = _of_record(self._made, record, record.runs[key], self._entry)
         return self._worlds.get(key)

@@ -68,7 +68,7 @@ def configuration_facts(loaded: Loaded[Any]) -> FactBase:
 
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
-    """These facts, and the facts of a state; cached for the next graph with the same state."""
+    """The facts `declared`, and the facts of a state; cached for the next graph with the same state."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_state
 

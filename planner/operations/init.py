@@ -114,7 +114,7 @@ def init(
 def _stored_state(
     reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, diagnostics: Diagnostics
 ) -> State | None:
-    """The existing state, whose providers are needed, too."""
+    """The existing state, whose providers are needed, too; None if it does not exist or cannot be read."""
     begun = reading.begun
     backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given, encryption)
     diagnostics += problems

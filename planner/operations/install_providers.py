@@ -108,7 +108,8 @@ def init_providers(
     others: Iterable[Config] = (),
     names: Iterable[str] = (),
 ) -> list[Diagnostic]:
-    """Select and install providers, and record their versions in the lock file."""
+    """Select and install providers, and record their versions in the lock file (with `lockfile` readonly, only report
+    changes). Returns problems."""
     if choices.lockfile not in ("", "readonly"):
         detail = f"-lockfile accepts only readonly, not {choices.lockfile!r}."
         return [error("install.lockfile_mode", "Invalid lock file mode", detail)]

@@ -40,9 +40,9 @@ def judged_document(
     processes: int = 0,
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for a document in a file or on standard input. `kind`: the required kind, plan or state.
-    With `processes`, a large plan is checked in parts, by at most this number of processes, if that gives the same
-    result. `ahead`: the file, if it is already being read."""
+    """The result of policies for a document in a file or on standard input; None on errors. `kind`: the required kind,
+    plan or state. With `processes`, a large plan is checked in parts, by at most this number of processes, if that
+    gives the same result. `ahead`: the file, if it is already being read."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
@@ -118,8 +118,8 @@ Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
 def check_document(
     options: OperationOptions, path: str, kind: str, processes: int = 1, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for a plan as in `show -json`, or for a state. `known`: shared by several documents, so
-    that policies are loaded once."""
+    """The result of policies for a document of the kind `kind`: a plan as in `show -json`, or a state. None on errors.
+    `known`: shared by several documents, so that policies are loaded once."""
     ahead = Ahead(path, MAX_BYTES) if path != STDIN else None
     return _judged(options, path, kind, processes, ahead, [] if known is None else known)
 
@@ -148,7 +148,7 @@ def policies_of(
     options: OperationOptions, record: PolicyRecord | None, workspace: str = "", made: Any = None
 ) -> tuple[Policies | None, list[Diagnostic]]:
     """The organisation's policies, recorded policies and policies in the options, with their settings for a workspace
-    (default: the selected one). Policies in Python run for the plan `made`. Raises Failure."""
+    (default: the selected one); None if one is wrong. Policies in Python run for the plan `made`. Raises Failure."""
     from planner.answers.policy.sources import policy_files
 
     workspace = workspace or selected_workspace(options)[0]

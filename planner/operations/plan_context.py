@@ -132,7 +132,8 @@ def head_commit(directory: str) -> str:
 
 
 def _git_folder(directory: str) -> str | None:
-    """The nearest `.git` in the directory or its parents; in a worktree, `.git` is a file with the path."""
+    """The nearest `.git` in the directory or its parents; in a worktree, `.git` is a file with the path. None outside
+    of repositories."""
     while True:
         path = os.path.join(directory, ".git")
         if os.path.isdir(path):

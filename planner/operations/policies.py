@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 def check(
     options: OperationOptions, plan_file: str | None, hooks: Hooks, processes: int = 1
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for a file (planner's plan file, or the output of `show -json`), or for a new plan.
-    Policies recorded in a plan file apply, too. A large document is checked by at most `processes`; 0 checks it as a
-    whole, so that the cost of each rule can be measured."""
+    """The result of policies for a file (planner's plan file, or the output of `show -json`), or for a new plan; None
+    on errors. Policies recorded in a plan file apply, too. A large document is checked by at most `processes`
+    processes; 0 checks it as a whole, so that the cost of each rule can be measured."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
     answer = open_or_make_plan(options, plan_file, hooks)
@@ -59,7 +59,7 @@ def check(
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of policies for a plan, and proofs by the rules as written; no verdict if a policy is wrong or none
+    """The result of policies for a plan, and proofs by the rules as written; both None if a policy is wrong or none
     applies. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
@@ -166,7 +166,8 @@ def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> t
 
 
 def _time_of(made: MadePlan[L]) -> int | None:
-    """The time of a plan, as recorded with its policies or otherwise its timestamp, in seconds since 1970."""
+    """The time of a plan, as recorded with its policies or otherwise its timestamp, in seconds since 1970; None if it
+    is not a valid time."""
     recorded = made.plan.policy.facts if made.plan.policy is not None else ()
     text = next((row[1] for row in recorded if row[0] == "plan_time" and len(row) == 2), made.plan.timestamp)
     try:

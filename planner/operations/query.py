@@ -205,7 +205,7 @@ def _ground(
     needs_plan: bool,
     instances: bool = False,
 ) -> tuple[_Ground | None, list[Diagnostic]]:
-    """The operation's facts, from an existing plan; from a new plan only if the query needs one."""
+    """The operation's facts, from an existing plan; from a new plan only if the query needs one. None on errors."""
     kind = target.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         answer = plan_of_kind(options, kind)
@@ -280,7 +280,7 @@ def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
 def _ask_state(
     options: OperationOptions, words: tuple[str, ...], target: QueryTarget, path: str
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer a query about a state, without configuration or graph."""
+    """Answer a query about a state, without configuration or graph. Raises Failure."""
     from planner.operations.show import ShownState, show
 
     relations = product_program("state")
@@ -387,7 +387,8 @@ def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
 
 
 def facts_of_plan(made: MadePlan[Unstored], kind: str, instances: bool) -> FactBase:
-    """The graph's facts for applying the plan, or for making it again. `instances`: with facts about instances."""
+    """The facts of the graph for applying the plan (`kind` apply), or for making it again. `instances`: with facts
+    about instances."""
     facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
     facts = facts_of(made.plan, made.loaded)
     return facts_with_instances(facts, made) if instances else facts

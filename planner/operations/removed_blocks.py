@@ -58,7 +58,8 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
 
 
 def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> Block | None:
-    """The object's former block, or the outermost removed module call around it."""
+    """The object's former block, or the outermost removed module call around it; None if the former configuration has
+    neither."""
     address = parse_resource_instance(change.previous_address or change.address)
     module, present = world.context.config.root, made.loaded.config.root
     for name in address.module.path:
@@ -93,7 +94,7 @@ def _body(tree: GitTree, directory: str, name: str) -> FileBody | None:
 
 
 def _same(body: FileBody | None, block: Block) -> Block | None:
-    """The block with the same type and labels."""
+    """The block with the same type and labels; None without one."""
 
     def header(one: Block) -> tuple[str, ...]:
         return one.type, *(label.value for label in one.labels)

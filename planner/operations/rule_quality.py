@@ -45,7 +45,8 @@ class Quality:
 
 
 def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) -> tuple[Quality, list[Diagnostic]]:
-    """The quality of the cases in files and directories (see rule_tests.groups); all cases must pass."""
+    """The quality of the cases in files and directories (see rule_tests.groups); all cases must pass. `makes_mistakes`:
+    also test whether the cases detect mutants of the rules."""
     item, problems = groups(words, name)
     covered: list[RuleCoverage] = []
     tried: list[Noticed] = []

@@ -114,7 +114,7 @@ def outputs(options: StateOptions) -> tuple[dict[str, OutputState], list[Diagnos
 
 
 def show(options: OperationOptions, path: str | None) -> tuple[Shown | None, list[Diagnostic]]:
-    """The plan or state in a file; without `path` the workspace's state."""
+    """The plan or state in a file; without `path` the workspace's state. None on errors."""
     if path is None:
         return stored_state(options)
     return _show_file(options, path)

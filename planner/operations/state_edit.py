@@ -165,12 +165,13 @@ def removal(addresses: Iterable[str]) -> Change:
 
 
 def taint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Mark an instance as damaged, so that it is replaced."""
+    """Mark an instance as damaged, so that it is replaced. A missing instance is an error, with `allow_missing` a
+    warning."""
     return _mark(options, address, True, allow_missing)
 
 
 def untaint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Remove the mark that an instance is damaged."""
+    """Remove the mark that an instance is damaged. A missing instance is an error, with `allow_missing` a warning."""
     return _mark(options, address, False, allow_missing)
 
 

@@ -24,7 +24,8 @@ WORDS = ("deny", "warn", "undecided", "broken")
 def why_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Proofs of findings. `words`: code and address, or one of them. Raises Failure."""
+    """Proofs of findings; None if planning has errors. `kind`: the kind of verdict, such as deny or undecided. `words`:
+    code and address, or one of them. Raises Failure."""
     from planner.answers.explain.verdicts import explain_finding
 
     answer = open_or_make_plan(options, plan_file)
@@ -40,7 +41,8 @@ def why_verdict(
 def why_no_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Why a policy does not deny an address, or does not warn about it. `words`: code and address. Raises Failure."""
+    """Why a policy does not deny an address, or does not warn about it; None if planning has errors. `words`: code and
+    address. Raises Failure."""
     if kind not in ("deny", "warn") or len(words) != 2:
         detail = "Name deny or warn, a code and an address: planner why -not deny CODE ADDRESS."
         raise Failure(error("why.words", "Nothing to explain", detail))
@@ -75,7 +77,8 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
-    """The findings with these words. Raises Failure without any."""
+    """The findings whose kind is `kind`, now or before it was changed, and whose code or address equals each of the
+    words. Raises Failure without any."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     result = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:

@@ -65,7 +65,7 @@ def why(
     plan_file: str | None = None,
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof, in the documented format, for two vertices (why the first waits for the second), a fact, an address
-    (why its action is planned), or a word of `why` and its subject."""
+    (why its action is planned), or a word of `why` and its subject; None on errors. Raises Failure."""
     if len(words) > 1 and words[0] in WORDS:
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] == DEFERRED:
@@ -178,7 +178,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
 
 
 def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, kind: str) -> Graph:
-    """The graph with a relation that only plans derive. Raises Failure."""
+    """The graph of a plan with the relation `name`, which only plans derive. Raises Failure."""
     from planner.answers.explain.instances import is_about_instances
     from planner.operations.query import facts_of_plan, plan_of_kind, reads
 
@@ -189,7 +189,7 @@ def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, k
 
 
 def _why_moved(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why an object moved. `what`: its new or old address."""
+    """Why an object moved or, if `negated`, why it did not. `what`: its new or old address. Raises Failure."""
     ground, diagnostics = moves_ground(options, plan_file)
     if ground is None:
         return None, diagnostics
@@ -203,7 +203,8 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why a resource or module is deferred, and which others with it."""
+    """Why a resource or module is deferred, and which others with it; or, if `negated`, why it is not. None without a
+    plan."""
     from planner.logic.graph.decision_chains import deferral_chain
 
     ground, diagnostics = deferral_ground(options, plan_file)
@@ -227,7 +228,7 @@ def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, n
 
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The proof that an object changed outside planner; if `negated`, that it did not."""
+    """The proof that an object changed outside planner; if `negated`, that it did not. Raises Failure."""
     ground, action, diagnostics = decision_ground(options, what, plan_file)
     if ground is None:
         return None, diagnostics
@@ -237,7 +238,8 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why the plan invokes an action, or an object's actions, with the effects of a failure; or why not."""
+    """Why the plan invokes an action, or an object's actions, with the effects of a failure; or why not. Raises
+    Failure."""
     from planner.logic.graph.decision_chains import invocation_failure
 
     answers, diagnostics = explainer(options, plan_file)
@@ -277,7 +279,7 @@ def _first_argument(program: RuleProgram, text: str) -> str:
 
 
 def _proved(graph: Graph, text: str, negated: bool) -> Proved:
-    """The proof of a fact, or why it does not hold."""
+    """The proof of a fact or, if `negated`, why it does not hold. Raises Failure."""
     from planner.operations.query import known_elsewhere
 
     try:

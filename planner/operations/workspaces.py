@@ -132,7 +132,8 @@ def managed_objects(state: State) -> list[str]:
 def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
-    """The workspaces and the selected one; errors for an invalid name, and if the selection cannot be changed here."""
+    """The workspaces and the selected one; errors for an invalid name, and if TF_WORKSPACE does not allow a command to
+    select or create the workspace."""
     current, forced, problems = current_workspace(options.directory, os.environ)
     if forced and selects and not (creates and name == current):
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."
@@ -170,7 +171,7 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def _state_in(options: StateOptions) -> tuple[State | None, list[Diagnostic]]:
-    """The state in the file `state_path`."""
+    """The state in the file `state_path`; None if it does not exist or cannot be read."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return kept_state(options, diagnostics).store.read()
@@ -182,7 +183,7 @@ def _select(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
-    """The directory's backend, whatever `state_path` is."""
+    """The directory's backend, whatever `state_path` is; None on errors."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return kept_state(evolve(options, state_path=None), diagnostics).backend, []

@@ -68,7 +68,7 @@ The most useful relations:
 
 Sensitive values are omitted. For WORDS see planner batch plan.""",
     (
-        Flag("timeout", "duration", "Stop the query after this time (30s).", 30.0, "DURATION"),
+        Flag("timeout", "duration", "Stop the query after this time (default: 30s).", 30.0, "DURATION"),
         Flag("csv", "bool", "Print comma-separated values."),
         JSON,
         REUSE,
@@ -189,7 +189,7 @@ The exit code is 0, or 1 when the fleet is denied or on errors, which include a 
         Flag(
             "policy",
             "list",
-            "A file or directory of policies (.planner/batch-policies). May be repeated.",
+            "A file or directory of policies (default: .planner/batch-policies). May be repeated.",
             value="PATH",
         ),
         Flag("proofs", "bool", "Show the proof below each verdict."),
@@ -331,7 +331,7 @@ kept as long as planner batch resume can continue it.
 Without this command the newest 200 records are kept. The caches of configurations are stored elsewhere and stay; a unit
 whose plan is removed is planned again.""",
     (
-        Flag("keep", "int", "The number of newest records to keep (1).", 1, "N"),
+        Flag("keep", "int", "The number of newest records to keep (default: 1).", 1, "N"),
         Flag("older-than", "duration", "Remove only records older than this.", 0.0, "DURATION"),
         Flag("dry-run", "bool", "List what would be removed without removing it."),
         Flag("file", "string", "The fleet file (planner.batch.hcl).", value="FILE"),

@@ -31,8 +31,8 @@ from planner.render.terminal import Terminal
 KINDS = ("plan", "plan-refresh-only", "plan-destroy", "apply")
 
 ANSWER = (
-    Flag("timeout", "duration", "Stop the query after this time (30s).", 30.0, "DURATION"),
-    Flag("limit", "int", "The number of paths that allpaths lists (100).", 100, "N"),
+    Flag("timeout", "duration", "Stop the query after this time (default: 30s).", 30.0, "DURATION"),
+    Flag("limit", "int", "The maximum number of paths that allpaths lists (default: 100).", 100, "N"),
     Flag("csv", "bool", "Print comma-separated values."),
     Flag("dot", "bool", "Print the subgraph of the answer in the DOT language."),
     Flag(

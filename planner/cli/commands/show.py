@@ -60,7 +60,7 @@ def show(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
-    """Show a state or a plan, in the requested format."""
+    """Show a state or a plan, in the requested format. Raises UsageError."""
     from planner.world.state.remote.runs import saved_run
 
     if path is not None and os.path.isdir(path):
@@ -152,7 +152,7 @@ def _show_plan(shown: MadePlan[Any], only: frozenset[str], arguments: Arguments,
 
 
 def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
-    """Print the configuration, or one of its modules, as JSON."""
+    """Print the configuration, or one of its modules, as JSON. Raises UsageError."""
     if not arguments["json"] or arguments["json-into"]:
         raise UsageError("Option -json is needed", "A configuration can be shown only with -json.")
     open_json_into(arguments, terminal)

@@ -154,7 +154,7 @@ class FleetScope(Scope):
         return {name: text for name, text in table.items() if text is not None}
 
     def items(self, attribute: Attribute, problems: Problems) -> dict[str, Value]:
-        """The items of a for_each argument; empty if it is null or invalid."""
+        """The items of a for_each argument, {key: value}; empty if the argument is null or invalid."""
         expr = Expr(attribute.expr, attribute.source)
         value = self.value(expr, problems)
         if value is None or is_null(value):

@@ -121,7 +121,8 @@ class FileRecorder:
             self.paths[TIMED] = ("until", until * NANO, 0, "")
 
     def look(self, path: str, kind: str = "file") -> None:
-        """Record that a path is being read."""
+        """Record that a path is being read. `kind`: file, folder, or names (a directory that a function of the
+        configuration lists)."""
         paths = self.paths
         assert paths is not None
         self._known.add(path)

@@ -28,7 +28,7 @@ from planner.world.state.workspace import current_workspace, read_pointer
 
 
 def coming_states(request: Request) -> dict[str, ComingState]:
-    """The states that earlier units are going to write. Raises Failure."""
+    """{state: the outputs that an earlier unit is going to write to it}. Raises Failure."""
     result: dict[str, ComingState] = {}
     for one in request.upstream:
         if not one.seen:
@@ -97,8 +97,9 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit. An encrypted state is read with the settings for a `terraform_remote_state` of that
-    unit's name or, without these, with the settings for the state of the requesting unit."""
+    """The state of another unit; None if it does not exist or cannot be read. An encrypted state is read with the
+    settings for a `terraform_remote_state` of that unit's name or, without these, with the settings for the state of
+    the requesting unit."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:
@@ -114,7 +115,8 @@ def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
 
 
 def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
-    """The state from its file, or from the backend that `init` has configured."""
+    """The state from its file, or from the backend that `init` has configured; None if it does not exist or cannot be
+    read."""
     if os.path.isabs(upstream.state):
         return StateStore(upstream.state, seal=seal).read()
     return _state_in_service(upstream, seal)

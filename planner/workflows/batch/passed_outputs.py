@@ -221,7 +221,8 @@ def state_outputs(state: State) -> dict[str, Any]:
 
 
 def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
-    """The outputs from encoded values, with a mark on each unknown part. Raises Failure for invalid data."""
+    """{name: value} of the outputs with these encoded values, with a mark on each unknown part. Raises Failure for
+    invalid data."""
     try:
         return {name: _awaited(unit, name, decode(raw, {})) for name, raw in values.items()}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as bad:

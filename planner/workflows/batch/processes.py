@@ -47,8 +47,8 @@ class Died(BrokenExecutor):
 
 
 class Processes(Workplace):
-    """A pool of workers; the first `forks` are forked from this process. Two further pipes send commands to all
-    processes: start nothing new, and exit."""
+    """A pool of workers; the first `forks` are forked from this process. Two further pipes lead to all workers: one
+    is for the command to start no more work, the other for the command to exit."""
 
     def __init__(self, workers: int, forks: int = 0) -> None:
         if not forks:
@@ -127,7 +127,7 @@ class _Slot:
         self.pipe: Any = None
 
     def ask(self, what: Any) -> tuple[bool, Any]:
-        """Whether the job succeeded, with its result or exception. Raises Died if the worker ends first."""
+        """(whether the job succeeded, its result or its exception). Raises Died if the worker ends first."""
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
                 self._exit_status()  # the worker ended while idle

@@ -180,7 +180,8 @@ def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> di
 def _proofs(
     options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: BatchListener
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Plan a unit with its dependencies. Returns the proofs of the relations, and whether the unit has dependencies."""
+    """Plan a unit with its dependencies. Returns the proofs of the relations, and whether the unit has dependencies.
+    Raises Failure."""
     fleet = Batch(options, "plan").fleet
     if unit not in fleet.units:
         detail = f"No unit is called {unit}.{did_you_mean(unit, fleet.units)}"
@@ -213,7 +214,8 @@ def plans_needed(program: RuleProgram, want: tuple[str, ...]) -> bool:
 def over_plans(
     options: BatchOptions, program: RuleProgram, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
-    """Derive the relations `want`; if these read plans, plan the fleet first."""
+    """Derive the relations `want`; if these read plans, plan the fleet first. Returns the derived relations (None after
+    an error), the report of planning (None if nothing was planned) and diagnostics."""
     contents = contents_needed(program, want)
     if not contents and not plans_needed(program, want):
         analysis = analysed(options, want)

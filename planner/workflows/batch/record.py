@@ -80,7 +80,7 @@ class Record:
 
     @classmethod
     def new(cls, root: str, asked: dict[str, Any], durable: bool = True) -> Record:
-        """Raises Failure."""
+        """A new record for a run with these options. Raises Failure if it cannot be written."""
         try:
             return cls._new(root, asked, durable)
         except OSError as problem:
@@ -308,8 +308,9 @@ class Hold:
 
 
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
-    """Lock the fleet, waiting for other commands at most this long. None if the lock file cannot be opened, as in a
-    read-only fleet. On a file system without locks, nothing is locked. Raises Failure with the name of the holder."""
+    """Lock the fleet, waiting for other commands at most `seconds`. `alone`: exclude all other commands, not only those
+    that lock the fleet alone. None if the lock file cannot be opened, as in a read-only fleet. On a file system without
+    locks, nothing is locked. Raises Failure with the name of the holder."""
     path = os.path.join(root, FOLDER, NAME)
     try:
         make_folder(root)

@@ -114,11 +114,11 @@ class Run:
         self.gate = Gate(policies, analysis, self.done, reported, self.end, batch.options.asked)
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, FinishedUnit]:
-        """`mode`: plan, destroy or validate."""
+        """Plan or validate the units; returns {unit: its end}. `mode`: plan, destroy or validate."""
         return self._schedule(command, units, lambda unit, decision: self._request(unit, mode, decision, True))
 
     def apply(self, units: list[str], command: str = "apply") -> dict[str, FinishedUnit]:
-        """Plan and apply each unit when all units before it are done."""
+        """Plan and apply each unit when all units before it are done. Returns {unit: its end}."""
         return self._schedule(
             command, units, lambda unit, decision: self._request(unit, command, decision, False), self.cut_off
         )
@@ -345,11 +345,11 @@ class Run:
         return json_path(os.path.abspath(self.batch.options.json_out), unit)
 
     def in_order(self) -> dict[str, FinishedUnit]:
-        """The finished units to report."""
+        """{unit: its end} of the finished units to report, by wave."""
         return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
 
     def part(self) -> ShardSummary | None:
-        """Data for joining, if several jobs share the work."""
+        """Data for joining the results of the jobs that share the work; None if this job runs all units."""
         if self._known_part is None and self.analysis.share is not None:
             self._known_part = self._part(self.analysis.share)
         return self._known_part

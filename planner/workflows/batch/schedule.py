@@ -111,7 +111,7 @@ class Schedule:
         self.is_told = False
 
     def run(self, units: list[str]) -> dict[str, FinishedUnit]:
-        """Run the units that are not in `done`."""
+        """Run the units that are not in `done`. Returns {unit: its end}."""
         left = [unit for unit in units if unit not in self.done]
         members = set(left)
         self.listener.expects(left)

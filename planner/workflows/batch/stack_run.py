@@ -297,8 +297,8 @@ def _view(command: _Command, terminal: Terminal, lines: io.StringIO) -> View:
 
 
 def _open(command: _Command) -> tuple[OpenedStack, DeploymentPolicies | None]:
-    """The stack and its standing policies, without diagnostics, which the command has already reported. Raises
-    Failure."""
+    """The stack and its standing policies (None if it has none), without diagnostics, which the command has already
+    reported. Raises Failure."""
     if command.name not in _OPENED:
         _OPENED.clear()
         diagnostics = Diagnostics()

@@ -495,7 +495,7 @@ def _inside(text: str, literal: Literal, parts: dict[str, tuple[str, str]]) -> I
 
 
 def _null_lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """Edits that remove null arguments from nested blocks."""
+    """Edits, as (start, end, text), that remove null arguments from nested blocks."""
     blocks = list(_body(text).blocks)
     while blocks:
         body = blocks.pop().body

@@ -261,7 +261,7 @@ class Checking:
 
     def _undeclared(self, directory: str, path: str, mention: NameUse) -> Diagnostic | None:
         """The error for a reference to an undeclared variable or local value, because a check that stops early does not
-        report it."""
+        report it; None for other references."""
         key, start, end = mention.key, mention.start, mention.end
         kind, _, name = key.partition(".")
         if kind not in ("var", "local") or declarations(self.workspace, DeclaredObject(directory, key)):

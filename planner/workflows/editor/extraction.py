@@ -116,7 +116,7 @@ class _Extraction:
         self.outer = self._outside()
 
     def _call_name(self, name: str) -> str:
-        """The name of the module call. Raises Failure if the directory or the name is taken."""
+        """The name of the module call. Raises Failure if the directory or the name is taken or not suitable."""
         where = os.path.relpath(self.to)
         if is_module(self.to):
             raise refusal(f"{where} has configuration files already: name a new directory.")
@@ -168,7 +168,7 @@ class _Extraction:
     # ---------------------------------------------------------------- inputs of the new module
 
     def _bring(self, piece: Piece) -> None:
-        """Make the edits in a moved block, with the variables and providers that it needs."""
+        """Make the edits in a moved block, with the variables and providers that it needs. Raises Failure."""
         changes = self.inner.setdefault(piece.path, [])
         wholes = {use.key for use in uses_in(piece) if not use.attribute and use.role == "value"}
         for use in uses_in(piece):
@@ -264,7 +264,7 @@ class _Extraction:
     # ---------------------------------------------------------------- outputs of the new module
 
     def _outside(self) -> Edits:
-        """Edits of references in remaining blocks."""
+        """Edits of references in remaining blocks. Raises Failure."""
         edits: Edits = {}
         staying = [
             (path, use)

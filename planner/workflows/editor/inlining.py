@@ -215,7 +215,7 @@ class _Inlining:
         return f"var.{name}"
 
     def _completed(self, decl: VariableDecl, node: Expression, text: str) -> str:
-        """The source of an argument, with the attributes that the variable's type adds."""
+        """The source of an argument, with the attributes that the variable's type adds. Raises Failure."""
         source = source_text(text, node)
         parent = self.outer.root.variables.get(source[4:]) if source.startswith("var.") else None
         if parent is not None and parent.constraint == decl.constraint:
@@ -309,7 +309,7 @@ class _Inlining:
             changes.append((start, end, "".join(one[2] for one in before) + lines))
 
     def _path(self, text: str, use: Use) -> tuple[int, int, str]:
-        """The edit that replaces path.module by the directory of the module."""
+        """The edit, as (start, end, text), that replaces path.module by the directory of the module."""
         start, end = use.node.start, use.end(1)
         inside = os.path.relpath(self.below, self.directory)
         if not self.workspace.callers(self.directory):
@@ -320,7 +320,8 @@ class _Inlining:
         return start, end, f'"${{path.module}}/{inside}"'
 
     def _relocate(self, text: str, block: Block, changes: Changes) -> None:
-        """Make the source of a nested module call relative to the calling directory, and adapt its `providers`."""
+        """Make the source of a nested module call relative to the calling directory, and adapt its `providers`. Raises
+        Failure."""
         passed = attributes_of(block.body).get("providers")
         changes += source_edits(self.workspace, self.below, block, text, self.directory)
         decl = self.inner.root.calls.get(block.labels[0].value)
@@ -352,7 +353,7 @@ class _Inlining:
         return self.configurations.get((ref.name, ref.alias or ""), str(ref))
 
     def _namesake(self, name: str) -> str:
-        """The calling module's local name for a provider."""
+        """The calling module's local name for a provider. Raises Failure."""
         source = self.inner.root.provider_source(name)
         root = self.outer.root
         if root.provider_source(name) == source:
@@ -415,7 +416,7 @@ class _Inlining:
         return edits
 
     def _replacement(self, use: Use) -> tuple[int, int, str]:
-        """The edit that replaces a reference to the module."""
+        """The edit, as (start, end, text), that replaces a reference to the module. Raises Failure."""
         steps, start = use.node.steps, use.node.start
         if use.role == "address":
             length = 4 if len(steps) > 1 and getattr(steps[1], "name", "") in ("data", "module", "ephemeral") else 3

@@ -48,7 +48,7 @@ def refusal(detail: str) -> Failure:
 
 
 def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> tuple[str, Block, Attribute | None]:
-    """The file and the block of an object, and the block's argument `name`. Raises Failure."""
+    """The file and the block of an object, and the block's argument `name` (None if it is not set). Raises Failure."""
     places = declarations(workspace, target)
     if len(places) != 1:
         raise refusal(f"{target.key} is declared in {len(places)} places, such as override files.")

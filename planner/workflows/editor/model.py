@@ -141,7 +141,7 @@ class Model:
         return directory if self.is_deep else None
 
     def _module(self, path: ModulePath, call: ModuleCall) -> ModuleConfig | None:
-        """A called module that is not in the tree yet."""
+        """A called module that is not in the tree yet; None if its directory is not known."""
         if path in self._places:
             module = self.workspace.single_module(self.directory, self._places[path])
             return evolve(module, path=path, call=call, is_remote=call.source_kind != "local")

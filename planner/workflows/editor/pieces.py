@@ -123,8 +123,8 @@ def comments_of(block: Block) -> dict[str, list[str]]:
 
 
 def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[str]) -> tuple[int, int, str]:
-    """The edit that inserts comments above the argument at an offset, or above the innermost enclosing block that
-    begins a line."""
+    """The edit, as (start, end, text), that inserts comments above the argument at an offset, or above the innermost
+    enclosing block that begins a line."""
     at = text.rfind("\n", 0, offset) + 1
     inner: Attribute | Block | None = None
     while True:

@@ -140,7 +140,7 @@ def place(span: Span) -> str:
 
 
 def signature(name: str) -> BuiltinPredicate | None:
-    """The signature of a built-in function, test or relation."""
+    """The signature of a built-in function, test or relation; None for other names."""
     return FUNCTIONS.get(name) or TESTS.get(name) or RELATIONS.get(name)
 
 

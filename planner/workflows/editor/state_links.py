@@ -120,7 +120,7 @@ class StateLinks:
         self._path = relative_source(self.consumer, os.path.join(self.producer, store.path))
 
     def values(self, planned: Iterable[OutputChange]) -> dict[str, OutputState | None]:
-        """The values of the new outputs in the producer's plan. Raises Failure."""
+        """{name: value} of the new outputs in the producer's plan. Raises Failure if a value is not known."""
         names = {name for name, _ in self._outputs.values()}
         result: dict[str, OutputState | None] = {}
         for one in planned:

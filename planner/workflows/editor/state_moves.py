@@ -461,7 +461,8 @@ class _Transfer:
         return evolve(move, producer=producer, given=self.links.values(made.plan.outputs))
 
     def _files(self, before: MadePlan[Any]) -> tuple[dict[str, str | None], dict[str, str | None]]:
-        """{path: new content}, {path: former content}."""
+        """{path: new content} and {path: former content} of the edited files; None means that the file does not
+        exist."""
         texts: dict[str, str | None] = {}
         former: dict[str, str | None] = {}
         here = {path: one for path, one in self.links.changes.items() if os.path.dirname(path) == self.target}

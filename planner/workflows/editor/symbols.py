@@ -300,7 +300,7 @@ def nodes(part: Any) -> Iterator[Any]:
 
 
 def mentions_of(node: Traversal) -> Iterator[tuple[str, int, int]]:
-    """The keys of declared objects in a traversal, with the range of each name."""
+    """The declared objects that a traversal mentions, as (key, start and end of the name)."""
     steps = node.steps
     if node.root == "action" and len(steps) > 1 and isinstance(steps[0], GetAttr) and isinstance(steps[1], GetAttr):
         yield f"action.{steps[0].name}.{steps[1].name}", steps[1].start + 1, steps[1].end

@@ -117,7 +117,7 @@ def gathered(
 
 
 def call_values(root: ModuleInstance, name: str) -> dict[InstanceKey, Value]:
-    """The planned outputs of a call's instances."""
+    """{instance key: planned outputs as an object} of a call's instances."""
     return {key: module.output_object() for key, module in root.calls.get(name, {}).items()}
 
 

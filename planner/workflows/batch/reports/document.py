@@ -224,7 +224,7 @@ def totals_text(document: dict[str, Any], mark: str = "") -> str:
 
 
 def totals(document: dict[str, Any]) -> dict[str, int]:
-    """The sum of the units' counts, without rejected units."""
+    """{name of a count: sum over all units}, without rejected units."""
     result = dict.fromkeys(COUNTS, 0)
     for unit in document["units"]:
         if not _is_rejected(document, unit):

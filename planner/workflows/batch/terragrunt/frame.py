@@ -67,7 +67,7 @@ class Frame(Scope):
 
     @property
     def components(self) -> dict[str, dict[str, str]]:
-        """In a stack's file, the directories of units and stacks by name; otherwise empty."""
+        """In a stack's file, {kind: {name: directory}} of its units and stacks; otherwise empty."""
         return {}
 
     @property

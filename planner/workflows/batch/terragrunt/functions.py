@@ -151,7 +151,8 @@ class Functions:
             folder = above
 
     def _include(self, words: tuple[str, ...]) -> Included | None:
-        """The include that a call names; without a name, the only include. None if there is none."""
+        """The include that a call names; without a name, the only include. None if there is none. Raises
+        FunctionError."""
         known = self.frame.includes()
         if words:
             if words[0] not in known:

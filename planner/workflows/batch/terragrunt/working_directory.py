@@ -154,7 +154,7 @@ def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
 
 def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
     """Write a generated file; `if_exists` decides about an existing one. `below`: that file in the linked directories,
-    if any."""
+    if any. Raises Failure."""
     path = os.path.normpath(os.path.join(place, file.path))
     there = below[0] if below else path
     ours = has_mark(there)
