@@ -113,7 +113,7 @@ class _ChainsOfGroup:
         if self._is_of_group(because.steps[0]):
             return [because.steps, *self._further(name, [because.steps])] if has_further else [because.steps]
         if name not in self._first or has_further:
-            self._first.setdefault(name, [])  # for cycles
+            self._first.setdefault(name, [])  # the result if a cycle leads back to this change
             self._first[name] = self._further(name, [])
         return self._first[name][: None if has_further else 1]
 

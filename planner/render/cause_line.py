@@ -119,7 +119,7 @@ def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]
         if step.kind or not (owner := owner_of(step, actions)):
             steps.append(step)
         elif owner not in (address, root.what):
-            # the line that uses the value comes first, and the object replaces it
+            # of several steps in one object, the first remains, because its line uses the value; it names the object
             last = steps.pop() if steps and steps[-1].what == owner else step
             also = tuple(name.removesuffix(step.what[len(owner) :]) for name in step.also)
             steps.append(evolve(last, what=owner, before="", value="", also=also))

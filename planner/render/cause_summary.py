@@ -400,7 +400,8 @@ def _in_words(change: tuple[str, str]) -> str:
 def _shown_hops(
     group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]
 ) -> tuple[list[str], set[str]]:
-    """An overview's hops with their changes, and the names of these; empty without hops, or with too many."""
+    """An overview's hops, and the names of the changes shown in them. As far as there is room, changes at the ends are
+    shown: with the first chain to each, or with all chains."""
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
         return hops, set()

@@ -14,8 +14,8 @@ AFTER, EVERY = 0.5, 0.1
 
 
 class DownloadLine:
-    """The line. Called with a download's name, received bytes, and total bytes (0: unknown). Several downloads may run
-    at once."""
+    """The line about running downloads. It is called with a download's name, received bytes, and total bytes (0:
+    unknown). Several downloads may run at once."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal

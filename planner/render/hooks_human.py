@@ -18,8 +18,8 @@ BAR = 10
 
 
 class ProgressLine:
-    """The line, for walks that take longer than a moment. All methods but `start` and `stop` need the `lock`, which
-    other writers take, too."""
+    """The progress line of a walk that takes longer than a moment. Hold the `lock`, which other writers take, too,
+    while calling any method except `start` and `stop`."""
 
     AFTER = 0.5
     EVERY = 0.1
@@ -153,7 +153,7 @@ LONGEST_ID = 80  # the maximum length of an id that is shown whole, in character
 
 
 class HumanHooks(ProgressHooks):
-    """Prints to standard output; the progress line to standard error."""
+    """Prints the events of a walk to standard output, and its progress line to standard error."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__(terminal)

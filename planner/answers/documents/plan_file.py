@@ -1,11 +1,11 @@
 """Plan files: a zip with the plan, its prior states and the configuration as it was read.
 
 Members: `tfplan`, JSON in planner's own format (see `planner.answers.documents.encoding`); `tfstate`, the state after
-refresh; `tfstate-prev`, the state before refresh, if different; `tfstate-planned`; `config/N`, the configuration files
-in the order of `sources` in `tfplan`; `schemas`, with which the plan is shown if plugins are not installed; `review`,
-data for the report of the apply; `sha256`, the checksum of all other members, so that an approved plan is applied
-unchanged or not at all. Nothing in a plan file is executed, and every defect is a diagnostic. Plan files contain
-sensitive values in plain text."""
+refresh; `tfstate-prev`, the state before refresh, if different; `tfstate-planned`, the state expected after the apply;
+`config/N`, the configuration files in the order of `sources` in `tfplan`; `schemas`, with which the plan is shown if
+plugins are not installed; `review`, data for the report of the apply; `sha256`, the checksum of all other members, so
+that an approved plan is applied unchanged or not at all. Nothing in a plan file is executed, and every defect is a
+diagnostic. Plan files contain sensitive values in plain text."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class CheckedRoots:
         of the object's values that other objects read. None if a value on the way was not checked."""
         key = name, only_replaced, for_others
         if key not in self._known:
-            self._known[key] = frozenset()  # for a cycle
+            self._known[key] = frozenset()  # the result if a cycle leads back to this name
             self._known[key] = self._roots(name, only_replaced, for_others)
         return self._known[key]
 

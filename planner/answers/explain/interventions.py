@@ -236,7 +236,7 @@ class Interventions:
             raise UncheckedError
         if key in self._texts:
             return known
-        self._texts[key] = frozenset()  # for a cycle
+        self._texts[key] = frozenset()  # the result if a cycle leads back to this text
         try:
             self._texts[key] = units = self._inputs_in(unit, now, was, module, block)
         except UncheckedError:

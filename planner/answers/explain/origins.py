@@ -159,7 +159,7 @@ def origins(given: GivenExpression) -> list[GivenExpression]:
 
 
 def _steps(given: GivenExpression) -> list[GivenExpression] | None:
-    """The expressions one step down; None without any."""
+    """The expressions from which an expression directly takes its value; None if it takes it from no other."""
     node, rest = given.node, given.rest
     if isinstance(node, (Parens, Wrap)):
         return [given._replace(node=node.expr)]

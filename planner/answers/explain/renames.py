@@ -109,7 +109,8 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
 def _same_values(
     old: list[RenamedObject], new: list[RenamedObject], refused: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """Pairs of objects with equal values. Removing pairs may make others unique."""
+    """(old, new) of objects whose values are equal and differ from those of all other objects. Pairs that become unique
+    without the pairs found before are included."""
     settled: list[tuple[str, str]] = []
     while old and new:
         facts = FactBuilder()

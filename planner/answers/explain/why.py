@@ -165,7 +165,7 @@ class Explainer:
 
     def _more_causes(self, name: str, because: Because | None, document: dict[str, Any]) -> list[CauseStep]:
         """The root causes that are not in the proof of an action, because a proof contains only one of several reasons.
-        None if the causes are a guess."""
+        An empty list if the causes are a guess."""
         if because is None or because.is_guess or len(because.roots) < 2:
             return []
         rows = [step["tuple"] for step in document["proofs"].values()]

@@ -192,7 +192,7 @@ def _groups(policies: Policies) -> Iterator[str]:
             name = grp.getgrgid(number).gr_name
         except KeyError:
             continue
-        if name not in listed:  # the organisation's list is complete
+        if name not in listed:  # a group that the organisation lists has only the listed members
             yield name
 
 

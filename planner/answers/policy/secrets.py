@@ -60,7 +60,7 @@ class Curtain:
             return row
         known = self._shown.get((predicate, row))
         if known is None:
-            self._shown[predicate, row] = row  # a recursive derivation adds nothing to the first visit
+            self._shown[predicate, row] = row  # for now: a derivation that leads back to this row hides nothing more
             try:
                 known = self._fact(predicate, row) if predicate in PATHS else self._derived(predicate, row)
             except RecursionError:

@@ -527,7 +527,7 @@ def _within(value: Any, lower: Bound, upper: Bound) -> bool:
 
 def _tighter(one: Bound, other: tuple[Any, bool], sign: int) -> Bound:
     """The narrower of two bounds: the greater of two lower bounds (sign 1), or the lesser of two upper bounds (sign
-    -1)."""
+    -1). If both have the same number, the result includes it only if both do."""
     if one is None:
         return other
     if one[0] == other[0]:

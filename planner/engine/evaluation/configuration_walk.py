@@ -102,7 +102,7 @@ class VertexWalk:
 
     def run_all(self) -> list[Diagnostic]:
         problems = walk_straight(self.graph.numbered, self, self.idle())
-        self._work.clear()  # functions rather than methods of this object, which would create reference cycles
+        self._work.clear()  # its methods refer to this object: a reference cycle
         return list(problems)
 
 

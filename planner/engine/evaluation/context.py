@@ -107,7 +107,7 @@ class ResourceObjects:
 
     def deprecated(self, value: Value) -> Value:
         """The value, with marks on the parts that the schema deprecates."""
-        # the value of a list block contains the results of a search, regardless of the schema
+        # the schema describes the arguments of a list block, not its value, which has the results of the search
         if self.decl.mode == "list":
             return value
         block = self.context.schemas.of(self.module.config, self.decl).block

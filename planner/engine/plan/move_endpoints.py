@@ -136,7 +136,7 @@ def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
 
 
 def absolute(end: Endpoint, base: ModuleAddress) -> str:
-    """The address of this end in one instance of the declaring module."""
+    """The address of an end in one instance of the declaring module. Keys that match any key are left out."""
     steps = base.steps + tuple((name, None if key is ANY else key) for name, key in end.steps[len(end.base) :])
     if end.resource is None:
         return format_module(steps)

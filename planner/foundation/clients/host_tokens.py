@@ -144,4 +144,4 @@ class HostTokens:
                     and os.access(candidate, os.X_OK)
                 ):
                     return str(candidate)
-        return ""  # a missing helper is treated as not configured
+        return ""  # a missing helper is treated as if none were configured

@@ -375,7 +375,7 @@ def collector_paused() -> Iterator[None]:
 
 
 # Records reads by the functions of a configuration: files, directory listings, and the time. Also counts states that
-# were read from services, which cannot be compared like files. Reads from a tree are not recorded.
+# were read from services, which cannot be compared like files. Reads from a tree (see `view`) are not recorded.
 
 
 LOOKED = "planner.looked"  # the audit event for reading a file, or for checking whether it exists

@@ -24,7 +24,8 @@ class NamedBlock:
 
 @frozen(eq=False)
 class TargetDecl:
-    """The method that encrypts, and the next one for decryption in `fallback`. `method` is None if it is missing."""
+    """The method that encrypts, and the next one for decryption in `fallback`. `method` is None if it is missing.
+    `enforced`: whether the method `unencrypted` is an error."""
 
     method: Attribute | None
     span: Span

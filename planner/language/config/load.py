@@ -163,7 +163,8 @@ def _fits(wanted: str, version: str | None) -> bool:
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], tuple[str, _Read]] = {}
 """a cache of parsed files with the digests of their contents, by path, name in diagnostics and whether they are
-override files; the last item is the most recently used. init, surveys and plans of one module follow each other"""
+override files; the last item is the most recently used. One process may load a module several times: for init, a
+survey and a plan"""
 _most_files = 64
 
 

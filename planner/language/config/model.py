@@ -108,7 +108,7 @@ class OutputDecl:
 
 @frozen(eq=False)
 class Provisioner:
-    """`when` is "create" or "destroy", `on_failure` "fail" or "continue"."""
+    """A `provisioner` block. `when` is "create" or "destroy", `on_failure` "fail" or "continue"."""
 
     type: str
     when: str
@@ -148,7 +148,8 @@ class ActionTrigger:
 
 @frozen(eq=False)
 class Lifecycle:
-    """`ignore_changes` is "all" or attribute paths. `destroy` and `prevent_destroy` may be expressions."""
+    """A `lifecycle` block. `ignore_changes` is "all" or attribute paths. `destroy` and `prevent_destroy` may be
+    expressions."""
 
     create_before_destroy: bool | None = None
     prevent_destroy: Expr | None = None
@@ -304,7 +305,7 @@ class RequiredProvider:
 
 @frozen(eq=False)
 class MovedDecl:
-    """`from_` and `to` are addresses relative to the module, as written in the block."""
+    """A `moved` block. `from_` and `to` are addresses relative to the module, as written in the block."""
 
     from_: str
     to: str

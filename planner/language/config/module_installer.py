@@ -67,8 +67,8 @@ def install(
     data_dir: str = DATA_DIRECTORY,
     fetch: Fetch | None = None,
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """Install the modules called by a configuration, stack or test. `load` reads the configuration and passes each call
-    to the recorder."""
+    """Install the modules called by a configuration, stack or test. `load` reads the configuration and calls the
+    recorder for each module call. Returns the records that are new or have changed."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
     recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)

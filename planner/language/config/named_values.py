@@ -56,7 +56,8 @@ def label_span(block: Block, index: int) -> Span:
 
 
 def variable_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[VariableDecl]:
-    """The default is converted to the variable's type; in an override file without a type, only after merging."""
+    """The variable in a block. The default is converted to the variable's type; in an override file without a type,
+    this happens only after merging."""
     content = read(block.body, _VARIABLE, problems)
     attributes = content.attributes
     name = block.labels[0].value

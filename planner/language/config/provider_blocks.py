@@ -53,7 +53,7 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
     alias = None
     if "alias" in attributes:
         given = constant_string(attributes["alias"], problems)
-        alias = given if isinstance(given, str) else None  # an invalid alias is already reported
+        alias = given if isinstance(given, str) else None  # other values are reported twice, as in OpenTofu
         if given is None or (alias is not None and not valid_identifier(alias)):
             problems.error("invalid_name", "Invalid provider configuration alias", f"An alias is a name. {BAD_NAME}")
     version = None

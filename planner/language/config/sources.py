@@ -91,7 +91,7 @@ def _host(text: str) -> str:
 
 @frozen
 class ModuleSource:
-    """`kind` is local, registry or remote; `text` is normalized as in modules.json."""
+    """The source of a module. `kind` is local, registry or remote; `text` is normalized as in modules.json."""
 
     kind: str
     text: str

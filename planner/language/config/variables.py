@@ -128,7 +128,7 @@ def collect_variables(
 
 
 def add_automatic_files(directory: str, folder: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """`given`, with values from the automatically loaded files in a directory added; these take precedence."""
+    """`given`, with the values from the automatically loaded files in a directory, which take precedence."""
     problems = Problems()
     given = dict(given)
     for filename in _automatic_files(os.path.join(directory, folder)):

@@ -72,7 +72,7 @@ def _compile_usual(compiler: Compiler, node: nodes.Call) -> Run:
 
 
 def _compile_conversion(compiler: Compiler, node: nodes.Call) -> Run:
-    """`convert`, whose second argument is a type."""
+    """Compile a call of `convert`, whose second argument is a type."""
     argument, type_node = compiler.compile(node.arguments[0]), node.arguments[1]
 
     def run(env: Environment) -> Value:

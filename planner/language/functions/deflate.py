@@ -150,7 +150,8 @@ def _insert(data: bytes, at: int, heads: dict[int, int], before: list[int]) -> i
 
 
 def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: int) -> tuple[int, int]:
-    """Length and distance of the best match of more than three bytes along the chain of a hash."""
+    """Length and distance of the best match of more than three bytes along the chain of a hash; (3, 0) if there is
+    none."""
     length, offset = _LEAST - 1, 0
     nice = min(_NICE, most)
     lowest = at - _WINDOW

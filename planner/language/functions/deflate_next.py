@@ -218,7 +218,7 @@ def _long_hash(word: int) -> int:
 
 
 def _match(length: int, distance: int) -> Iterator[int]:
-    """The tokens of a match of any length; none is shorter than three bytes."""
+    """The tokens of a match of any length from three bytes; each covers at least three bytes."""
     while length > 0:
         part = length
         if part > _LONGEST:

@@ -168,7 +168,7 @@ def _flatten_type(values: Value) -> Type:
         return DYNAMIC
     if kind(values) not in ("list", "set", "tuple"):
         raise FunctionError("It must be a list, set or tuple.")
-    return DYNAMIC  # the type of the resulting tuple
+    return DYNAMIC  # the type of the resulting tuple depends on the nested elements
 
 
 @function(

@@ -238,8 +238,8 @@ OFFSETS = frozenset(
 
 
 def to_expression(value: JsonValue, source: Source, templates: bool) -> Expression:
-    """With `templates`, strings are parsed as templates. Raises Failure for a mistake in a template, a repeated name in
-    an object, and a number outside the supported range."""
+    """The expression that a JSON value denotes. With `templates`, strings are parsed as templates. Raises Failure
+    for a mistake in a template, a repeated name in an object, and a number outside the supported range."""
     if value.__class__ is JsonText:
         return _string(value, source, templates)
     if value.__class__ is JsonAtom:

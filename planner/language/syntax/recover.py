@@ -98,7 +98,7 @@ class ParseRecovery:
         self.reported = -1  # offset of the last reported token
         self.last = (-1, -1)
         self.told_semicolon = False
-        self.is_lost = False  # whether a mistake may cause later ones
+        self.is_lost = False  # whether an earlier mistake may be the cause of further ones
         self.breaks: list[tuple[int, int]] = []  # line breaks inside quoted strings
 
     def at(self, index: int) -> int:
@@ -129,7 +129,8 @@ class ParseRecovery:
         return self.states[position][SYMBOL] if position >= 0 else ""
 
     def _reduce(self) -> None:
-        """Reduce all productions that are complete for any next token."""
+        """Reduce complete productions, although the next token does not fit, as long as any token would permit it. Of
+        several possible reductions, the one that most tokens permit is made."""
         while True:
             row = self.states[-1]
             counts: dict[int, int] = {}

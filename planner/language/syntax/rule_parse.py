@@ -172,7 +172,7 @@ class _RuleReader:
             self.diagnostics.append(self._unexpected_token(number, states[-1]))
         at = self._resume()
         for token in self.tokens[self.begun : at]:
-            self.docs.pop(token[2], None)  # a declaration that is already reported
+            self.docs.pop(token[2], None)  # the doc comment of a declaration that is already reported
         if at >= len(self.tokens) or len(self.diagnostics) >= _MAX_PROBLEMS:
             return -1
         del states[1:], values[:]

@@ -170,7 +170,7 @@ class ResourceDependencies:
 
     def __init__(self, database: Database) -> None:
         rows = database.rows("recorded_dependency")
-        # rows if a user's rule reads the relation
+        # plain rows if a user's rule reads the relation
         self._behind = rows if isinstance(rows, Behind) else Behind(rows, {(name, name) for _, name in rows})
         self._shared = Addresses(self._behind.names)
 

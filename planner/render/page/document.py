@@ -99,7 +99,7 @@ class Edges(NamedTuple):
         reasons: Iterable[Reason],
         reads: Iterable[tuple[int, int]] = (),
     ) -> Edges:
-        """Edges and reads in any order."""
+        """The edges and reads, which are given in any order, sorted."""
         count = 1 + max([other for _, other in ends], default=0)
         keys = [one * count + other for one, other in ends]  # sorted in half the time of pairs
         order = sorted(range(len(keys)), key=keys.__getitem__)
@@ -137,12 +137,12 @@ class PageView:
     title: str
     items: tuple[PageNode, ...]
     arrows: Iterable[Arrow]
-    """read once"""
+    """the edges; iterated once"""
     boxes: Mapping[str, tuple[str, str]] = field(factory=dict)
     is_reduced: bool = False
     """whether implied edges are left out, because there are too many edges"""
     edges: Edges | None = None
-    """the edges, instead of `arrows`"""
+    """the edges in columns; if set, `arrows` is not read"""
 
 
 @frozen

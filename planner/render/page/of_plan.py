@@ -167,7 +167,7 @@ def _changes(
         for name, _ in group.changes:
             groups[name].append(title)
 
-    known: dict[str, str] = {}  # lines that other changes have, too, are kept once
+    known: dict[str, str] = {}  # equal lines of several changes are stored once
 
     def change(name: str, action: str, reason: str, text: str, former: str = "") -> PageChange:
         lines, named = map(hide, _chains(causes, name)), groups.get(name, ())

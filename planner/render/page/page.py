@@ -30,7 +30,7 @@ SCRIPTS = (
 
 
 def page_html(page: Page, below: str = "") -> str:
-    """The file. `below`: HTML below the page, which can also be read without a script."""
+    """The HTML file of a page. `below`: HTML below the page, which can also be read without a script."""
     return document_html(page_json(page), below)
 
 

@@ -32,8 +32,8 @@ from planner.foundation.values.value import (
 
 
 def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
-    """Configured values take precedence. Computed values that are not configured come from `prior`, which is null for a
-    new object."""
+    """The object that is proposed to the provider: the configured values, and `prior` (null for a new object) for
+    computed values that are not configured."""
     if prior.__class__ is Null:
         if config.__class__ is Null:
             return prior
@@ -188,8 +188,8 @@ def _differs_by_computed(schema: Schema, prior: Value, config: Value, path: Path
 
 
 def normalize_legacy_object(value: Value, schema: BlockSchema) -> Value:
-    """Missing blocks become empty collections, unknown collections of blocks become one block of unknown attributes.
-    Marks are preserved."""
+    """The object, with empty collections for missing blocks, and with one block of unknown attributes for an unknown
+    collection of blocks. Marks are preserved."""
     marks = marked_paths(value)
     plain, _ = unmark_deep(value)
     return apply_marks(_object(plain, schema), marks)

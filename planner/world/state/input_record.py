@@ -37,7 +37,7 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 T = TypeVar("T")
 VERSION = "3.0"
 IN_BASE85 = "2.1"
-WITHOUT_ALTERED = "2.0"  # earlier versions of the format; the first one is valid only if the last apply was complete
+WITHOUT_ALTERED = "2.0"  # earlier versions of the format; 2.0 is valid only if the last apply was complete
 CREATED, DESTROYED = "+", "-"  # recorded instead of attributes if an instance was created or destroyed
 MAX_BYTES = 64 << 20
 LEAST_BYTES = 64 << 10  # the maximum size of a record is that of the state, but at least this number of bytes

@@ -134,7 +134,7 @@ def lock_info_of(data: bytes) -> LockInfo | None:
 
 
 def _take(descriptor: int) -> None:
-    """Raises BlockingIOError or PermissionError if another process has the lock."""
+    """Lock an open file. Raises BlockingIOError or PermissionError if another process has the lock."""
     _set_lock(descriptor, "F_WRLCK")
 
 

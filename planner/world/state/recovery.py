@@ -279,8 +279,8 @@ ERRORED = "errored.tfstate"
 
 
 def forget_rescued(saved: State | None, seal: Seal = PLAIN) -> None:
-    """Remove the file if its state was saved later: pushing it would undo newer changes. A file with another state is
-    kept."""
+    """Remove the file with a rescued state (`ERRORED`) if this state was saved later: pushing the file would undo newer
+    changes. A file with another state is kept."""
     with suppress(OSError, Failure):
         kept, _ = read_state(seal.unseal(read_whole(ERRORED)).data, ERRORED)
         if kept is None or saved is None or (kept.lineage, kept.serial) != (saved.lineage, saved.serial):

@@ -209,7 +209,7 @@ def _collection_type(type_: Type) -> Type:
 
 
 def _round_numbers(value: Any) -> Any:
-    """Numbers are rounded to float64, and members of objects are sorted."""
+    """The value with numbers rounded to float64, and with the members of objects sorted."""
     if value.__class__ is dict:
         return {name: _round_numbers(part) for name, part in sorted(value.items())}
     if value.__class__ is list:

@@ -60,9 +60,9 @@ class _ChunkResult:
     """The result of one process."""
 
     said: PolicyFindings
-    """findings and counts; without the findings, except for the first process"""
+    """the counts; for the first process, also its findings"""
     findings: list[tuple[Any, ...]]
-    """the other findings, packed"""
+    """the findings of any other process, packed"""
     addresses: list[int]
     """hashes of (address, deposed key), if there are several processes"""
 

@@ -33,7 +33,7 @@ _KIND = Kind("OpenTofu-External-Key-Provider", "key provider", "binary")
 
 @frozen(eq=False)
 class External:
-    """The program and its arguments."""
+    """A key provider that runs a program. `command`: the program and its arguments."""
 
     command: tuple[str, ...]
 

@@ -78,8 +78,8 @@ _MODULE = BodySchema(dict.fromkeys(("source", "version"), False))
 
 
 def read_test_file(body: Body, name: str, problems: Problems, sources: Sources | None = None) -> TestFile:
-    """Invalid parts are reported and left out. `sources` reads files with mocks; it is set if the file may use
-    planner's extensions."""
+    """The content of a test file. Invalid parts are reported and left out. `sources` reads files with mocks; it is set
+    if the file may use planner's extensions."""
     is_own = sources is not None
     content = read(body, _OWN_FILE if is_own else _FILE, problems)
     runs: list[TestRun] = []

@@ -122,7 +122,7 @@ class ActionCalls(PluginBase):
         return diagnostics(answer.diagnostics)
 
     def plan_action(self, type: str, config: Value) -> ActionPlan:
-        """The configuration may have unknown values."""
+        """Plan the invocation of an action, whose configuration may have unknown values."""
         try:
             answer = self._call("PlanAction", "ActionPlan", **self._action_fields(type, config))
         except (PluginError, CodecError) as problem:

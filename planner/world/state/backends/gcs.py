@@ -72,7 +72,7 @@ class Bucket:
         body: bytes = b"",
         retries: Retries | None = None,
     ) -> HttpResponse:
-        """Raises GoogleError for a status of 300 or higher."""
+        """Send a request. Raises GoogleError for a status of 300 or higher."""
         token = {"Authorization": f"Bearer {self.tokens()}"} if self.tokens is not None else {}
         answer = self.http.ask(method, url, {**token, **(headers or {})}, body, retries=retries)
         if answer.status >= 300:

@@ -51,7 +51,7 @@ class StateStore:
         self.backup_path = f"{path}.backup" if backup_path is None else backup_path
         self.lock_file = FileLock(path)
         self.current: State | None = None
-        """the last state read or written, without a journal"""
+        """the last state read or written, without the changes of a journal"""
         self.journal: Journal | None = None
         self._files = SealedFiles(seal)
         self._lineage = ""
@@ -428,7 +428,8 @@ class LocalBackend:
     def store(
         self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
     ) -> StateStore:
-        """`-state`, `-state-out` and `-backup` ("-": none) take precedence."""
+        """The store of a workspace. The options `-state`, `-state-out` and `-backup` ("-": no backup) take precedence
+        over the settings."""
         read_path = on_disk(state or self.state_path(workspace))
         path = on_disk(state_out) if state_out else read_path
         return StateStore(path, read_path, "" if backup == "-" else backup or f"{path}.backup", self.seal)

@@ -40,7 +40,7 @@ class RemoteStore:
     def __init__(self, client: RemoteStateClient, seal: Seal = PLAIN, backup_path: str = "") -> None:
         self.client, self.seal, self.backup_path = client, seal, backup_path
         self.current: State | None = None
-        """the last state read or written, without a journal"""
+        """the last state read or written, without the changes of a journal"""
         self.journal: Journal | None = None
         self.read_failure = ""
         """the error of the service in the last `read`"""
@@ -440,7 +440,7 @@ class RemoteStore:
         return []
 
     def make_empty(self, with_lock: bool) -> list[Diagnostic]:
-        """Save an empty state if there is none."""
+        """Save an empty state if there is none. `with_lock`: whether to take the lock for this."""
         state, problems = self.read()
         if state is not None or has_errors(problems):
             return problems
