@@ -123,7 +123,7 @@ ACTION: dict[str, Schema] = {
     ),
     "instances": _list(TEXT, "The instances that the document describes, if an address without keys was requested."),
 }
-"""further members of the proof of an action"""
+"""{name: schema} of further members of the proof of an action"""
 OBSTACLE = _object(
     {"rule": TEXT, "fails": _with_text(TEXT, "The condition that is false."), "bound": _map(CELL, "Variables.")},
     {
@@ -165,7 +165,7 @@ VERDICT: dict[str, Schema] = {
     ),
     "by_cases": _list(RULE, "For a verdict that does not depend on the unknown values: the rules for its code."),
 }
-"""members of the explanation of a policy's verdict"""
+"""{name: schema} of the members of the explanation of a policy's verdict"""
 COUNTS = _object(
     dict.fromkeys(("add", "change", "remove", "import", "forget"), COUNT), dict.fromkeys(("invoke", "failed"), COUNT)
 )

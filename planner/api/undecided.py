@@ -21,7 +21,7 @@ class UndecidedError(Exception):
 
 
 Uses = dict[tuple[str, str], bool]
-"""(address, description) of an unknown value -> whether it was used, not only tested by is_unknown"""
+"""{(address, description) of an unknown value: whether it was used, not only tested by is_unknown}"""
 
 _USES: ContextVar[Uses | None] = ContextVar("uses", default=None)
 

@@ -296,7 +296,7 @@ class Live(BatchLines):
         self.begun: dict[str, int] = {}
         """{submitted unit: number of the attempt}"""
         self.since: dict[str, float] = {}
-        """start times of running units; `begun` may contain more units, which are queued"""
+        """{running unit: its start time}; `begun` may contain more units, which are queued"""
         self.slots = 1
         self.outcomes: Counter[str] = Counter()
         self.expected = 0

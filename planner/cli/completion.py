@@ -22,7 +22,7 @@ _SPECIAL = {
     '"': re.compile(r"[\"$`\\]"),
     "'": re.compile(r"(?!)"),
 }
-"""characters with a meaning in shells, by the quote around them"""
+"""{quote around a word: characters that have a meaning for shells there}"""
 _FISH = """function __complete_planner
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct)

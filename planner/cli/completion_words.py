@@ -247,7 +247,7 @@ def _commands(_: str) -> Iterable[str]:
 
 
 _NAMES = {"workspace": "WORKSPACE", "output": "OUTPUT", "vars": "VARIABLE", "schema": "SCHEMA", "policy": "LIBRARY"}
-"""meaning of the placeholder NAME, by the command's first word"""
+"""{first word of a command: meaning of the placeholder NAME}"""
 _SOURCES: dict[str, _Source] = {
     **dict.fromkeys(("ADDRESS", "NODE", "FROM", "TO"), _addresses),
     "THING": _things,

@@ -28,7 +28,7 @@ PURPOSES = {
     "Setup": ("login", "logout", "get", "providers", "version"),
     "Documentation": ("help", "docs", "explain", "schema", "metadata"),
 }
-"""top-level commands by purpose, as in help"""
+"""{purpose: top-level commands}, as in help"""
 
 COMMANDS = {
     "init": "Prepare the directory: install modules, select providers",
@@ -234,7 +234,7 @@ MODULES = {
     "validate": ("validate", "stacks validate"),
     "workspace": ("workspace list", "workspace show", "workspace new", "workspace select", "workspace delete"),
 }
-"""modules of planner.cli.commands with several commands; others are named like their command"""
+"""{module of planner.cli.commands: its commands}, if it has several; other modules are named like their command"""
 
 ALIASES = {
     "lsp": "language-server",
@@ -260,7 +260,7 @@ HOSTED = {
     "stacks list": "for planner, a stack is a directory; planner stacks show lists its deployments",
     "stacks migrate": "use planner stacks from-modules to convert a root module to a stack",
 }
-"""commands of `terraform stacks` that need its hosted service, and what to use instead"""
+"""{command of `terraform stacks` that needs its hosted service: what to use instead}"""
 
 ANSWERS = frozenset(
     (

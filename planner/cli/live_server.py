@@ -53,9 +53,9 @@ class LiveDocument:
     def __init__(self, title: str) -> None:
         self.title = title
         self.reads: dict[str, Callable[[], Body]] = {}
-        """answers to GET, by path"""
+        """{path: function that answers GET}"""
         self.writes: dict[str, Callable[[Body], Body]] = {}
-        """answers to POST, by path"""
+        """{path: function that answers POST}"""
         self.changed = Condition()
         self.document: Body | None = None
         self.state: Body = {

@@ -54,7 +54,7 @@ DRIFT = "drift"
 """word of `why`: changes made outside planner"""
 
 INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
-"""predicates about an instance whose resource has one vertex for all instances"""
+"""{short word: predicate about an instance whose resource has one vertex for all instances}"""
 
 MOVED = "moved"
 """word of `why`: an object of the state that moved"""

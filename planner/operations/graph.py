@@ -145,9 +145,9 @@ class Explored:
     workspace: str
     directory: str
     head: Head | None
-    """branch and commit of the directory"""
+    """branch and commit of the directory; None outside of repositories"""
     verdict: Verdict | None
-    """verdict of the policies, if the plan was checked now"""
+    """verdict of the policies; None if the plan was not checked now"""
 
 
 def explore(

@@ -119,9 +119,9 @@ class Derived:
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
     plan_graph: Graph | None = None
-    """graph with which the plan was made, if policies or questions need it"""
+    """graph with which the plan was made; None unless policies or questions need it"""
     apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
-    """apply graph that was built and checked while planning, with its changes"""
+    """(changes, apply graph that was built and checked for them while planning)"""
 
 
 @frozen(eq=False)

@@ -33,9 +33,9 @@ class Options:
     """function (name, description, whether sensitive) that prompts for a variable, and returns None if nothing is
     entered; None: prompts are not possible"""
     inputs: Mapping[str, Any] = field(factory=dict)
-    """values of root variables from other sources, which may be unknown; they override all others"""
+    """{root variable: value} from other sources; values may be unknown, and override all others"""
     surrounding: Mapping[str, Any] = field(factory=dict)
-    """values of root variables, which may be unknown; TF_VAR_ variables override them"""
+    """{root variable: value}; values may be unknown, and TF_VAR_ variables override them"""
     offline: bool = False
     """providers are not called"""
     mocked: bool = False
@@ -80,7 +80,7 @@ class OperationOptions(StateOptions):
     """blocks deferred so far, as in Plan.deferred"""
     parallelism: int = field(default=10, eq=False)
     provider_parallelism: tuple[tuple[str, int], ...] = field(default=(), eq=False)
-    """limits of concurrency for single providers, by name"""
+    """(provider, maximum number of concurrent operations) for single providers"""
     generate_config_out: str | None = None
     needs_configuration: bool = False
     """a directory without configuration is an error, except to destroy everything"""
@@ -115,11 +115,11 @@ class OperationOptions(StateOptions):
     made: Any = field(default=None, eq=False, repr=False)
     """the plan in question (planner.operations.plan.MadePlan); None: read from a file, or made for each question"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """root-module resources with known planned objects, which are not planned again"""
+    """{resource of the root module: its known planned objects}, which are not planned again"""
 
     @property
     def judges(self) -> bool:
-        """Whether there are policies."""
+        """Whether there are policies in the options, or of the organisation."""
         return bool(self.policies or self.standing_policies)
 
 

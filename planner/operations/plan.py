@@ -55,7 +55,7 @@ class MadePlan(Generic[L]):
     loaded: L
     variables: Variables
     context: EvaluationContext | None = None
-    """values with which the plan was made, if they were kept and cover all declarations"""
+    """values with which the plan was made; None unless they were kept and cover all declarations"""
 
 
 @frozen(eq=False)

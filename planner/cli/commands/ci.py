@@ -100,7 +100,7 @@ def ci(arguments: Arguments, terminal: Terminal) -> int:
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
 
-"""flags added to each command in a job, before the flags of the command line"""
+"""{name: flag} of flags added to each command in a job, before the flags of the command line"""
 
 
 def _prepare(folder: str) -> None:

@@ -56,11 +56,11 @@ class Analysis:
     command: str = "plan"
     own: Files = ()
     state_of: dict[str, str] = field(factory=dict)
-    """the state that each unit writes"""
+    """{unit: the state that it writes}"""
     reads_from: dict[str, tuple[str, ...]] = field(factory=dict)
-    """the units whose outputs each unit reads"""
+    """{unit: the units whose outputs it reads}"""
     offered: dict[str, tuple[str, ...]] = field(factory=dict)
-    """the variables that each unit receives from its groups"""
+    """{unit: the variables that it receives from its groups}"""
     orphaned: tuple[tuple[str, str], ...] = ()
     """units that were removed although their states still have objects, as (unit, state)"""
     parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)

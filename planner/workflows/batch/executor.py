@@ -25,7 +25,7 @@ class Workplace(Executor):
         """Let running work finish, and start nothing new; has no effect on workers that cannot be notified."""
 
     def end(self) -> None:
-        """Stop running work at once."""
+        """Stop running work immediately."""
 
 
 class Unmet(Exception):

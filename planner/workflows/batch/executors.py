@@ -40,7 +40,7 @@ class Ships:
     needs: Callable[[Request], tuple[set[str], set[str]]]
     store: str = ""
     known: dict[str, Bundle] = field(factory=dict)
-    """the complete bundles from earlier work, by unit"""
+    """{unit: its complete bundle from earlier work}"""
 
 
 def open_executor(text: str, workers: int, jobs: int = 0, ships: Ships | None = None) -> Workplace:

@@ -271,7 +271,7 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
 
 _LARGE = 1 << 20
 _CONTENTS: dict[tuple[str, int, int], str] = {}
-"""digests of large files by path, time and size: many units use the same plugins"""
+"""{(path, time, size): digest} of large files, because many units use the same plugins"""
 
 
 def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:

@@ -39,7 +39,7 @@ class Gate:
         self.diagnostics: list[Diagnostic] = list(policies.problems) if policies is not None else []
         self.is_closed = False
         self.contents: dict[str, UnitResult] = {}
-        """the last plan of each unit, kept because the result of an apply has no plan"""
+        """{unit: its last plan}, kept because the result of an apply has no plan"""
         self.reported: set[tuple[str, str, str, str]] = set()
 
     def judge(self, command: str) -> bool:

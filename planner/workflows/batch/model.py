@@ -106,7 +106,7 @@ class Unit:
     offers: tuple[Input, ...] = ()
     """inputs from groups; used for variables that the unit declares"""
     names: tuple[tuple[str, str], ...] = ()
-    """the values of `each` and `local` in `inputs`, as the source of objects"""
+    """(`each` or `local`, the source of an object with its values), as used in `inputs`"""
     stood_on: tuple[str, ...] = ()
     """for a removed unit: the units for which it waited"""
     is_removed: bool = False
@@ -262,9 +262,9 @@ class Request:
     """whether other units read the outputs, so that planned values are returned"""
     recipe: Recipe | None = None
     names: tuple[tuple[str, str], ...] = ()
-    """the values of `each` and `local` in `inputs`, as the source of objects"""
+    """(`each` or `local`, the source of an object with its values), as used in `inputs`"""
     given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
-    """values of variables, set by the worker"""
+    """{variable: value}, set by the worker"""
     json_file: str = field(default="", eq=False)
     """where to write plan JSON"""
     keeps_incomplete: bool = field(default=False, eq=False)
@@ -321,7 +321,7 @@ class UnitResult:
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
     """unknown parts of other units' outputs on which the plan depends, as (user, unit, output, path)"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
-    """encoded values of all outputs; of a plan, only if an output changes; never stored in a record"""
+    """{output: encoded value} of all outputs; of a plan, only if an output changes; never stored in a record"""
     is_planned_secret: bool = False
     """whether a changed output is sensitive, so that no value may be written to a file"""
     digests: tuple[tuple[str, str], ...] = ()

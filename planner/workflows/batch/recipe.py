@@ -58,7 +58,7 @@ class RecipeSource:
     private: tuple[str, ...] = ()
     """lookups with secret results, which another machine must repeat"""
     expected: dict[str, str] = field(factory=dict, repr=False)
-    """digests of results that must be equal on the other machine (session.py)"""
+    """{lookup: digest of its result}, which must be equal on the other machine (session.py)"""
 
 
 @frozen

@@ -259,7 +259,7 @@ class _Output:
 
 
 _OPENED: dict[str, tuple[OpenedStack, DeploymentPolicies | None]] = {}
-"""the stack of the running command, read once in each worker"""
+"""{command: its stack and policies}, only of the running command; read once in each worker"""
 
 
 def _run_deployment(request: Request, command: _Command, do: Do, turn: Turn | None) -> _Output:

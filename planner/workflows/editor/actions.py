@@ -29,7 +29,7 @@ _HINT = re.compile(r'Did you mean "([^"\n]+)"\?')
 _LAST_NAME = re.compile(r'[\w-]+(?="?\Z)')
 _FIXED = ("depends_on", "provider", "providers")
 _FIXED_IN = {"module": ("source", "version"), "output": ("sensitive", "ephemeral", "deprecated")}
-"""arguments that must be constants"""
+"""{block type: arguments that must be constants}"""
 _MOVABLE = ("resource", "data", "module", "local")
 """declarations that can be moved to a new module"""
 _MOST_MOVED = 100

@@ -107,7 +107,7 @@ class _Adoption:
         self.variables: dict[str, str] = {}
         """{name: block} of new variables"""
         self.inputs: dict[str, Any] = {}
-        """values of sensitive variables for the plan"""
+        """{sensitive variable: value} for the plan"""
         self._choose(addresses)
         self._secrets = self._values(True)
 

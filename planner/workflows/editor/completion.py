@@ -100,7 +100,7 @@ MEANINGS = {
     "terraform": "`terraform.workspace` is the name of the workspace.",
     "self": "The object that the block belongs to.",
 }
-"""documentation of meta-arguments, blocks and names of the language"""
+"""{meta-argument, block type or name of the language: its documentation}"""
 _ROOTS = {
     "var": "the input variables", "local": "the local values", "module": "the outputs of called modules",
     "data": "the data sources", "each": "each.key and each.value of for_each", "count": "count.index",

@@ -24,7 +24,8 @@ class BlockHeader:
 @frozen
 class Place:
     """The context of an offset. `kind`: body (a statement begins), label, value, text (in a string) or comment.
-    `attribute`: the argument whose value contains it, with the `keys` of objects in that value. `call`, `argument`: the
+    `attribute`: the argument whose value contains the offset; `keys`: the keys of the objects around the offset in that
+    value, from the outermost. `call`, `argument`: the
     enclosing function call, and the index of the argument. `is_key`: a key of an object is expected. `head`: the words
     of the statement so far. `given`: earlier arguments in the body. `path`: steps before the cursor; `typed`: the
     beginning of a name."""

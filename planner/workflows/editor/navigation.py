@@ -18,7 +18,7 @@ KINDS = {
     "resource": 5, "data": 8, "ephemeral": 8, "action": 12, "list": 8, "module": 2, "variable": 13, "local": 14,
     "output": 10, "provider": 3, "check": 24, "run": 12, "mock_provider": 3, "component": 2, "deployment": 3, "unit": 2,
 }  # fmt: skip
-"""LSP's kinds of symbols (class, field, method, module, variable, constant, enum, namespace, event)"""
+"""{block type: LSP's kind of symbol} (class, field, method, module, variable, constant, enum, namespace, event)"""
 _MOST = 1000
 """maximum number of symbols in a response"""
 _COMMENT = re.compile(r"[ \t]*(?:#|//)[^\r\n]*")

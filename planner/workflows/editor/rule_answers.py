@@ -21,7 +21,7 @@ from planner.workflows.editor.texts import Json, TextDocument, span_range, uri_o
 
 RUN_CASE = "planner.runCase"
 _KINDS = {"relation": 7, "function": 3, "directive": 14, "variable": 6, "path": 5, "word": 20}
-"""LSP's kinds of completions"""
+"""{kind of a Choice: LSP's kind of completion}"""
 _SYMBOLS = {"relation": 5, "rule": 12, "case": 24}
 
 

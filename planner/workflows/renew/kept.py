@@ -38,7 +38,7 @@ class RenewableParts:
     moved: list[str]
     """blocks in `moved` and `removed` blocks, and calls of modules that have such blocks"""
     uses: dict[str, list[str]]
-    """references between blocks, as in rules/renew/anew.dl"""
+    """{block: blocks to which it refers}, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
     """each change in order: (address, resource or call, mode, action, start and end in the output); -1 if it was not
     printed"""

@@ -33,7 +33,7 @@ class InstanceStep:
     planned: Planned[Start] | None = None
     put_off: PutOff = ()
     verdict: Verdict | None = None
-    """verdicts of policies on the plan"""
+    """verdicts of policies on the plan; None without policies"""
     objects: int = 0
     """number of objects in the state of a forgotten instance"""
     applied: bool = False

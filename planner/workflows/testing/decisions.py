@@ -49,7 +49,7 @@ class RunFacts:
     stop_requested: bool = False
     cleanup_failed: bool = False
     changed: str | None = None
-    """the state that the run changed"""
+    """the state that the run changed; None if it changed none"""
     state: str = ""
     """the state that the run uses"""
     parallel: bool = False

@@ -74,7 +74,7 @@ class TestView:
         """A stop was requested."""
 
     def interrupted(self, what: Interrupted) -> None:
-        """Everything was stopped at once."""
+        """All tests were stopped immediately."""
 
     def conclusion(self, status: str, files: list[TestFileResult]) -> None:
         """All files have ended."""

@@ -135,7 +135,7 @@ class TestListener(Protocol):
         """Problems of a run that are not failures."""
 
     def interrupted(self, what: Interrupted) -> None:
-        """Everything was stopped at once."""
+        """All tests were stopped immediately."""
 
 
 def object_addresses(state: State) -> Iterator[tuple[str, str]]:

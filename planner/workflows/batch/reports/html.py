@@ -35,7 +35,7 @@ LAYERS = (
     ("order", "configured order"),
 )
 BOXES_FROM = 30
-"""from this number of units on, a box for each directory"""
+"""minimum number of units for which each directory is drawn as a box"""
 
 
 def html(

@@ -88,7 +88,7 @@ class _Fleet:
             (unit, number): self._outputs(unit, one) for (unit, number), one in self.causes.items()
         }
         self.sources: dict[tuple[str, str], list[Key]] = {}
-        """causes of each output that changes"""
+        """{(unit, changed output): its causes}"""
         for key, one in self.causes.items():
             for change in one["changes"]:
                 if change["address"].startswith("output."):

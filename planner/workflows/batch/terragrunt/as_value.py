@@ -26,7 +26,7 @@ WHOLE: dict[str, Value] = {
     "terraform_version_constraint": "",
     "terragrunt_version_constraint": "",
 }
-"""default arguments and blocks of every file"""
+"""{argument or block type: its default} in every file"""
 
 
 def _all(*names: str) -> dict[str, Value]:

@@ -72,7 +72,7 @@ class Library:
         self.stacks: dict[str, dict[str, str]] = {}
         """{stack directory: {unit name: unit directory}}"""
         self.failed: dict[str, list[Diagnostic]] = {}
-        """packages that could not be fetched"""
+        """{package: why it could not be fetched}"""
 
     def place(self, path: str) -> str:
         """The path of a directory; below the root with links resolved, so that each unit has only one path."""
