@@ -260,7 +260,7 @@ class Interventions:
         self, node: Expression, given: Any, module: ModuleInstance, block: str, is_new: bool = False
     ) -> set[ChangedInput]:
         """The inputs behind the mentions in an expression, and the files that it reads. `is_new`: the expression was
-        edited, so inputs that it did not read before do not count."""
+        edited, so inputs that it did not read before do not count. Raises UncheckedError."""
         units: set[ChangedInput] = set()
         mentions, calls = self.former.mentions(node)
         for mention in mentions:

@@ -158,7 +158,8 @@ ANY = object()
 
 
 class _CaseEvaluation(Interpreter):
-    """The evaluation of rules in a case. `rule`: the rule that is being evaluated."""
+    """The evaluation of rules in a case. `rule`: the rule that is being evaluated. The methods raise NeedsDecision and
+    Inconclusive."""
 
     rule: Rule
 

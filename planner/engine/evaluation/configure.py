@@ -208,7 +208,7 @@ class ConfiguredProviders:
         return None if _find_key(callers, ref) is None else recorded
 
     def _passed_key(self, module: ModuleInstance, ref: ProviderRef, address: str) -> InstanceKey:
-        """The key in the provider configuration that a calling module passes; None if there is none."""
+        """The key in the provider configuration that a calling module passes; None if there is none. Raises Failure."""
         callers = [module]
         while callers[-1].parent is not None:
             callers.append(callers[-1].parent)

@@ -62,7 +62,7 @@ class AzureTokens(Tokens):
 
     def _login(self, assertion: str, **fields: str) -> tuple[str, float]:
         """A token of the client and when it expires. `assertion`: a federated token, or "certificate" to sign one with
-        the client's certificate."""
+        the client's certificate. Raises ServiceError."""
         account = self._account
         is_workload = method_of(account)[0] == "workload"
         client = os.environ.get("AZURE_CLIENT_ID", "") if is_workload else ""
@@ -137,7 +137,7 @@ class AzureTokens(Tokens):
 
 
 def _of_certificate(account: AzureAccount, client: str, audience: str) -> str:
-    """A JWT that proves possession of the certificate's key (RFC 7523)."""
+    """A JWT that proves possession of the certificate's key (RFC 7523). Raises ServiceError."""
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 

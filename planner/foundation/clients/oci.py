@@ -138,7 +138,7 @@ _Candidates = Iterator[tuple[int, Callable[[], OciLogin]]]
 
 def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[str, str]) -> _Candidates:
     """Matching credentials with their specificity: 1 for all registries, 2 for one registry, and 1 more for each
-    element of a path."""
+    element of a path. Raises ServiceError."""
 
     def from_helper(program: str) -> Callable[[], OciLogin]:
         return lambda: _from_helper(program, f"https://{domain}", environ)

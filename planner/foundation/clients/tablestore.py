@@ -42,7 +42,7 @@ class TablestoreTable:
         self._ask("PutRow", field(1, self.name.encode()) + field(2, data) + field(3, number(1, expected)))
 
     def get(self, row: str, column: str) -> str:
-        """The value of a column, "" if there is none."""
+        """The value of a column, "" if there is none. Raises ServiceError."""
         request = field(1, self.name.encode()) + field(2, row_bytes({self.key: row}, {}))
         request += field(3, self.key.encode()) + field(3, column.encode()) + number(5, 1)
         answer = dict(fields(self._ask("GetRow", request)))

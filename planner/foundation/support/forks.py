@@ -217,7 +217,7 @@ class Forks:
             yield from map(pickle.loads, take_frames(parts[pipe]))
 
     def _items(self, work: Callable[[int], Any]) -> Callable[[int, int], None]:
-        """The work of one fork. It ignores interrupts: the parent receives them, too, and decides."""
+        """The work of one fork. It ignores interrupts: the parent receives them, too, and decides whether to end it."""
         parent = os.getpid()
 
         def take(pipe: int, watched: int) -> None:

@@ -128,8 +128,9 @@ def build_graph(
     facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = (), is_walked: bool = True
 ) -> Graph:
     """The graph that the rules derive from the facts of one walk, with the additional relations `more`, or with all
-    relations (`everything`). `own`: the user's rule files. If not `is_walked`, relations that only walks need are
-    omitted, because recorded dependencies need much memory."""
+    relations (`everything`). `own`: the user's rule files; raises Failure if they have errors or exceed a limit of time
+    or memory. If not `is_walked`, relations that only walks need are omitted, because recorded dependencies need much
+    memory."""
     program = graph_program(own)
     want = None if everything else (*(WANTED if is_walked else READ), *more)
     if own:

@@ -27,7 +27,8 @@ Progress = Callable[[str, int, int], None]
 
 @frozen
 class Placer:
-    """Installs packages below the directory `base`."""
+    """Installs packages below the directory `base`. `waiting`: called if another process installs the same package, and
+    this takes long. `stop`: whether to end the installation."""
 
     base: Path
     web: Web

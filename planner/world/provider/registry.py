@@ -58,7 +58,7 @@ def _plugin(address: str, binary: str) -> PluginProvider:
 
 
 def _running(address: str) -> PluginProvider | None:
-    """The provider if it already runs outside of planner, otherwise None."""
+    """The provider if it already runs outside of planner, otherwise None. Raises Failure."""
     from planner.world.provider.plugin.process import attachments
     from planner.world.provider.plugin.provider import PluginProvider
 

@@ -252,7 +252,7 @@ class StateReader:
 
     def check_results(self, raw: Any) -> list[dict[str, Any]] | None:
         """The results of checks as the state contains them; None if it contains none. Unknown kinds are dropped;
-        unknown statuses become "unknown"."""
+        unknown statuses become "unknown". Raises MalformedError."""
         if raw is None:
             return None
         if not isinstance(raw, list):

@@ -70,7 +70,7 @@ def _module_calls(module: dict[str, Any], place: str, version: int) -> list[str]
 
 def _resources(module: dict[str, Any], path: list[str], place: str, version: int) -> list[dict[str, Any]]:
     """One entry for each resource. Its instances receive the provider of the first of them in the order of their old
-    addresses."""
+    addresses. Raises MalformedError."""
     resources: dict[tuple[str, ...], dict[str, Any]] = {}
     for address, raw in sorted(_map(module, "resources", place).items()):
         where = f'{place}.resources["{address}"]'

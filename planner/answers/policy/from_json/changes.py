@@ -75,7 +75,7 @@ def plan_of(
 
 
 def _invocations(listed: Iterable[Any]) -> Iterator[Invocation]:
-    """The action invocations without their configurations."""
+    """The action invocations without their configurations. Raises Misshapen."""
     for one in listed:
         where = "action_invocations"
         trigger = table(one, "lifecycle_action_trigger", where)

@@ -110,7 +110,7 @@ class _Share:
         self.suspects: list[Any] = []
 
     def look_at(self, piece: Excerpt) -> None:
-        """Find the objects of a chunk that may have findings."""
+        """Find the objects of a chunk that may have findings. Raises Misshapen and JsonError."""
         has_outputs, self.has_outputs = self.has_outputs, False
         root = self.members if has_outputs else self.without
         entries = list(piece.changes())
@@ -129,7 +129,7 @@ class _Share:
             self.judge_suspects()
 
     def judge_suspects(self) -> None:
-        """Check the objects that may have findings."""
+        """Check the objects that may have findings. Raises Misshapen and JsonError."""
         if not self.suspects:
             return
         document = Document(self.name, "plan", self.without, None, None, self.suspects)

@@ -172,7 +172,7 @@ def _facts(
 def _later(
     document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None
 ) -> Iterator[DeferredResource]:
-    """The resources that are deferred to a later plan, in planner's or Terraform's form."""
+    """The resources that are deferred to a later plan, from planner's or Terraform's form. Raises Misshapen."""
     entries = objects(document.root, "deferred", "")
     deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
     if deferred:

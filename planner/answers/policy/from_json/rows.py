@@ -94,7 +94,7 @@ class ShownRows(ValueRows):
             raise Misshapen(f"{address}.{path}", "true, false, an object or a list with the unknown parts expected")
 
     def walk_known(self, address: str, path: str, value: Any, looked: Looked) -> None:
-        """Add a value without unknown or sensitive parts."""
+        """Add a value without unknown or sensitive parts. Raises Misshapen."""
         cls = value.__class__
         if cls is str or cls is int:
             if looked.here:

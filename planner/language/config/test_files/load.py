@@ -114,7 +114,8 @@ def load_test_files(
     data_dir: str = DATA_DIRECTORY,
     manifest: Manifest | None = None,
 ) -> TestFiles:
-    """Read test files and the modules of their runs, which init must have installed."""
+    """Read test files and the modules of their runs, which init must have installed. Raises Failure if a directory
+    cannot be read."""
     read = read_test_files(root_dir, directory)
     problems = Problems(read.problems)
     if problems.has_errors or not any(run.module for file in read.files for run in file.runs):

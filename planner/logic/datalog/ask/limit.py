@@ -27,8 +27,8 @@ GRACE = 2.0  # seconds after the time limit at which the kernel ends the process
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
     """The result of `work()`, computed in a fork of this process: it shares all data without copying, and its side
-    effects are lost. Raises Failure if a limit is exceeded, any Failure of `work`, and RuntimeError for other
-    exceptions in it."""
+    effects are lost. Raises Failure if a limit is exceeded, any Failure of `work`, RuntimeError for other exceptions in
+    it, and OSError if the fork cannot be started."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
         content = fork.result(time.monotonic() + seconds)

@@ -113,7 +113,7 @@ class PluginBase:
         return client
 
     def _started(self) -> PluginClient:
-        """The running plugin, after its schema was requested. Raises PluginError."""
+        """The running plugin, after its schema was requested. Raises PluginError and Failure."""
         client = self._client
         if client is not None and self._asked:
             return client
@@ -128,7 +128,7 @@ class PluginBase:
 
     @property
     def _messages(self) -> Any:
-        """The message classes of the plugin's protocol. Raises PluginError."""
+        """The message classes of the plugin's protocol. Raises PluginError and Failure."""
         client = self._client
         if client is not None:
             return client.messages
@@ -160,7 +160,8 @@ class PluginBase:
             self._started()
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
-        """Send a message of the kind `request`. Raises PluginError."""
+        """The response to the call `name`, with a request of the message type `request` and these fields. Raises
+        PluginError."""
         return self._send(name, getattr(self._messages, request)(**fields), quick)
 
     def _send(self, name: str, message: Any, quick: bool) -> Any:
@@ -350,14 +351,14 @@ class PluginBase:
         return failure("Provider plugin failed", f"{self._who}: {problem}")
 
     def _resource(self, mode: str, type: str) -> ResourceSchema:
-        """Raises PluginError if there is no such type."""
+        """The schema of a type. Raises PluginError if there is no such type, and Failure if there is no schema."""
         known = self.schema().resource(mode, type)
         if known is None:
             raise PluginError(f"It has no type {type}.")
         return known
 
     def _block(self, mode: str, type: str) -> BlockSchema:
-        """Raises PluginError if there is no such type."""
+        """The schema of the body of an object. Raises the same exceptions as `_resource`."""
         return self._resource(mode, type).block
 
     # ---------------------------------------------------------------- values

@@ -104,8 +104,8 @@ class Bucket:
         return Payload(answer.body, answer.headers.get("x-goog-generation", ""))
 
     def write(self, name: str, data: bytes, is_secret: bool = True, before: str | None = None) -> str:
-        """Store an object and return its generation. `before`: as in StateClient.put. If the object has changed, the
-        status is 412."""
+        """Store an object and return its generation. `before`: as in StateClient.put. Raises GoogleError, with the
+        status 412 if the object has changed."""
         digest = hashlib.md5(data, usedforsecurity=False).digest()
         query = {"name": name, "uploadType": "multipart"}
         if before is not None:

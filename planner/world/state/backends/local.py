@@ -371,7 +371,7 @@ class StateStore:
                 file.write(data)
 
     def _replace(self, data: bytes) -> None:
-        """Replace the file atomically; overwrite it if the directory does not allow new files."""
+        """Replace the file atomically; overwrite it if the directory does not allow new files. Raises OSError."""
         target = os.path.realpath(self.path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
 
