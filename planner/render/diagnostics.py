@@ -22,7 +22,7 @@ TYPED = "<query>"
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
     """Print diagnostics, with similar ones combined (by default only warnings): errors on standard error, warnings on
-    standard output unless programs read it."""
+    standard output unless programs read it. `is_ordered`: in the given order, otherwise sorted."""
     ordered = list(diagnostics) if is_ordered else sort_diagnostics(diagnostics)
     shown = _deprecations(ordered, terminal.deprecation)
     groups = consolidate(shown, [severity for severity, wanted in terminal.consolidate.items() if wanted])
@@ -58,7 +58,7 @@ def _paint(terminal: Terminal) -> Paint:
 
 
 def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str:
-    """A diagnostic as lines, without a final line break."""
+    """A diagnostic as lines, without a final line break. `boxed`: with a vertical line in front."""
     colour = "red" if diagnostic.is_error else "yellow"
     title = "Error" if diagnostic.is_error else "Warning"
     lines = [paint(f"{title}: ", "bold", colour) + paint(visible(diagnostic.summary), "bold"), ""]

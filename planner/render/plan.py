@@ -309,7 +309,8 @@ class PlanText:
             self.terminal.out(f"{self.text.symbol(action)} {_meaning(action)}")
 
     def _nothing(self, drifted: bool) -> None:
-        """Print the message for a plan without changes, by kind of plan."""
+        """Print the message for a plan without changes, by kind of plan. `drifted`: changes made outside were printed
+        before."""
         plan = self.plan
         if drifted and plan.mode == "refresh-only" and not plan.errored:
             return  # the output above already explains what an apply does

@@ -362,7 +362,8 @@ class Interventions:
         return was is not None and any(map(is_unrecorded, self.former.mentions(was.node)[0]))
 
     def _files(self, node: Expression, given: Any, module: ModuleInstance, is_new: bool) -> ChangedInputs:
-        """The changed files that an expression reads or lists. Raises UncheckedError."""
+        """The changed files that an expression reads or lists. If the former content of one is unknown, the file does
+        not count in a new expression (`is_new`); otherwise raises UncheckedError."""
         scope, source = getattr(given, "scope", module.scope), getattr(given, "source", None)
         files = self.former.files(lambda: try_evaluate(node, scope, source))
         unknown = {name for name, status in files.items() if status == "unknown"}

@@ -104,7 +104,8 @@ class MixedObjects:
         """{(module instance, resource): keys}"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
-        """A resource's instances in a world or, if that world does not declare the resource, in the other."""
+        """A resource's instances in the former world (`is_old`) or the current one or, if that world does not declare
+        the resource, in the other; None if neither does."""
         address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
         with view(self._was.tree):
             was = self._was.context.module(address), former_name

@@ -168,8 +168,8 @@ TITLES: dict[Kind, tuple[str, str]] = {
 
 
 def diagnostic(finding: Finding, too_late: bool = False) -> Diagnostic:
-    """Denials and broken policies are errors, all others warnings. Lines with sensitive values are named by number, not
-    quoted."""
+    """A finding as a diagnostic: denials and broken policies are errors, all others warnings. Lines with sensitive
+    values are named by number, not quoted. `too_late`: the object was changed before the finding was known."""
     code, title = TITLES[finding.kind]
     detail = f"{finding.address} {finding.message}".strip() + f" [{finding.rule}]"
     if finding.kind in ("overridden", "waived"):

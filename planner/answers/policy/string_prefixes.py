@@ -58,7 +58,8 @@ def _matches(begin: str, pattern: str) -> bool | None:
 
 
 def _may_become(pattern: str, begin: str, is_whole: bool = True) -> bool:
-    """Whether some string with this beginning matches."""
+    """Whether some string with this beginning matches, as a whole or, if not `is_whole`, up to some character. True if
+    the answer takes too long."""
     expression = _expression(pattern.removeprefix("^").removesuffix("$"))
     match = expression.fullmatch if is_whole else expression.match
     try:

@@ -93,7 +93,7 @@ def violated_policies(walk: ApplyWork, it: Instance, value: Value) -> list[Diagn
 
 def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
     """Record the object, and return it with its record; None if it does not exist any more. It is tainted if its
-    creation failed or is not complete."""
+    creation failed or is not complete (`unfinished`)."""
     assert it.objects is not None
     if after is None:
         walk.record.write(it, None)

@@ -162,7 +162,7 @@ class ApplyRecord:
         return self._begun.is_set()
 
     def start(self, it: Instance, action: str, durable: bool) -> int:
-        """Record the start of an operation, and return its number. Raises Failure."""
+        """Record the start of an operation, and return its number. `durable`: as in the journal. Raises Failure."""
         self._begun.set()
         return self.journal.start(it.address, it.deposed, action, durable) if self.journal is not None else 0
 

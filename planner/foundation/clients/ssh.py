@@ -311,8 +311,9 @@ def _identity_keys(identity: str) -> set[bytes]:
 async def run_command(
     connection: asyncssh.SSHClientConnection, command: str, output: Callable[[bytes], None], idle: float, terminal: bool
 ) -> str:
-    """Pass stdout and stderr of a command to `output`, and b"" after each `idle` seconds without output. Returns a
-    description of the failure, or "". Raises SshError if the command cannot be started, or the connection is lost."""
+    """Pass stdout and stderr of a command to `output`, and b"" after each `idle` seconds without output. `terminal`:
+    whether the command runs in a terminal. Returns a description of the failure, or "". Raises SshError if the command
+    cannot be started, or the connection is lost."""
     options: dict[str, Any] = {}
     if terminal:
         options = {"term_type": "xterm", "term_size": (40, 80), "term_modes": {asyncssh.PTY_ECHO: 0}}
@@ -348,8 +349,8 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """Access to the files of the host, by SFTP or, if the host does not support it, by shell commands. Raises
-    SshError."""
+    """Access to the files of the host, by SFTP or, if the host does not support it, by shell commands (not on
+    `windows`). Raises SshError."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:

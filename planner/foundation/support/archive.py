@@ -98,8 +98,8 @@ def allowed_bytes(size: int) -> int:
 
 
 def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipInfo, Member]]:
-    """(entry, member) of each member of a zip archive of `size` bytes. Raises InstallError if one of them is not safe
-    to unpack."""
+    """(entry, member) of each member of a zip archive of `size` bytes. `links`: whether links are allowed. Raises
+    InstallError if a member is not safe to unpack."""
     entries = package.infolist()
     _few(len(entries))
     listed = [(entry, _zip_member(package, entry)) for entry in entries]
@@ -194,7 +194,7 @@ class _UnpackDirectory:
         os.close(self.root)
 
     def put(self, member: Member, blocks: Iterable[bytes], links: bool) -> None:
-        """Write a member. Raises InstallError and OSError."""
+        """Write a member. `links`: whether symbolic links are allowed. Raises InstallError and OSError."""
         self.count += 1
         _few(self.count, self.most)
         _check_duplicate(member, self.seen)

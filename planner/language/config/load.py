@@ -101,7 +101,7 @@ def load_tree(
     queries: bool = False,
 ) -> tuple[Config, list[Diagnostic]]:
     """The module tree, as far as it can be loaded. `directory`: the directory of the tree's root relative to
-    `root_dir`, if it is not `root_dir` itself."""
+    `root_dir`, if it is not `root_dir` itself. `queries`: whether to read files with searches, too."""
     collecting = gc.isenabled()
     gc.disable()  # all objects created here are permanent; collections would double the time for large configurations
     try:

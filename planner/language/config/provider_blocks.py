@@ -175,7 +175,7 @@ def provider_reference(
     expr: ExpressionPiece, argument: str, problems: Problems, bare: bool = False
 ) -> ProviderRef | None:
     """`name`, `name.alias`, `name.alias["key"]` or `name.alias[expression]`. Problems are reported; the result is then
-    None, or the valid beginning."""
+    None, or the valid beginning. `bare`: whether the expression is a bare object key."""
     before = len(problems)
     written = native(expr, problems)
     if written is None:

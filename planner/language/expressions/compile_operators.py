@@ -166,8 +166,9 @@ def _logical(left: Run, right: Run, node: nodes.Binary) -> Run:
 
 
 def _short_circuit(a: Value, b: Value, decisive: bool, of_a: list[Any], of_b: list[Any]) -> tuple[Value, list[Any]]:
-    """The result if one operand decides it, and the remaining errors; None if both operands are needed. A deciding
-    value takes precedence, on either side; an unknown operand takes precedence over a value that does not decide."""
+    """The result if one operand decides it, and the remaining errors; None if both operands are needed. `decisive`: the
+    value that decides; it takes precedence, on either side. An unknown operand takes precedence over a value that does
+    not decide. `of_a`, `of_b`: the errors of the operands."""
     unknown_a, unknown_b = a.__class__ is Unknown, b.__class__ is Unknown
     if unknown_a and unknown_b:
         return (None, of_a + of_b) if of_a else (UNKNOWN_BOOL, [])

@@ -111,7 +111,8 @@ def _step_text(step: nodes.Step) -> str:
 
 
 def describe(value: Value, unknown: bool = False, secret: bool = False) -> str:
-    """A clause like `is 5`, to be appended to a name; "" if the value should not be mentioned."""
+    """A clause like `is 5`, to be appended to a name; "" if the value should not be mentioned. `unknown`, `secret`: the
+    problem is that a value is unknown, or that it is sensitive or ephemeral."""
     plain, marks = unmark(value)
     for mark, words in ((SENSITIVE, "has a sensitive value"), (EPHEMERAL, "has an ephemeral value")):
         if mark in marks:

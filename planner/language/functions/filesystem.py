@@ -71,7 +71,7 @@ def _similar(path: str) -> str:
 
 
 def read_text(path: str, base_dir: str, hidden: bool = False) -> str:
-    """The UTF-8 text of the file in the first argument. Raises FunctionError."""
+    """The UTF-8 text of the file in the first argument. `hidden`: as in `read_bytes`. Raises FunctionError."""
     data = read_bytes(path, base_dir, hidden, 0)
     try:
         return data.decode("utf-8")

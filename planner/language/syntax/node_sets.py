@@ -69,7 +69,8 @@ def parse_node_set(
     text: str, what: str = "vertices", verbs: Mapping[str, int] = VERBS, commas_unite: bool = False
 ) -> NodeSet:
     """The syntax of an expression. `what`: the plural of the sets' members, for messages. `verbs`: the allowed verbs.
-    Raises Failure with the position of the first mistake."""
+    `commas_unite`: whether sets may be separated by commas, which denotes their union. Raises Failure with the position
+    of the first mistake."""
     return _NodeSetReader(Source("<query>", text), what, verbs, commas_unite).read()
 
 

@@ -49,8 +49,8 @@ def search(
     database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
 ) -> tuple[Answers, list[Diagnostic]]:
     """The vertices in the value of an expression. The answers of single verbs have more columns: `blast` has the depth
-    and planned action, `somepath` and `allpaths` (the `limit` shortest paths) the steps. Raises Failure for unknown
-    vertices."""
+    and planned action, `somepath` and `allpaths` (the `limit` shortest paths) the steps. `draw`: add a picture. Raises
+    Failure for unknown vertices."""
     from planner.logic.graph.verbs import SetEvaluation, Waiting
 
     waiting = Waiting.of(database)

@@ -324,7 +324,7 @@ def _view(
 
 
 def _edges(graph: Graph, is_reduced: bool, about: Mapping[str, str], places: _SourcePlaces) -> Edges:
-    """The edges that a page shows. `about`: the object of each node."""
+    """The edges that a page shows, without implied ones if `is_reduced`. `about`: the object of each node."""
     reduced = graph.database["reduced_edge"]
     edges: AbstractSet[Edge] = reduced if is_reduced else graph.database["edge"]
     sources = grounds(graph, edges)

@@ -157,10 +157,11 @@ class Backend(Protocol):
         """The default workspace first, the others sorted. Raises OSError."""
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
-        """Create a workspace. Raises OSError and Failure."""
+        """Create a workspace. `with_lock`: whether to lock its state for this. Raises OSError and Failure."""
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
-        """Prepare the selected workspace for `init`, if the backend requires it."""
+        """Prepare the selected workspace for `init`, if the backend requires it. `with_lock`: whether to lock its state
+        for this."""
 
     def delete_workspace(self, workspace: str) -> None:
         """Remove a workspace and its state. Raises OSError."""

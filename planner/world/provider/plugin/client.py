@@ -118,7 +118,8 @@ class PluginClient:
         self._readers = {call: getattr(self.messages, CALLS[call][2]).FromString for call in CALLS}
 
     def call(self, name: str, request: Any, quick: bool = False) -> Any:
-        """The response to a call (a name in CALLS). Raises PluginError, and ClientClosedError after `close`."""
+        """The response to a call (a name in CALLS). `quick`: whether the call has a time limit even if the user set
+        none. Raises PluginError, and ClientClosedError after `close`."""
         return self.read(name, self.call_bytes(name, request.SerializeToString(), quick))
 
     def read(self, name: str, data: bytes) -> Any:

@@ -130,7 +130,8 @@ class Reports:
     # ------------------------------------------------------------ policies
 
     def policies(self, has_ended: bool) -> str:
-        """Wait for the policy checks and print their logs. Returns the reason why the run cannot continue, or ""."""
+        """Wait for the policy checks, unless the run `has_ended`, and print their logs. Returns the reason why the run
+        cannot continue, or ""."""
         for id in self.run.related("policy-checks"):
             tries = 0
             while (state := self.run.part("policy-checks", id)).get("status") in _UNFINISHED:
