@@ -51,7 +51,7 @@ class _Loop:
             self.condition: Run | None = compiler.compile(condition) if condition is not None else None
 
     def source(self, env: Environment) -> tuple[Value, frozenset[Any]]:
-        """The collection without its marks, and the marks. UNKNOWN if it cannot be iterated over."""
+        """The collection without its marks, and the marks. UNKNOWN if it cannot be iterated over (reported)."""
         node = self.node.collection
         value = self.collection(env)
         marks = NO_MARKS

@@ -194,7 +194,8 @@ class SettingsReading:
             raise Unopened
 
     def text(self, name: str, *variables: str, default: str = "") -> str:
-        """The setting, otherwise the first environment variable that is not empty."""
+        """The setting if it is not empty, otherwise the first environment variable that is not empty, otherwise the
+        default."""
         given = self.settings.get(name)
         if given is not None and given != "":
             return str(given)

@@ -52,7 +52,8 @@ class ShownImpact(Impact):
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """The dependencies as in planner's own plans, except through unknown local values."""
+        """{object: objects on which it depends}, from the configuration and the prior state, as in planner's own plans,
+        except through unknown local values. Raises Misshapen."""
         result = {
             join(*node[1:]): {join(*other[1:]) for other in self.mentions.reach(node)[0]} for node in self._declared
         }

@@ -393,7 +393,8 @@ class RemoteStore:
         return []
 
     def keep_backup(self, path: str) -> None:
-        """Set the file for a copy of the state before the first write."""
+        """Set the file for a copy of the state before the first write. A default path, which begins with the place of
+        the state, sets none."""
         if not path.startswith(f"{self.place}."):
             self.backup_path = path
 
