@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.world.state.model import OutputState
 
 Explain = Callable[[str], Explanation]
-"""the explanation of the change with this name"""
+"""a function from the name of a change to its explanation"""
 
 
 @frozen(eq=False)

@@ -1,7 +1,7 @@
 """Questions about a configuration or a plan: why, what if, queries, graphs, advice.
 
-The options may have the plan in question (`made`). Otherwise, if an answer needs a plan, it is read from `plan_file` or
-made. Diagnostics of answers include errors."""
+The options may contain the plan that questions are about (`made`). Otherwise, if an answer needs a plan, the plan is
+read from `plan_file` or made. Diagnostics of answers include errors."""
 
 from __future__ import annotations
 

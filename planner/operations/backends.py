@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BackendRequest:
-    """The backend block with its options. `written`: settings in the block itself, without -backend-config."""
+    """The backend block. `settings`: those of the block and of -backend-config. `written`: those of the block alone."""
 
     type: str
     settings: dict[str, Any]
@@ -57,8 +57,8 @@ class BackendRequest:
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether type and settings, including those of -backend-config, are the ones that were set up. Null and empty
-        lists are not settings."""
+        """Whether type and settings, including those of -backend-config, are the ones that were set up. Nulls and empty
+        lists are ignored."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
@@ -363,8 +363,8 @@ def _migration(how: BackendInit, source: str, target: str, diagnostics: list[Dia
 
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
-    """Prepare the selected workspace in the backend. If the backend lacks it, select the only other one, or one that
-    the user chooses."""
+    """Prepare the selected workspace in the backend. If the backend does not have this workspace, select its only
+    workspace, or one that the user chooses."""
     if not backend.has_workspaces:
         problems = []
         if workspace != DEFAULT_WORKSPACE:

@@ -150,7 +150,7 @@ class FormerWorlds:
 
 
 def store_of(made: MadePlan[Any]) -> Store | None:
-    """The store of the prior state. For a plan in a file, it is opened; None if that fails."""
+    """The store of the prior state. For a plan in a file, the plan's backend is opened; None if that fails."""
     known: Store | None = getattr(made.loaded, "store", None)
     if known is not None:
         return known

@@ -175,7 +175,7 @@ class StateMove:
     given: Mapping[str, OutputState | None] = field(factory=dict)
     """{output: value}; None if read from a record"""
     timestamp: int = 0
-    """time in the names of the backups"""
+    """the number in the names of the backups: the time of the move"""
 
     def record(self, directory: str) -> dict[str, Any]:
         """The move as a JSON object, with paths relative to a directory."""

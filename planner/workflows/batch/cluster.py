@@ -30,7 +30,7 @@ def open_carrier(address: str) -> Parcels:
 
 
 def _client(address: str) -> Any:
-    """Certificates and keys for TLS come from Dask's own settings. Raises Failure."""
+    """A client of the cluster. Certificates and keys for TLS come from Dask's own settings. Raises Failure."""
     try:
         from distributed import Client
     except ImportError:

@@ -56,7 +56,7 @@ from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 from planner.world.state.model import OutputState
 
 SECRET = "sensitive.outputs"
-"""key of the entry, among the outputs, with the names of sensitive outputs"""
+"""key, among the names of outputs, of an entry that lists the names of the sensitive outputs"""
 
 
 def do_deployment(request: Request, check: Check) -> UnitResult:

@@ -31,8 +31,8 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
     """The fleet of a command, and the words that are not directories but name units. Each directory that a word names
     or matches as a pattern is a unit if it has configuration, and is searched for more units; the default is the
     working directory. A fleet's file takes precedence: `file`, or else the one in the working directory or in the first
-    directory. `memory` returns the cached data about a fleet's directories, for its root. Raises Failure if `file` does
-    not exist."""
+    directory. `memory`: a function from the root of a fleet to the cached data about the fleet's directories. Raises
+    Failure if `file` does not exist."""
     words = list(words)
     if file:
         if not os.path.isfile(file):

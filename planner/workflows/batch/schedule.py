@@ -187,8 +187,8 @@ class Schedule:
         self.running[future] = unit
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
-        """The results of the units before a unit. With its own `result`, the units whose values it waits for are
-        marked."""
+        """The results of the units before a unit. With the unit's own `result`, those units are marked on whose unknown
+        outputs the unit's plan depends."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 

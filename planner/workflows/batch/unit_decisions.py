@@ -80,9 +80,10 @@ def decide(
     is_partial: bool = False,
     is_approved: bool = False,
 ) -> UnitDecision:
-    """`before`: the units before this one. `kept`: its earlier result, with unchanged inputs. `result`: the result of
-    its run as in UnitResult, "" before the end. `died`: how often its worker died. `was_cut_off`: it was running when
-    the resumed run was interrupted. `is_partial`: parts are deferred. `is_approved`: by the rules of its group."""
+    """The decisions about a unit. `before`: the units before the unit. `kept`: the unit's earlier result, with
+    unchanged inputs. `result`: the result of the unit's run as in UnitResult, "" before the end. `died`: how often its
+    worker died. `was_cut_off`: the unit was running when the resumed run was interrupted. `is_partial`: parts are
+    deferred. `is_approved`: the rules of the deployment's group approve the plan."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):

@@ -480,8 +480,8 @@ class _Inlining:
             edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
 
     def _redirect(self, edits: Edits) -> None:
-        """A moved block to an object's new address must now end at the former address, where the new moved block
-        begins."""
+        """Edit existing moved blocks to an object's new address: they must now end at the former address, where the new
+        moved block begins."""
         former = {new: old for old, new in self.moves}
         for path, use in module_uses(self.workspace, self.directory, former):
             to = attributes_of(use.block.body).get("to")

@@ -234,8 +234,8 @@ Elements: TypeAlias = Callable[[str, Expression], list[str] | None]
 def for_each_edits(
     workspace: Workspace, target: DeclaredObject, instances: int, elements_of: Elements
 ) -> tuple[Edits, list[str]]:
-    """Change an object's count to for_each. Returns the edits and the keys of its `instances`: the elements of the list
-    in `count = length(LIST)`, otherwise numbers. Raises Failure."""
+    """Change an object's count to for_each. `instances`: the number of instances. Returns the edits and the keys of the
+    instances: the elements of the list in `count = length(LIST)`, otherwise numbers. Raises Failure."""
     path, block, count = found_attribute(workspace, target, "count")
     if count is None:
         raise refusal(f"{target.key} has no count.")

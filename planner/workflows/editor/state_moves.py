@@ -559,4 +559,4 @@ def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
         given, timestamp = dict.fromkeys(entry["given"]), int(entry.get("timestamp", 0))
         return StateMove(source, target, names[0], names[1], bool(entry["is_new"]), producer, given, timestamp)
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise refusal("The record of refactorings does not describe the moved objects: remove it.") from None
+        raise refusal("The record of refactorings does not describe the moved objects: remove the record.") from None

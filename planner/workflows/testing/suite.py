@@ -231,8 +231,8 @@ def kind_of(path: str) -> str:
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """{file to run: changed path, or "" if it has never run}, and the names of the files among them of whose inputs
-    only the file itself was changed."""
+    """{file to run: changed path, or "" if the file has never run}, and the names of those files to run of which no
+    other input was changed."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)
