@@ -41,7 +41,6 @@ from planner.language.config.test_files.model import (
     TestRun,
 )
 from planner.language.syntax.body import Block, Body, BodySchema, ExpectedBlock
-from planner.language.syntax.json_body import JsonBlock
 
 _OVERRIDES = (*map(ExpectedBlock, RESOURCE_OVERRIDES), ExpectedBlock("override_module"))
 _FILE = BodySchema(
@@ -219,7 +218,7 @@ def _run(block: Block, problems: Problems, is_own: bool, usual: Mapping[str, boo
         tuple(queries),
         parallel=switches.get("parallel", False),
         keeps_state=switches.get("skip_cleanup", False),
-        written="" if isinstance(block, JsonBlock) else block.span.text,
+        written="" if block.source.filename.endswith(".json") else block.span.text,
     )
 
 
