@@ -89,7 +89,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
-    """Print errors, with the units skipped because of them. Errors come last in the output, so that they are noticed."""
+    """Print errors, with the units skipped because of them. Errors come last in the output, so that they are
+    noticed."""
     held_up = blocked(document)
     beside = document["shard"]["beside"] if document["shard"] is not None else []
     for unit in [*document["units"], *beside]:
