@@ -50,7 +50,8 @@ def with_plan(policies: Policies, case: Case, given: Given, names: Collection[st
 
 
 def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Database:
-    """The certain rows of the relations that a case expects, and pending values. Raises Failure."""
+    """The certain rows of the relations that a case expects, and pending values. `given`: makes the facts from the
+    `.given` files of the case; without it, these are not read. Raises Failure."""
     program = policies.modal_program
     wants_verdicts = bool(case.wanted.keys() & {UNSETTLED, *VERDICTS})
     names = sorted({*case.wanted.keys() - {UNSETTLED}, *(policies.modal.verdicts if wants_verdicts else ())})

@@ -74,7 +74,8 @@ def verdict_of(
     is_whole: bool = True,
     costs: Callable[[], list[RuleCost]] = list,
 ) -> Verdict:
-    """The verdict after levels, overrides and waivers. Raises Failure if an override is forbidden."""
+    """The verdict after levels, overrides and waivers. `clock`, `is_whole`: as for `judge`. Raises Failure if an
+    override is forbidden."""
     findings = share.findings
     if needs_settling(policies, overrides or {}):
         findings = settle(findings, policies, overrides or {}, clock, is_whole)

@@ -105,7 +105,7 @@ class ModuleScope(Scope):
     def inside(
         self, repetition: Repetition | None = None, self_value: Value = None, check: str | None = None
     ) -> ModuleScope:
-        """The scope of a block instance in the same module."""
+        """The scope of a block instance in the same module. Whatever is not given is that of this scope."""
         return ModuleScope(
             self.module,
             repetition or self.repetition,

@@ -101,7 +101,8 @@ def check_validations(
     checks: CheckState | None = None,
     config_address: str = "",
 ) -> list[Diagnostic]:
-    """Check the rules of a variable until one fails. `subject`: the span of the value's origin."""
+    """Check the rules of a variable until one fails. `subject`: the span of the value's origin. `checks` receives the
+    results, under `config_address`."""
     scope = _ValidationScope(module, decl.name, value)
     address = join(module.text, f"var.{decl.name}")
     problems: list[Diagnostic] = []

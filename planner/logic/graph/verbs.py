@@ -70,7 +70,7 @@ def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = No
 
 
 def deps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> set[str]:
-    """The start vertices and all vertices for which they wait.
+    """The start vertices and all vertices for which they wait, by paths of at most `most` edges (None: any length).
 
     deps(A) :- start(A).
     deps(B) :- deps(A), edge(A, B)."""
@@ -78,7 +78,7 @@ def deps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> se
 
 
 def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> set[str]:
-    """The start vertices and all vertices that wait for them.
+    """The start vertices and all vertices that wait for them, by paths of at most `most` edges (None: any length).
 
     rdeps(B) :- start(B).
     rdeps(A) :- rdeps(B), edge(A, B)."""

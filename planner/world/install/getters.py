@@ -57,8 +57,8 @@ class Fetcher:
     oci: OciSettings = OciSettings()
 
     def fetch(self, address: str, target: Path, redirects: int = 0) -> None:
-        """Fetch a package into a new directory. For a package in a local directory, make a link to it instead. Raises
-        InstallError and OSError."""
+        """Fetch a package into a new directory. For a package in a local directory, make a link to it instead.
+        `redirects`: the number of addresses that led to this one. Raises InstallError and OSError."""
         forced, colons, rest = address.partition("::")
         if not colons or not forced.isalnum():
             forced, rest = "", address

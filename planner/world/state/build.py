@@ -92,7 +92,7 @@ class StateBuilder:
         provider_key: InstanceKey = None,
         deposed: str = "",
     ) -> None:
-        """Record an object, or replace it."""
+        """Record an object, or replace it. `deposed`: the key of a deposed object, "" for the current object."""
         address = format_resource(module, mode, type, name)
         with self._lock:
             built = self._resources.get(address)
@@ -137,7 +137,7 @@ class StateBuilder:
             self._put(address, key, resource.instances[key])
 
     def remove_object(self, resource: str, key: InstanceKey = None, deposed: str = "") -> None:
-        """Remove an object if it exists, or a resource without instances."""
+        """Remove an object if it exists, or a resource without instances. `deposed`: as for `set_object`."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None:

@@ -511,7 +511,8 @@ def _whole_number(entry: dict[str, Any], name: str) -> int:
 
 
 def replay(state: State, recorded: JournalContent, checksum: str = "") -> State:
-    """The state (or a snapshot of the same apply) plus the later changes in the journal, under the next serial."""
+    """The state (or a snapshot of the same apply) plus the later changes in the journal, under the next serial.
+    `checksum`: of the file from which the state was read."""
     builder = StateBuilder(state)
     for change in recorded.changes_after(state, checksum):
         builder.put_instance(change.address, change.key, change.resource)

@@ -179,8 +179,8 @@ class FileLock:
         on_wait: Callable[[], None] | None = None,
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
-        """Take the lock, trying for `timeout` seconds. `on_wait` is called once, if waiting takes long; `stop` ends the
-        attempts."""
+        """Take the lock, trying for `timeout` seconds. `info`: further information for the lock info. `on_wait` is
+        called once, if waiting takes long; `stop` ends the attempts."""
         began = time.monotonic()
         is_reported, delay = False, 0.05
         while True:

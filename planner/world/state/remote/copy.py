@@ -64,7 +64,8 @@ def read_copy(client: RemoteStateClient) -> Copied | None:
 
 
 def forget(client: RemoteStateClient, journal: str, parts: int | None = None) -> None:
-    """Remove the copy of a journal; the head first, so that no incomplete copy is ever read. Raises ServiceError."""
+    """Remove the copy of a journal; the head first, so that no incomplete copy is ever read. `parts`: the number of its
+    parts, if it is known. Raises ServiceError."""
     client.delete_beside(HEAD)
     number = 0
     while number < _MAX_PARTS if parts is None else number < parts:
