@@ -234,8 +234,8 @@ def _storing(arguments: Arguments) -> dict[str, Any]:
 
 
 def check_minimal_refresh(arguments: Arguments, reads_all: bool) -> None:
-    """Raises UsageError if -minimal-refresh conflicts with others. `reads_all`: the plan's purpose is to read all
-    objects."""
+    """Raises UsageError if -minimal-refresh conflicts with other options. `reads_all`: the plan's purpose is to read
+    all objects."""
     if arguments.get("minimal-refresh") and (reads_all or not arguments.get("refresh", True)):
         detail = "-minimal-refresh reads only objects that are about to change: remove "
         raise UsageError("Conflicting options", detail + ("-refresh-only." if reads_all else "-refresh=false."))

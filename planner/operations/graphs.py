@@ -201,7 +201,7 @@ _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 def edited_since_commit(directory: str) -> Callable[[dict[str, Any]], bool]:
     """A function that returns whether the line of a source (as in proofs) differs from the last commit; False outside
-    of a repository. Git runs once for each file."""
+    of a repository, and for an untracked file. Git runs once for each file."""
 
     @cache
     def lines(file: str) -> frozenset[int]:

@@ -120,8 +120,8 @@ class CacheFiles:
         FLEETS.store(self.whole, data)
 
     def _renumbered(self, entries: dict[str, dict[str, Known]]) -> list[list[Any]]:
-        """Renumber the reads of these results without duplicates, and return the new list of files. Of several checks
-        of an unchanged file the latest is used: its modification time is the most reliable."""
+        """Renumber the reads of these results so that equal reads have the same number, and return the new list of
+        files. Of several checks of an unchanged file the latest is used: its modification time is the most reliable."""
         numbers: dict[tuple[Any, ...], int] = {}
         last: list[int] = []
         for table in entries.values():

@@ -450,7 +450,7 @@ def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, 
 
 
 def _remember(run: Run, report: BatchReport) -> None:
-    """Update the manifest of the fleet."""
+    """Update the manifest of the fleet, after a plan, apply or destroy."""
     done = {unit for unit, end in report.done.items() if end.outcome in ("applied", "unchanged")}
     analysis, command = run.analysis, report.command
     if command in ("plan", "apply", "destroy"):

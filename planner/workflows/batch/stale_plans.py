@@ -145,7 +145,7 @@ def _applied_by(root: str, unit: str, made: str) -> str:
 
 
 def _states(batch: Batch, units: list[Saved], states: dict[str, UnitResult], made: str) -> Iterable[Moved]:
-    """The states whose lineage or serial differs from the plan's."""
+    """The states that cannot be read, or whose lineage or serial differs from the plan's."""
     for saved in units:
         now = states[saved.unit]
         place = saved.state or saved.unit

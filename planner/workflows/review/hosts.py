@@ -21,7 +21,7 @@ _PAGES = 100
 
 @frozen
 class Comment:
-    """A comment of a review. `is_ours`: the owner of the token wrote it, so that only this owner's jobs can edit it."""
+    """A comment of a review. `is_ours`: the owner of the token wrote it; only this owner's jobs can edit it then."""
 
     id: str
     body: str

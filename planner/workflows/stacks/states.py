@@ -52,7 +52,8 @@ class States:
         return self._stores[workspace]
 
     def create(self, name: PromiseName | None = None) -> None:
-        """Create the workspace of an instance, which records the instance. Raises Failure."""
+        """Create the workspace of an instance (None: of the deployment) unless it exists; the workspace records the
+        instance. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():

@@ -43,7 +43,7 @@ class Include:
 
 
 class Frame(Scope):
-    """The scope of one file. `child`: the frame that includes it."""
+    """The scope of one file. `child`: the frame of the file that includes it; None if no file does."""
 
     def __init__(
         self, session: UnitSession, path: str, child: Frame | None = None, depth: int = 0, form: Form = UNIT
