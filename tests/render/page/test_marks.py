@@ -99,6 +99,34 @@ def test_a_variable_that_is_a_cause_leads_to_its_effects(tmp_path: Path) -> None
         assert tab.evaluate("drawing.marked.nodes.size") == 1
 
 
+@needs_browser
+def test_a_cause_leads_to_all_that_read_it_also_where_these_wait_for_each_other(tmp_path: Path) -> None:
+    edit = 'var.image "1" -> "2" (a.tfvars:1)'
+    names = ["module.db.primary", "module.db.replica", *(f"module.service.job{n}" for n in range(13)), "web"]
+    items = [item("var.image")._replace(kind="root_variable", causes=(0,)), item("module.db.old", "module.db", (16,))]
+    items += [item(name, name.rpartition(".")[0], (n,)) for n, name in enumerate(names)]
+    arrows = [arrow(name, "var.image") for name in names if name not in ("web", "module.db.replica")]
+    arrows += [arrow(name, "module.db.primary") for name in names[1:3]] + [arrow("web", "module.db.replica")]
+    arrows += [arrow("module.db.old", "module.service.job0", "order")]  # so the modules wait for each other
+    changes = (
+        *(PageChange(name, "create", "", (edit,)) for name in names),
+        PageChange("module.db.old", "delete", "", ()),
+    )
+    modules = {name: ("", name) for name in ("module.db", "module.service")}
+    view = PageView("apply", "All", tuple(items), tuple(arrows), modules)
+    causes = (PageCause(edit, (CausePart("var.image", '"1"', '"2"', "a.tfvars:1", 'image = "2"'),), 1),)
+    with opened(written(tmp_path, Page("Both", (), (view,), LAYERS, ACTIONS, changes, causes=causes))) as tab:
+        titled = "drawing.links().map(pair => pair.map(thing => scene.title(thing))).sort()"
+        tab.get_by_role("button", name="Fold modules", exact=True).click()
+        assert tab.evaluate("[...scene.mutual].length") == 1
+        both = [[name, "var.image"] for name in modules]
+        assert tab.evaluate(titled) == both  # not to what is reached by the line from module.db to web
+        tab.evaluate("edit => chooseGroup(edit)", edit)
+        assert tab.evaluate(titled) == both
+        tab.evaluate("scene.folded[scene.boxes.findIndex(box => box.name === 'module.db')] = 0; scene.arrange()")
+        assert tab.evaluate(titled) == [["module.db.primary", "var.image"], ["module.service", "var.image"]]
+
+
 @pytest.mark.slow
 @needs_browser
 def test_causes_with_many_effects_have_a_line_to_each_box(tmp_path: Path) -> None:

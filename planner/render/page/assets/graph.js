@@ -298,10 +298,11 @@ class Graph {
     return { reads, waits: new Set([...waits].filter(other => !reads.has(other) && !this.isEnd(other))) };
   }
   /** The nodes that read a value of these, directly or through others. A vertex of a declaration stands for all instances
-   * of its module, so the instance from which the way comes is kept: another one does not read the value. */
-  readersOf(nodes) {
+   * of its module, so the instance from which the way comes is kept: another one does not read the value. `isBarred`: whether
+   * the way from a node to one that reads it is left out. */
+  readersOf(nodes, isBarred = null) {
     const key = nodes.join();
-    if (this.knownReaders.has(key)) return this.knownReaders.get(key);
+    if (!isBarred && this.knownReaders.has(key)) return this.knownReaders.get(key);
     const found = new Set(nodes), known = new Set(), waiting = nodes.map(node => [node, this.calls(node)]);
     for (let at = 0; at < waiting.length; at++) {
       const [node, calls] = waiting[at];
@@ -309,11 +310,12 @@ class Graph {
         const within = bound(around, calls);
         for (const other of within ? others : []) {
           const state = within.number * this.count + other;
-          if (known.has(state)) continue;
+          if (known.has(state) || isBarred?.(node, other)) continue;
           known.add(state); found.add(other); waiting.push([other, within]);
         }
       }
     }
+    if (isBarred) return found;
     if (this.knownReaders.size >= KNOWN) this.knownReaders.clear();
     this.knownReaders.set(key, found);
     return found;

@@ -101,12 +101,12 @@ class Lines extends Graph {
       }
     }
   }
-  /** What each cause that is drawn apart sets off, as [thing, cause]: the things that no arrow from another of them leads to, as these follow. Of very many the worst causes come first; `isCutLinks` says that others are left out. */
+  /** What each cause that is drawn apart sets off, as [thing, cause]. Of very many the worst causes come first; `isCutLinks` says that others are left out. */
   findLinks() {
     this.links = []; this.isCutLinks = false;
     const causes = [...this.apartCauses].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
     for (const cause of causes) {
-      const own = this.startsOf(new Set(this.effects(cause).filter(node => !this.hidden[node] && !this.isOld(node)).map(node => this.stands[node])), [this.stands[cause]]);
+      const own = this.startsOf(this.effects(cause), [cause]);
       if (this.links.length && this.links.length + own.length > SETTING_OFF) { this.isCutLinks = true; break; }
       this.links.push(...own.slice(0, SETTING_OFF));
       this.isCutLinks ||= own.length > SETTING_OFF;
@@ -122,27 +122,40 @@ class Lines extends Graph {
     for (let n = 0; n < this.count; n++) for (const [, , , causes] of this.changes(n)) for (const name of causes) { if (!found.has(name)) found.set(name, []); found.get(name).push(n); }
     return found;
   }
-  /** Lines from the first of these sources to some of these things, until arrows between them lead to all; what is destroyed has its own. */
-  startsOf(set, sources) {
-    const things = [...set].filter(thing => !sources.includes(thing)), after = new Map([...things, ...sources].map(thing => [thing, []])), waiting = new Set();
-    for (const e of this.lines) {
-      const [a, b] = this.ends(e);
-      if (a === b || !after.has(a) || !after.has(b) || this.layerNames(e)[0] === "destroy") continue; // an order of destruction is no effect
-      after.get(b).push(a);
-      if (this.mutual.has(e)) after.get(a).push(b); else waiting.add(a);
+  /** The nodes that a cause sets off directly: its value reaches them through none of the others. */
+  firstEffects(cause) {
+    this.firsts ||= new Map();
+    if (!this.firsts.has(cause)) {
+      const effects = new Set(this.effects(cause).filter(node => node !== cause && !this.twins[node])), name = node => bare(this.shown(node)), names = new Set([...effects].map(name));
+      const isBarred = (node, reader) => effects.has(node) || names.has(name(node)) && name(node) !== name(reader); // the vertex of a declaration leads to its objects
+      this.firsts.set(cause, [...this.readersOf([cause], isBarred)].filter(node => effects.has(node)));
+    }
+    return this.firsts.get(cause);
+  }
+  /** Lines from causes to what they set off, as [thing, cause], the most dangerous first: to all that they set off directly, and to
+   * the others to which no drawn line leads that reads a value from one of these nodes to another. */
+  startsOf(nodes, causes) {
+    const own = new Set(nodes.filter(node => !this.hidden[node] && !this.isOld(node))), sources = new Map(causes.map(cause => [this.stands[cause], cause]));
+    const things = [...new Set([...own].map(node => this.stands[node]))].filter(thing => !sources.has(thing)), after = new Map([...things, ...sources.keys()].map(thing => [thing, new Set()])), waiting = new Set();
+    for (const cause of causes) own.add(cause);
+    for (const e of this.lines) for (const one of this.bundle(e)) {
+      const from = this.from[one], to = this.to[one], a = this.stands[from], b = this.stands[to];
+      if (a === b || !own.has(from) || !own.has(to) || !after.has(a) || !after.has(b) || data.noun === "node" && !this.isReference(one)) continue;
+      after.get(b).add(a); waiting.add(a);
     }
     const pairs = [], reached = new Set(), spread = thing => {
       const found = [thing];
       for (const one of found) if (!reached.has(one)) { reached.add(one); found.push(...after.get(one)); }
     };
-    sources.forEach(spread);
+    const add = (thing, source) => { if (pairs.length < LINKS) pairs.push([thing, source]); spread(thing); };
     things.sort((one, other) => this.risk(one) - this.risk(other));
-    for (const thing of [...things.filter(one => !waiting.has(one)), ...things]) {
-      if (pairs.length >= LINKS) break;
-      if (reached.has(thing)) continue;
-      pairs.push([thing, sources[0]]);
-      spread(thing);
+    for (const [source, cause] of sources) {
+      spread(source);
+      const first = new Set(this.firstEffects(cause).filter(node => own.has(node)).map(node => this.stands[node]));
+      for (const thing of things) if (first.has(thing) && !after.get(source).has(thing)) add(thing, source);
     }
+    const [source] = sources.keys();
+    for (const thing of [...things.filter(one => !waiting.has(one)), ...things]) if (!reached.has(thing)) add(thing, source);
     return pairs;
   }
   /** One line with two heads for things that wait for each other. */

@@ -132,10 +132,10 @@ class Painting {
   }
   /** From the causes of the chosen object to it, or from those that are marked, or from all while nothing is, to what they set off, where no line that is drawn leads there: [thing, cause]. */
   links() {
-    const { scene, marked } = this, sources = [...marked?.sources || []].filter(node => !scene.hidden[node]).map(node => scene.stands[node]);
+    const { scene, marked } = this, sources = [...marked?.sources || []].filter(node => !scene.hidden[node]);
     if (marked?.origins?.length && scene.where.has(this.chosen)) return marked.origins.filter(cause => !scene.hidden[cause]).map(cause => [this.chosen, scene.stands[cause]]);
     if (!marked) return scene.links;
-    return sources.length ? scene.startsOf(new Set([...marked.nodes].filter(node => !scene.hidden[node] && !scene.isOld(node)).map(node => scene.stands[node])), sources) : [];
+    return sources.length ? scene.startsOf([...marked.nodes], sources) : [];
   }
   /** The way of a line in curves, from what waits to what it waits for: its start, then two controls and an end each. */
   route(e) { return this.way(this.scene.ends(e), e); }
