@@ -194,8 +194,8 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
-    """The module's file for the block: a file that has moved blocks, otherwise the moved object's file, preferably in
-    native syntax."""
+    """The module's file for the block: a file that has moved blocks, otherwise the moved object's file; if that is in
+    JSON syntax, the first file of the module in native syntax, if there is one."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps
@@ -280,7 +280,7 @@ def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -
 
 
 def _read_writable(name: str, path: str, digest: str) -> bytes:
-    """Raises Failure if the file must not be written."""
+    """The content of the file. Raises Failure if the file must not be written, or its digest is not `digest`."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):

@@ -246,7 +246,7 @@ def _actions(made: MadePlan[Unstored]) -> Actions:
 def _answer(
     program: RuleProgram, facts: FactBase, parsed: Query, draw: bool, given: Mapping[str, Iterable[Row]] | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Derive the needed relations, and answer the query. `given`: rows derived by another program."""
+    """Derive the needed relations, and answer the query. `given`: {predicate: rows derived by another program}."""
     want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE} - (given or {}).keys()
     if draw:
         want.update(DRAWN)

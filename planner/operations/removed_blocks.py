@@ -94,7 +94,7 @@ def _body(tree: GitTree, directory: str, name: str) -> FileBody | None:
 
 
 def _same(body: FileBody | None, block: Block) -> Block | None:
-    """The block with the same type and labels; None without one."""
+    """The block of a file with the same type and labels as `block`; None if there is none."""
 
     def header(one: Block) -> tuple[str, ...]:
         return one.type, *(label.value for label in one.labels)

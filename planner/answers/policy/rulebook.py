@@ -249,8 +249,8 @@ def entry_json(entry: PredicateEntry) -> dict[str, Any]:
 
 
 def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
-    """{program: dependencies of its predicates}; only of predicate `of`, if given. Raises Failure for an unknown
-    name."""
+    """{program: dependencies of its predicates}; with `of`, only of that predicate, in the programs that have it.
+    Raises Failure for an unknown name."""
     if of is None:
         return {name: predicate_graph(program(name)) for name in PROGRAMS}
     entry = entry_of(of)

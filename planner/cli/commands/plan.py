@@ -62,8 +62,8 @@ that only a provider can determine are marked as undecided, and such a plan cann
 -markdown, -html and -review write the review of the plan: the decisions first, then the causes with their effects, then
 the changes, without sensitive values. The Markdown fits into a comment on a pull request, at any size.
 
-With -policy the plan is judged. A plan that is denied or cannot be judged is not saved; a saved plan keeps its
-policies, and apply decides undecided verdicts.
+Policies judge the plan: those of the directory and the organisation, and those of -policy. A plan that is denied or
+cannot be judged is not saved; a saved plan keeps its policies, and apply decides undecided verdicts.
 
 The causes of changes are found by comparing with what was last applied. With -since the comparison is
 with the configuration at a git revision, which is read without a checkout: planner plan -causes -since=main""",

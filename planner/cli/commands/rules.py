@@ -70,7 +70,7 @@ def rules_doc(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] [PREDICATE]",
-    """Prints the dependencies of predicates in the DOT language: all predicates, or one with its own.
+    """Prints the dependencies of all predicates, or of PREDICATE and everything below it, in the DOT language.
 Predicates of one level are in one row; red edges are negations, blue ones aggregates and green ones native operators,
 which all need the complete relation below them:
   planner rules graph reduced_edge | dot -Tsvg > rules.svg""",

@@ -332,8 +332,8 @@ def digest(path: str, kind: str) -> str:
 
 
 def _is_passing(name: str) -> bool:
-    """Whether a file or directory of this name changes in every run, so that listings are compared without the name.
-    States and data directories are compared when they are read."""
+    """Whether a file or directory of this name changes in every run. Listings are compared without such names; states
+    and data directories are compared when they are read."""
     return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
 
 

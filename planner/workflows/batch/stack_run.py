@@ -129,7 +129,8 @@ class StackBatch:
         approved: dict[str, Turn | None]
 
         def report(result: DeploymentResult, is_last: bool) -> None:
-            """Pass a result on; in the last round of a deployment, with the report of all its rounds."""
+            """Pass a result on, without its report; in the last round of a deployment, with the report of all
+            rounds."""
             from planner.workflows.batch.reports.deployments import after_round
 
             if result.report is not None:

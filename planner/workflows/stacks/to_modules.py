@@ -185,7 +185,8 @@ class _RootModuleWriter:
     # ------------------------------------------------------------ values and states
 
     def values(self, inputs: Mapping[str, Value], hides: bool = False) -> str:
-        """The content of terraform.tfvars. `hides`: mask sensitive values."""
+        """The content of terraform.tfvars: the inputs that are known, not ephemeral and not null. `hides`: mask
+        sensitive values."""
         lines = []
         for name, value in sorted(inputs.items()):
             plain, marks = unmark_deep(value)

@@ -77,7 +77,7 @@ def candidates(config: Config) -> dict[str, list[Value]]:
 
 
 def _fitting(decl: VariableDecl, tried: Iterable[Value]) -> Iterator[Value]:
-    """The values that convert to the type, each once."""
+    """At most MOST of the values that convert to the type, each once; null only if it is the default."""
     seen: list[Value] = []
     for value in tried:
         try:
