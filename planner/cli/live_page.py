@@ -1,4 +1,4 @@
-"""`explore -serve`: a page about a plan that is updated when files change, and answers questions."""
+"""`explore -serve`: a page about a plan. The page is updated when files change, and answers questions."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def has_modules(tests: TestFiles | None) -> bool:
 
 
 def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
-    """The modules of runs, which must be installed."""
+    """The configurations of the modules of runs, which must be installed, and the problems of the test files."""
     tests = loaded_tests(begun, test_directory)
     table = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
     return list(table.values()), list(tests.problems)

@@ -77,7 +77,7 @@ def _place(name: str, variable: RootVariable) -> str:
 
 
 def _user() -> str:
-    """The process's user: the name, or the numeric ID without a name."""
+    """The process's user: the name, or the numeric ID if the user has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -180,7 +180,7 @@ KINDS = {"": ("apply", "plan"), "plan": ("plan",), "apply": ("apply",)}
 
 @command(
     "[options] -out=FILE.html | -serve",
-    """Writes one HTML page about a plan for a browser, which needs no network. The page begins with the planned
+    """Writes one HTML page about a plan, which needs no network in the browser. The page begins with the planned
 actions, and shows the graph, with search, zoom and collapsible modules; kinds of edges; changes and their causes; the
 rule and the source line of each edge; the objects that a change may affect; the path between two nodes; and policy
 verdicts. The drawing can be saved as SVG or PNG, and the changes as Markdown.

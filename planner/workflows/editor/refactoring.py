@@ -242,7 +242,8 @@ def target_of(workspace: Workspace, options: OperationOptions, address: str) -> 
 
 
 def _instances(made: Plan, module: str, key: str) -> int:
-    """The largest number of instances in one instance of the module."""
+    """The largest number of instances that the object `key` with a `count` has in one instance of the module; 0 if it
+    has none."""
     pattern = re.compile(rf"{_MODULES if module else ''}{re.escape(key)}\[(\d+)\](?:\.|$)")
     hits = (pattern.match(change.address) for change in made.changes)
     return max((int(hit[1]) + 1 for hit in hits if hit is not None), default=0)

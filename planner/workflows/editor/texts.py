@@ -197,7 +197,8 @@ def location(uri: str, document: TextDocument, start: int, end: int) -> Json:
 
 
 def workspace_edit(opened: OpenTexts, edits: Mapping[str, Iterable[tuple[int, int, str]]]) -> Json:
-    """`edits`: {path: [(start, end, new text)]}, with offsets in code points. Raises OSError and ValueError."""
+    """The edits as a WorkspaceEdit of the protocol. `edits`: {path: [(start, end, new text)]}, with offsets in code
+    points. Raises OSError and ValueError."""
     changes: dict[str, list[Json]] = {}
     created: list[str] = []
     for path in sorted(edits):
