@@ -28,11 +28,13 @@ Edge: TypeAlias = tuple[str, str]
 
 class EdgeSources(NamedTuple):
     """The kinds, reasons and places of edges. `layers`: {edge: its kinds}, as in LAYERS. `reasons`: the edges that each
-    rule derives. `places`: {edge: sources of its facts}, for edges that follow from mentions."""
+    rule derives. `places`: {edge: up to MAX_PLACES sources of its facts}, for edges that follow from mentions. `more`:
+    {edge: number of its other sources on other lines}."""
 
     layers: Mapping[Edge, tuple[str, ...]]
     reasons: Iterable[DerivedRows]
     places: Mapping[Edge, Sequence[Any]]
+    more: Mapping[Edge, int]
 
 
 def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, ...]:
@@ -55,6 +57,7 @@ def grounds(graph: Graph, edges: AbstractSet[Edge]) -> EdgeSources:
     objects = evaluated_objects(graph)
     stated = [database.facts.sources(name) for name in _MENTIONS if database.facts.rows(name)]
     places: dict[Edge, Sequence[Any]] = {}
+    more: dict[Edge, int] = {}
     mentions: dict[Edge, list[Row]] = defaultdict(list)
     is_ordered = False
     for row in database["edge_mention"]:
@@ -67,13 +70,16 @@ def grounds(graph: Graph, edges: AbstractSet[Edge]) -> EdgeSources:
             if source is not None:
                 sources.append(source)
         if len(sources) > 1:
-            sources = list({_place(source): source for source in sources}.values())[:MAX_PLACES]
+            sources = list({_place(source): source for source in sources}.values())
+            if len(sources) > MAX_PLACES:
+                more[edge] = len(sources) - MAX_PLACES
+                del sources[MAX_PLACES:]
         if sources:
             places[edge] = sources
     reasons: Iterable[DerivedRows] = derivations(graph.program, database, "edge", edges)
     if is_ordered:
         reasons = _ordered_reasons(graph, reasons, {edge: mentions[edge] for edge in edges & mentions.keys()}, objects)
-    return EdgeSources(layers, reasons, places)
+    return EdgeSources(layers, reasons, places, more)
 
 
 def _place(source: Any) -> object:

@@ -340,6 +340,8 @@ def _edges(graph: Graph, is_reduced: bool, about: Mapping[str, str], places: _So
                 several.setdefault(edge, [first[edge]]).append(number)
             else:  # the first reason of an edge has the places
                 where = () if facts is None else places.of_all(facts)
+                if edge in sources.more:
+                    where = *where, ("", f"and {sources.more[edge]} more lines")
                 first[edge] = numbers.setdefault(Reason(rule, text, where), len(numbers))
     node = {name: n for n, name in enumerate(sorted(graph.nodes))}
     bits = {layers: sum(1 << LAYERS.index(x) for x in layers) for layers in set(sources.layers.values())}

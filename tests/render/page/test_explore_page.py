@@ -376,3 +376,32 @@ def test_the_readers_of_a_value_are_complete_where_implied_edges_are_left_out(
             found.append([tab.evaluate(READERS, kind) for kind in kinds])
     assert "terraform_data.late" in found[0][1]["var.size"]
     assert found[0] == found[1]
+
+
+@needs_browser
+def test_reasons_and_counts_do_not_depend_on_what_was_shown_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "main.tf").write_text(INNER)
+    (tmp_path / "main.tf").write_text(ORDERED + 'resource "terraform_data" "whole" { input = module.m }\n')
+    monkeypatch.chdir(tmp_path)
+    assert planner("init").code == 0
+    assert planner("explore", "-out=page.html").code == 0
+    with opened(tmp_path / "page.html") as tab:
+        panel = tab.get_by_role("complementary", name="Details")
+        read = """name => {
+          choose(scene.find(name));
+          for (const one of document.querySelectorAll('#details details')) one.open = true;
+        }"""
+        tab.evaluate(read, "terraform_data.late")
+        tab.get_by_text("terraform_data.late refers to terraform_data.second in depends_on.").wait_for()
+        tab.evaluate(read, "terraform_data.whole")
+        tab.get_by_text("module.m (its outputs)").wait_for()
+        counts = panel.locator("h3", has_text="It waits for").inner_text()
+        assert f"waits for {counts.split('(')[1].rstrip(')')}," in tab.evaluate(
+            "spoken(scene.find('terraform_data.whole'))"
+        )
+        panel.get_by_role("button", name="why it waits for module.m", exact=True).click()
+        tab.go_back()
+        assert panel.locator("h3", has_text="It waits for").inner_text() == counts

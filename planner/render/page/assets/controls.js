@@ -15,7 +15,7 @@ function spoken(thing) {
     return `${nameOfBox(box)}, ${boxNoun(box)}: ${boxCount(box)}, ${scene.isEmpty(b) ? "nothing in it is shown" : scene.folded[b] ? "folded" : "open"}`;
   }
   const action = scene.isOld(thing) ? ", old object" : scene.action[thing] ? `, ${doneWith(thing)}` : "";
-  const [before, after] = [true, false].map(isOut => neighbours(thing, isOut)).map(({ direct, through }) => direct.length + through.length);
+  const [before, after] = [true, false].map(isOut => neighbours(thing, isOut)).map(({ direct, through, shared }) => direct.length + through.length + shared.length);
   return `${scene.shown(thing)}, ${kindOf(thing)}${action}; waits for ${before}, ${after} ${after === 1 ? "waits" : "wait"} for it`;
 }
 /** The box that is drawn around a thing, or the thing. */
@@ -61,7 +61,7 @@ function neighbours(node, isOut) {
     const key = `${scene.shown(far[e])} ${scene.part(far[e])}`;
     if (!own.has(far[e]) && !seen.has(key)) { seen.add(key); list.push([e, far[e]]); }
   };
-  const edges = [...own].flatMap(n => isOut ? scene.out[n] : scene.in[n]), isPlain = e => !(scene.layers[e] & IMPLIED) || scene.isReference(e);
+  const edges = [...own].flatMap(n => isOut ? scene.out[n] : scene.in[n]), isPlain = e => !(scene.layers[e] & IMPLIED) || scene.isReference(e) || scene.needed.has(e);
   for (const e of edges) if (isPlain(e) && !scene.hidden[far[e]]) add(found.direct, e);
   if (scene.own && scene.own.node !== node) scene.findOwnWays(node);
   for (const e of scene.own ? scene.own.edges : scene.ways.keys()) if (own.has(near[e])) add(found.through, e);
@@ -247,7 +247,7 @@ function follow(isBack = false) {
     const edge = scene.out[node].find(e => scene.to[e] === other);
     if (edge !== undefined) { remember(); scene.reveal([node, other], foldedAtRest()); chooseEdge(edge); } else showPath(node, other);
   } else if (words.has("blast") && scene.find(words.get("blast")) >= 0 && scene.find(words.get("blast")) !== null) showBlast(scene.find(words.get("blast")));
-  else if (node !== null) choose(node);
+  else if (node !== null) { scene.reveal([], foldedAtRest()); choose(node); }
   else if (words.has("node")) say(`The plan has no "${words.get("node")}".`);
   else if (words.has("action") && chips().some(([key]) => key === words.get("action"))) { actionFilter = null; chooseAction(words.get("action")); }
   else if (words.has("cause") && data.changes.some(change => change[3].some(cause => [cause, kindOfCause(cause)].includes(words.get("cause"))))) { group = null; chooseGroup(words.get("cause")); }

@@ -198,7 +198,7 @@ function declarationParts([where, line]) {
   return [el("div", {}, el("code", {}, where)), shown];
 }
 function placeLines(places) {
-  return places.map(([where, line]) => el("div", {}, el("code", {}, where), el("pre", {}, line)));
+  return places.map(([where, line]) => where ? el("div", {}, el("code", {}, where), el("pre", {}, line)) : el("p", { class: "why" }, line));
 }
 function reasonLines(edge) {
   return scene.reasons(edge).map(({ rule, reason, places }) =>
@@ -207,10 +207,10 @@ function reasonLines(edge) {
 /** What a node waits for, or what waits for it: first where a value is read, then, to be unfolded, what only comes first or later, and what is not drawn. */
 function neighbourParts(node, isOut) {
   const { direct, through, shared, others } = neighbours(node, isOut), drawn = [...direct, ...through], number = drawn.length + shared.length;
-  const isRead = ([edge]) => noun === "node" && scene.isReference(edge), isValue = pair => isOut && isRead(pair) && VALUE.test(scene.shown(pair[1]).replace(MODULE, ""));
+  const isRead = ([edge]) => noun === "node" && scene.isReference(edge), isModule = other => scene.kind(other) === "module_close", isValue = pair => isOut && isRead(pair) && (isModule(pair[1]) || VALUE.test(scene.shown(pair[1]).replace(MODULE, "")));
   const reads = drawn.filter(isRead), ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
   const halfOf = edge => { const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };
-  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), causeValues(other), scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
+  const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), causeValues(other), isValue([edge, other]) && isModule(other) ? el("span", { class: "why" }, " (its outputs)") : scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
     button("why", () => chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
   const list = pairs => some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other));
   const folded = (title, fill, isOpen = false) => {
@@ -228,12 +228,12 @@ function neighbourParts(node, isOut) {
     hidden.length ? folded(`Not drawn (${hidden.length})`, () => [list(hidden)]) : null];
 }
 /** The edge of a line, or of the way that it leads, that only orders; the line's first one if all read values. */
-const orderEdge = edge => { const way = scene.wayOf(edge) || [edge]; return way.find(e => !scene.isReference(e)) ?? way[0]; };
+const orderEdge = edge => { const way = scene.wayOf(edge) || [edge]; return way.find(e => !scene.isReference(e) && !scene.isOwnStep(e)) ?? way.find(e => !scene.isReference(e)) ?? way[0]; };
 /** Why something comes first, or later, in a sentence about all alike things. */
 function orderOf(edge, isOut, isAlone = false) {
-  const number = [scene.view.edges.grounds[orderEdge(edge)]].flat()[0];
-  if (scene.isReference(orderEdge(edge))) return "The values of a module are computed for all of its instances together. No value is read between these.";
-  return number === undefined ? "" : orderSentence(scene.text(data.grounds[number][1]), orderEdge(edge), isOut, isAlone);
+  const step = orderEdge(edge), number = [scene.view.edges.grounds[step]].flat()[0], isFar = isOut ? scene.to[step] === scene.to[edge] : scene.from[step] === scene.from[edge];
+  if (scene.isReference(step)) return "The values of a module are computed for all of its instances together. No value is read between these.";
+  return number === undefined ? "" : orderSentence(scene.text(data.grounds[number][1]), step, isOut, isAlone || !isFar);
 }
 function orderSentence(form, edge, isOut, isAlone) {
   const a = scene.from[edge], b = scene.to[edge], named = (name, isOwn) => isOwn || isAlone ? name : "each";
@@ -258,9 +258,11 @@ function showLine(edge, edges) {
     some(el("ul", { class: "plain" }), [...edges].sort((a, b) => NUMERIC.compare(scene.shown(scene.from[a]), scene.shown(scene.from[b]))), e => el("li", {}, nodeButton(scene.from[e]), " waits for ", nodeButton(scene.to[e]), " ", button("why", () => chooseEdge(e), { class: "small" })), 30));
   say(text);
 }
+/** A button for a node, with which part of its object it is. */
+const withPart = node => [nodeButton(node), scene.part(node) ? el("span", { class: "why" }, ` ${scene.part(node)}`) : ""];
 function showEdge(edge) {
   const from = scene.from[edge], to = scene.to[edge], others = scene.bundle(edge).filter(e => e !== edge);
-  details(el("h2", {}, "Order"), el("p", {}, nodeButton(from), " waits for ", nodeButton(to)),
+  details(el("h2", {}, "Order"), el("p", {}, ...withPart(from), " waits for ", ...withPart(to)),
     el("p", { class: "why" }, scene.layerNames(edge).map(name => `${LINE_WORDS[name] || name}: ${meaning(name)}`).join(" ")),
     ...reasonLines(edge), proofCommand(from, to),
     others.length ? el("h3", {}, `This line also stands for ${several(others.length, "more dependency", "more dependencies")}`) : null,
@@ -333,7 +335,7 @@ function showPath(from, to) {
   start = null;
   if (!edges) {
     say("There is no path between the two.");
-    details(el("h2", {}, "Path"), el("p", {}, "Neither waits for the other: ", nodeButton(from), ", ", nodeButton(to), "."));
+    details(el("h2", {}, "Path"), el("p", {}, "Neither waits for the other: ", ...withPart(from), ", ", ...withPart(to), "."));
     return;
   }
   const nodes = [from, ...edges.map(e => scene.to[e])];
@@ -345,6 +347,6 @@ function showPath(from, to) {
   note({ node: scene.name(from), to: scene.name(to) }, "Path");
   drawing.bring(scene.around(nodes), COARSE);
   say(`${turned}${scene.shown(from)} waits for ${scene.shown(to)}, in ${several(edges.length, "step")}.`);
-  details(el("h2", {}, "Path"), el("p", {}, turned, nodeButton(from), " waits for ", nodeButton(to), `, in ${several(edges.length, "step")}:`),
-    ...edges.flatMap(e => [el("h3", {}, nodeButton(scene.from[e]), " waits for ", nodeButton(scene.to[e])), ...reasonLines(e)]));
+  details(el("h2", {}, "Path"), el("p", {}, turned, ...withPart(from), " waits for ", ...withPart(to), `, in ${several(edges.length, "step")}:`),
+    ...edges.flatMap(e => [el("h3", {}, ...withPart(scene.from[e]), " waits for ", ...withPart(scene.to[e])), ...reasonLines(e)]));
 }

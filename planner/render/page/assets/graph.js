@@ -289,8 +289,10 @@ class Graph {
     const from = this.from[e], to = this.to[e];
     if (/_destroy$/.test(this.kind(from)) || /_destroy$/.test(this.kind(to))) return false;
     if (this.kind(to) === "module_expand" || this.layers[e] & REFERENCE) return true;
-    return !this.isEnd(from) && this.shown(from).replace(INSTANCE_KEYS, "") === this.shown(to).replace(INSTANCE_KEYS, "");
+    return !this.isEnd(from) && this.isOwnStep(e);
   }
+  /** Whether an edge leads from one vertex of an object to another one of it. */
+  isOwnStep(e) { return bare(this.shown(this.from[e])) === bare(this.shown(this.to[e])); }
   /** What depends on a node: the nodes that read its value, directly or through others, and those that only wait for it. */
   blast(node) {
     const reads = this.readersOf([node, ...this.halves(node)]), waits = new Set(reads);
