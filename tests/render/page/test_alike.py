@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from render.page.browser import needs_browser, opened
-from render.page.test_drawing import ACTIONS, LAYERS, item, large, one_browser, small, written
+from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, large, one_browser, small, written
 
 from planner.render.page.document import CausePart, Page, PageCause, PageChange, PageView, page_json
 
@@ -220,3 +220,44 @@ def test_instances_in_a_large_plan_are_a_grid(tmp_path: Path) -> None:
         tops = "[...scene.where.keys()].filter(t => t >= 0 && scene.shown(t).includes('job')).map(t => scene.y[t])"
         rows = sorted(set(tab.evaluate(tops)))
         assert len(rows) > 1 and {b - a for a, b in pairwise(rows)} == {50}  # no room for arrows
+
+
+@needs_browser
+def test_an_arrow_between_modules_says_what_waits_in_each_direction(tmp_path: Path) -> None:
+    jobs = [f'module.service["{name}"].job[{n}]' for name in ("a", "b") for n in range(2)]
+    groups = [f'module.service["{name}"].group' for name in ("a", "b", "c")]
+    names = [*jobs, *groups, "module.net.subnet", "module.net.old"]
+    items = [item(name, name.partition(".")[0] + "." + name.split(".")[1].partition("[")[0]) for name in names]
+    items = [one._replace(changes=(n,)) for n, one in enumerate(items)]
+    order = [arrow("module.net.old", groups[0], "order")]
+    arrows = [*(arrow(name, "module.net.subnet") for name in jobs), *order]
+    arrows += [arrow(name, "module.net.subnet", "order") for name in groups]
+    changes = tuple(PageChange(name, "create", "", ()) for name in names)
+    view = PageView(
+        "apply",
+        "All",
+        tuple(items),
+        tuple(arrows),
+        {f"module.{one}": ("", f"module.{one}") for one in ("net", "service")},
+    )
+    with opened(written(tmp_path, Page("Arrow", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        tab.evaluate("foldAll(true); chooseLine(scene.lines[0])")
+        details = tab.get_by_role("complementary", name="Details")
+        assert details.locator("h3").all_inner_texts() == [
+            "module.service waits for module.net (7)",
+            "module.net waits for module.service (1)",
+        ]
+        assert details.locator("h4").all_inner_texts() == [
+            "A value is read (4)",
+            "Only the order (3)",
+            "Only the order (1)",
+        ]
+        assert details.locator("summary").all_inner_texts() == [
+            "job[*]: 4 in 2 modules wait for subnet",
+            "group in 3 modules wait for subnet",
+        ]
+        assert "module.service[*].group reads module.net.subnet" in details.inner_text()
+        details.locator("summary").nth(1).click()
+        details.get_by_role("button", name='why module.service["b"].group waits for module.net.subnet').click()
+        assert details.locator("h2").inner_text() == "Order"
+        assert 'module.service["b"].group waits for module.net.subnet' in details.inner_text().replace("\n", " ")

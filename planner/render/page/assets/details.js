@@ -254,8 +254,7 @@ function internals(all, item, nameOf) {
 /** The dependencies that a line of the drawing stands for. */
 function showLine(edge, edges) {
   const name = thing => thing >= 0 ? scene.shown(thing) : nameOfBox(scene.boxes[-1 - thing]), [one, other] = scene.ends(edge).map(name), text = `${scene.mutual.has(edge) ? `${one} and ${other} wait for each other` : `${one} waits for ${other}`}: ${several(edges.length, "dependency", "dependencies")}`;
-  details(el("h2", {}, "Order"), el("p", {}, `${text}.`), el("p", { class: "why" }, "What waits first, then what it waits for."),
-    some(el("ul", { class: "plain" }), [...edges].sort((a, b) => NUMERIC.compare(scene.shown(scene.from[a]), scene.shown(scene.from[b]))), e => el("li", {}, nodeButton(scene.from[e]), " waits for ", nodeButton(scene.to[e]), " ", button("why", () => chooseEdge(e), { class: "small" })), 30));
+  details(el("h2", {}, "Order"), el("p", {}, `${text}.`), ...dependencyParts(edges, scene.ends(edge)));
   say(text);
 }
 /** A button for a node, with which part of its object it is. */
@@ -266,7 +265,7 @@ function showEdge(edge) {
     el("p", { class: "why" }, scene.layerNames(edge).map(name => `${LINE_WORDS[name] || name}: ${meaning(name)}`).join(" ")),
     ...reasonLines(edge), proofCommand(from, to),
     others.length ? el("h3", {}, `This line also stands for ${several(others.length, "more dependency", "more dependencies")}`) : null,
-    others.length ? some(el("ul", { class: "plain" }), others, e => el("li", {}, nodeButton(scene.from[e]), " waits for ", nodeButton(scene.to[e]), " ", button("why", () => chooseEdge(e), { class: "small" })), 10) : null);
+    ...dependencyParts(others, scene.ends(edge)));
 }
 const meaning = name => data.layers.find(([layer]) => layer === name)[1];
 function proofCommand(from, to) {

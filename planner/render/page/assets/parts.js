@@ -177,3 +177,62 @@ function changeButton(address, short = address) {
 /** A word at the name of an object that was moved. */
 const movedMark = change => formerOf(change) ? el("span", { class: "why", title: `moved from ${formerOf(change)}` }, " moved") : null;
 const nodeButton = (node, short = scene.shown(node)) => button(short, () => choose(node), { class: "name", "aria-label": [scene.shown(node), scene.part(node)].filter(text => text).join(", ") });
+
+// ---------------------------------------------------------------- the dependencies of a line
+
+const SEVERAL = 3; // alike dependencies from which on they are one item
+const FEW_ENDS = 12; // things that others wait for, up to which each has items of its own
+/** A name with the keys of its instances left out, and of the modules around it. */
+const familyOf = name => name.replace(INSTANCE_KEYS, "[*]");
+const partNamed = (name, node) => scene.part(node) ? `${name} (${scene.part(node)})` : name;
+/** Dependencies between two things, for each direction: those that pass on a value, then orders of destruction, then other orders, these with their reasons. */
+function dependencyParts(edges, [one, other]) {
+  const isIn = (node, thing) => scene.stands[node] === thing || thing < 0 && scene.outward(scene.box(node)).includes(-1 - thing);
+  const isForward = e => isIn(scene.from[e], one) && isIn(scene.to[e], other), name = thing => thing >= 0 ? partNamed(scene.shown(thing), thing) : nameOfBox(scene.boxes[-1 - thing]);
+  return [[one, other, edges.filter(isForward)], [other, one, edges.filter(e => !isForward(e))]].flatMap(([from, to, own]) => own.length ? [el("h3", {}, ...breakable(`${name(from)} waits for ${name(to)} (${own.length})`)), ...kindParts(own, name(to))] : []);
+}
+function kindParts(edges, module) {
+  if (noun !== "node") return [dependencyList(edges, module)];
+  const kindOf = e => scene.isReference(e) && scene.isReadAlong(e) ? "A value is read" : scene.layerNames(e)[0] === "destroy" ? "Order of destruction" : "Only the order", kinds = byKey(edges, kindOf);
+  return ["A value is read", "Order of destruction", "Only the order"].filter(kind => kinds.has(kind)).flatMap(kind => [el("h4", {}, `${kind} (${kinds.get(kind).length})`),
+    ...(kind !== "A value is read" ? [...byKey(kinds.get(kind), formOf)].flatMap(([, own]) => [reasonOf(own), dependencyList(own, module)]) : [dependencyList(kinds.get(kind), module)])].filter(part => part));
+}
+/** The reason of an order without its names: alike ones have the same. */
+const formOf = e => { const step = orderEdge(e), [number] = [scene.view.edges.grounds[step]].flat(); return scene.isReference(step) || number === undefined ? "" : scene.text(data.grounds[number][1]); };
+/** The reason of orders in a sentence. Where the names in it are not those of one resource for all, it is an example. */
+function reasonOf(edges) {
+  const steps = edges.map(orderEdge), [first] = steps, form = formOf(edges[0]).replace(VERTEX, "");
+  if (scene.isReference(first)) return el("p", { class: "why" }, orderOf(edges[0], true));
+  if (!form) return null;
+  const nameOf = [e => scene.shown(scene.from[e]), e => scene.shown(scene.to[e]), e => scene.about(scene.from[e]), e => scene.about(scene.to[e])];
+  const different = change => new Set((form.match(/[\x01-\x04]/g) || []).filter(mark => new Set(steps.map(e => change(nameOf[mark.charCodeAt(0) - 1](e)))).size > 1)), isExample = different(familyOf).size > 0, alike = isExample ? NOTHING : different(name => name);
+  const text = form.replace(/^[a-z]/, letter => isExample ? letter : letter.toUpperCase()).replace(/[\x01-\x04]/g, mark => { const name = nameOf[mark.charCodeAt(0) - 1](first); return alike.has(mark) ? familyOf(name) : name; });
+  return el("p", { class: "why" }, ...breakable(`${isExample ? "For example: " : ""}${text}.`));
+}
+/** Dependencies, many alike ones in one item: of a resource, what waits for the same thing, or what it waits for. */
+function dependencyList(edges, module) {
+  const plain = node => partNamed(scene.shown(node).startsWith(`${module}.`) ? scene.shown(node).slice(module.length + 1) : scene.shown(node), node), counted = ends => new Set(edges.map(e => ends[e])).size;
+  const isOut = counted(scene.from) < counted(scene.to), [near, far] = isOut ? [scene.from, scene.to] : [scene.to, scene.from]; // the near ends are few
+  const nameOf = e => scene.shown(far[e]), isFew = counted(near) <= FEW_ENDS, end = e => isFew ? plain(near[e]) : familyOf(plain(near[e])), grouped = new Set();
+  const title = own => {
+    const modules = new Set(own.map(e => moduleOf(nameOf(e)))), names = new Set(own.map(nameOf)), [first] = own, nameIn = e => nameOf(e).replace(MODULE, ""), short = own.every(e => nameIn(e) === nameIn(first)) ? nameIn(first) : familyOf(nameIn(first));
+    const those = partNamed(names.size === 1 ? nameOf(first) : short, far[first]), number = names.size === 1 ? "" : modules.size === 1 ? `${names.size}` : names.size > modules.size ? `${names.size} in ${several(modules.size, "module")}` : `in ${several(modules.size, "module")}`;
+    const counting = number && (/^in/.test(number) ? `${those} ${number}` : `${those}: ${number}`) || those;
+    return isOut ? `${end(first)} waits for ${counting}` : `${counting} ${names.size === 1 ? "waits" : "wait"} for ${end(first)}`;
+  };
+  const items = [...byKey(edges, e => `${partNamed(bare(nameOf(e)), far[e])} ${end(e)}`).values()].flatMap(own => {
+    if (own.length < SEVERAL) return own.map(e => [moduleOf(nameOf(e)), [e], ""]);
+    if (isFew) for (const e of own) grouped.add(e); // the title says what is near
+    return [[null, own, title(own)]];
+  });
+  items.sort(([a, [one]], [b, [other]]) => (a === null) - (b === null) || NUMERIC.compare(nameOf(one), nameOf(other)) || near[one] - near[other]);
+  const linked = (node, text) => [...signsOf(node), nodeButton(node, text)];
+  const item = (e, short = nameOf(e)) => {
+    const there = linked(far[e], partNamed(short, far[e])), both = isOut ? [...linked(near[e], plain(near[e])), " waits for ", ...there] : [...there, " waits for ", ...linked(near[e], plain(near[e]))];
+    return el("li", {}, ...(grouped.has(e) ? there : both), " ", button("why", () => chooseEdge(e), { class: "small", "aria-label": `why ${scene.shown(scene.from[e])} waits for ${scene.shown(scene.to[e])}` }));
+  };
+  const list = el("ul", { class: "plain" }), lines = those => byModule(those, nameOf, item);
+  list.append(...lines(items.slice(0, FIRST)));
+  if (items.length > FIRST) list.append(el("li", {}, button(`Show all ${items.length}`, () => { list.lastChild.replaceWith(...lines(items.slice(FIRST))); list.tabIndex = -1; list.focus(); })));
+  return list;
+}
