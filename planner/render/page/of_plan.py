@@ -138,10 +138,13 @@ def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hi
     key = presence(step, planned).strip()  # of a for_each key, which has no values
     before, after = {"added": ("nothing", ""), "removed": ("", "nothing")}.get(key, (step.before, step.value))
     line = "".join(text for _, text in places.of(step.source)[:1]) if isinstance(step.source, Span) else ""
-    texts = name_of(step), before, after, place_of(step.source), line.strip()[:CLIPPED]
+    line = "" if _OPENING.search(line) else line.strip()[:CLIPPED]
+    texts = name_of(step), before, after, place_of(step.source), line
     return CausePart(*map(hide, texts))
 
 
+_OPENING = re.compile(r"=\s*[\[{(]\s*$")
+"""matches a line that only begins a value of several lines, which says nothing about a part of it"""
 _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 

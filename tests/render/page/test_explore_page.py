@@ -282,6 +282,10 @@ resource "terraform_data" "a" {
     parts = {part[0]: part[1:] for _, parts, *_ in page["causes"] for part in parts}
     assert parts["var.image"] == ['"1"', '"2"', "terraform.tfvars:1", 'image = "2"']
     assert parts["var.keys"] == ['["x","y"]', '["x","z"]', "terraform.tfvars:2", 'keys = ["x", "z"]']
+    (tmp_path / "terraform.tfvars").write_text('image = "1"\nkeys = [\n  "x",\n]\n')
+    (_, ((_, _, _, where, line),), *_) = explored(planner, tmp_path)[1]["causes"][0]
+    assert (where, line) == ("terraform.tfvars:2", "")  # a line that only opens the list says nothing
+    (tmp_path / "terraform.tfvars").write_text('image = "2"\nkeys = ["x", "z"]\n')
     groups = [group for group, *_ in page["causes"]]
     assert {group for change in page["changes"] for group in change[3]} == set(groups)
     printed = re.findall(r"^ *\[(\d+)\] (var\.\w+)", planner("plan", "-causes", "-no-color").out, re.MULTILINE)
