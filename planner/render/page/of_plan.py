@@ -144,7 +144,7 @@ def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hi
 
 
 _OPENING = re.compile(r"=\s*[\[{(]\s*$")
-"""matches a line that only begins a value of several lines, which says nothing about a part of it"""
+"""matches a line that only begins a value of several lines, which shows no part of it"""
 _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 

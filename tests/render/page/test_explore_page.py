@@ -284,7 +284,7 @@ resource "terraform_data" "a" {
     assert parts["var.keys"] == ['["x","y"]', '["x","z"]', "terraform.tfvars:2", 'keys = ["x", "z"]']
     (tmp_path / "terraform.tfvars").write_text('image = "1"\nkeys = [\n  "x",\n]\n')
     (_, ((_, _, _, where, line),), *_) = explored(planner, tmp_path)[1]["causes"][0]
-    assert (where, line) == ("terraform.tfvars:2", "")  # a line that only opens the list says nothing
+    assert (where, line) == ("terraform.tfvars:2", "")  # the line only opens the list
     (tmp_path / "terraform.tfvars").write_text('image = "2"\nkeys = ["x", "z"]\n')
     groups = [group for group, *_ in page["causes"]]
     assert {group for change in page["changes"] for group in change[3]} == set(groups)
