@@ -57,13 +57,17 @@ def server(root: str, allow_apply: bool = False) -> MCPServer:
 
 
 def with_token(app: Any, token: str) -> Any:
-    """An ASGI application that responds with 401 to requests without `Authorization: Bearer TOKEN`."""
+    """An ASGI application that responds with 401 to requests without `Authorization: Bearer TOKEN`, and closes other
+    connections without it."""
     wanted = f"Bearer {token}".encode()
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
         given = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] != "http" or hmac.compare_digest(given, wanted):
+        if scope["type"] == "lifespan" or hmac.compare_digest(given, wanted):
             await app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
             return
         headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
         await send({"type": "http.response.start", "status": 401, "headers": headers})

@@ -191,3 +191,34 @@ def test_http_needs_the_token(root: Path) -> None:
             assert caught.value.code == 401
         finally:
             server.terminate()
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "passes"),
+    [
+        ("http", b"Bearer secret", True),
+        ("http", b"Bearer other", False),
+        ("http", b"", False),
+        ("websocket", b"Bearer secret", True),
+        ("websocket", b"", False),
+        ("lifespan", b"", True),
+    ],
+)
+def test_what_needs_the_token(kind: str, given: bytes, passes: bool) -> None:
+    from planner.api.mcp import with_token
+
+    called: list[str] = []
+    sent: list[dict[str, Any]] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        called.append(scope["type"])
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(b"authorization", given)] if given else []
+    asyncio.run(with_token(app, "secret")({"type": kind, "headers": headers}, None, send))
+    assert called == [kind] * passes
+    assert [message["type"] for message in sent] == (
+        [] if passes else ["http.response.start", "http.response.body"] if kind == "http" else ["websocket.close"]
+    )
