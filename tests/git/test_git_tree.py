@@ -14,7 +14,8 @@ import pytest
 from planner.foundation.support.disk import list_directory, path_exists, read_text, view
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.load import load_config
-from planner.world.git.revisions import implied_base
+from planner.operations.graphs import edited_since_commit
+from planner.world.git.revisions import head_of, implied_base
 from planner.world.git.tree import git_tree
 
 AGO = "2020-01-01T00:00:00Z"
@@ -216,15 +217,23 @@ def test_variables_of_a_hook_do_not_lead_to_another_repository(tmp_path: Path, m
 
 
 def test_settings_of_a_repository_start_no_program(tmp_path: Path) -> None:
-    root = committed(tmp_path / "r", {"a": "1", ".gitattributes": "* filter=evil diff=evil"}, {"b": "2"})
+    root = committed(tmp_path / "r", {"a": "1", ".gitattributes": "* filter=evil diff=evil\nb filter=a=b"}, {"b": "2"})
     program = tmp_path / "evil"
     program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
     program.chmod(0o755)
     for name in ("core.fsmonitor", "core.pager", "diff.external", "diff.evil.textconv", "filter.evil.smudge"):
         git(root, "config", name, str(program))
+    git(root, "config", "filter.evil.clean", str(program))
+    git(root, "config", "filter.a=b.process", str(program))
     (root / ".git/hooks/post-index-change").symlink_to(program)
     with view(git_tree(str(root), "HEAD")):
         assert contents(root)["a"] == "1"
+    write(root, {"a": "3"})
+    os.utime(root / "b", (1, 1))
+    head = head_of(str(root))
+    assert head is not None and head.is_edited
+    assert edited_since_commit(str(root))({"file": str(root / "a"), "line": 1})
+    assert implied_base({}, str(root)) is not None
     assert not (tmp_path / "started").exists()
 
 

@@ -35,13 +35,41 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**made, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
+_FILTERING = ("status", "diff")
+"""commands that pass edited files through filters"""
+
+
+def _without_filters(directory: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables that disable the filters that the repository itself defines; those of the user stay, such
+    as Git LFS. Raises GitError and Failure."""
+    words = [
+        "config",
+        "--show-scope",
+        "--includes",
+        "--name-only",
+        "-z",
+        "--get-regexp",
+        r"^filter\..*\.(clean|process)$",
+    ]
+    parts = run(directory, words, accepted=(0, 1))[0].split("\0")
+    own = [name for scope, name in zip(parts[::2], parts[1::2], strict=False) if scope in ("local", "worktree")]
+    given = environ.get("GIT_CONFIG_COUNT", "")
+    first = int(given) if given.isascii() and given.isdigit() else 0
+    settings = [(name, "") for name in own] + [(f"{name.rpartition('.')[0]}.required", "false") for name in own]
+    made = {"GIT_CONFIG_COUNT": str(first + len(settings))} if settings else {}
+    for number, (name, value) in enumerate(settings, first):
+        made |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return made
+
+
 def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Sequence[int] = (0,)) -> tuple[str, str]:
     """The output and the messages of git. Names that are not UTF-8 contain surrogates. Raises GitError, and Failure if
     git or the directory is missing."""
+    environ = environment(os.environ)
+    if words[0] in _FILTERING:
+        environ |= _without_filters(directory, environ)
     try:
-        done = subprocess.run(
-            command(*words), cwd=directory, env=environment(os.environ), input=data, capture_output=True, check=False
-        )
+        done = subprocess.run(command(*words), cwd=directory, env=environ, input=data, capture_output=True, check=False)
     except (FileNotFoundError, NotADirectoryError) as problem:
         if not os.path.isdir(directory):
             detail = f"{directory} is not a directory."
