@@ -158,8 +158,8 @@ class Rows(Sequence[tuple[Any, ...]]):
         return to_pandas(self.columns, self.rows)
 
     def to_polars(self) -> Any:
-        """The rows as a polars DataFrame; a column with several types becomes a column of strings. Raises ImportError
-        if polars is not installed."""
+        """The rows as a polars DataFrame; a column with several types, or with Decimals, becomes a column of strings.
+        Raises ImportError if polars is not installed."""
         return to_polars(self.columns, self.rows)
 
     def _repr_html_(self) -> str:
@@ -237,8 +237,8 @@ def to_pandas(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Any:
 
 
 def to_polars(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Any:
-    """A polars DataFrame. Each column of a DataFrame has one type; a column with several types becomes a column of
-    strings."""
+    """A polars DataFrame. Each column of a DataFrame has one type; a column with several types, or with Decimals,
+    becomes a column of strings."""
     import polars
 
     table = list(rows)

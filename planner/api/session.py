@@ -1,7 +1,8 @@
 """The environment of a call, isolated from other calls in the same process.
 
 The command line owns its process, and uses its directory, interrupts and recursion limit. A call of the library has its
-own directory, stop request and record of files, in context variables that the threads of its walks inherit."""
+own directory, stop request, and record of the files that it has read. They are in context variables, which the threads
+of its walks inherit."""
 
 from __future__ import annotations
 

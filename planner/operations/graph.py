@@ -97,7 +97,7 @@ def _none(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> Graph:
 
 
 def _refreshed(start: Start) -> State | None:
-    """The prior state of a destroy plan; None if objects cannot be read."""
+    """The prior state of a destroy plan; None if the plan that reads the objects has errors."""
     variables, _ = load_values(start)
     refreshed = refreshed_to_destroy(start, variables)
     return None if refreshed is None else apply_moves(start.config, refreshed).state

@@ -314,7 +314,8 @@ def _steps_to(end: str, before: Mapping[str, str]) -> list[str]:
 
 
 def _is_met(owner: ChangedInput | None, units: ChangedInputs) -> bool:
-    """Whether the change of a resource, or its replacement, matters."""
+    """Whether the inputs that matter to a value contain `owner` (a resource's change), or values that its replacement
+    renews."""
     return any(_as_object(unit) == owner for unit in units)
 
 

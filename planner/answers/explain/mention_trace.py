@@ -283,8 +283,8 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The changed source of the outermost module that contains a place and has another source. None if there is
-        none."""
+        """How the source of a module around a place changed: that of the outermost such module whose call now has
+        another source or version than in the former configuration. None if there is none."""
         if self.former is None:
             return None
         was = self.former.place(place)

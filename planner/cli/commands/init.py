@@ -30,7 +30,7 @@ selects providers. It is safe to run again.""",
         Flag("backend-config", "list", "A setting of the backend, or a file with settings.", value="NAME=VALUE"),
         Flag("force-copy", "bool", "Answer yes to prompts about copying the state."),
         Flag("reconfigure", "bool", "Ignore the former settings of the backend."),
-        Flag("migrate-state", "bool", "Move the state to the new backend."),
+        Flag("migrate-state", "bool", "Copy the states of the former backend to the new one."),
         Flag("from-module", "string", "First copy this module into the directory.", value="SOURCE"),
         Flag("get", "bool", "Do not install modules.", True),
         Flag("upgrade", "bool", "Select the newest allowed versions."),
@@ -87,7 +87,7 @@ def _check(arguments: Arguments) -> None:
     if "backend" in arguments and "cloud" in arguments:
         raise UsageError("Conflicting options", "-backend and -cloud mean the same: use one of them.")
     if arguments["reconfigure"] and arguments["migrate-state"]:
-        detail = "-reconfigure leaves states where they are, but -migrate-state moves them: choose one."
+        detail = "-reconfigure leaves states where they are, but -migrate-state copies them: choose one."
         raise UsageError("Conflicting options", detail)
 
 

@@ -189,7 +189,8 @@ Blocks that are the same in both, such as variables and provider configurations,
 the same name are an error. A terraform_remote_state of one that reads the local state of the other is replaced by what
 it reads. The backend of the other root module and its files with values do not move.
 
-The plan is made first. If it does not change, this state is written first, then the files and the other state.
+The plans of both root modules are compared with the plan after the merge. If no change differs, this state is written,
+then the files, then the other state.
 `planner refactor undo` moves the objects back.
 
   planner refactor merge-state ../dns""",

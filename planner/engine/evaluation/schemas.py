@@ -169,9 +169,9 @@ class Schemas:
         return marked_by_schema({name: Unknown(of) for name, of in t.attributes.items()}, block)
 
     def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
-        """A function `provider::local_name::function` (with `::alias` before the function) of an unconfigured provider;
-        None if there is none. `is_late`: a function that is not in the schema may be registered later; its signature is
-        then unknown."""
+        """A function of an unconfigured provider, by its name `provider::local_name::function` or
+        `provider::local_name::alias::function`; None if there is none. `is_late`: a function that is not in the schema
+        may be registered later; its signature is then unknown."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None

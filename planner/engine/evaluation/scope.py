@@ -371,7 +371,8 @@ def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span
 
 
 def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Source) -> list[Diagnostic]:
-    """The first problem of the steps into an object of a type, for any value."""
+    """The error of the first step that an object of this type cannot have, whatever its value; empty if there is
+    none."""
     if steps and not isinstance(steps[0], GetAttr):
         detail = "An object has only attributes, which are named after a dot."
         span = Span(source, steps[0].start, steps[0].end)

@@ -238,8 +238,9 @@ class Run:
         return self.done
 
     def _jobs_here(self, units: list[str]) -> int:
-        """The number of units to plan if this process should plan some of them itself, because they are few or none of
-        them waits for other programs; otherwise 0."""
+        """The number of units that are neither done nor in the cache, if this process should plan some of them itself:
+        if there are at most FEW of them in a larger run, or if none of them waits for other programs. Otherwise 0,
+        which leaves all units to other processes."""
         unknown = [unit for unit in units if unit not in self.done and not self.batch.cache.may_hold(unit)]
         is_here = len(unknown) <= FEW < len(units) or not any(map(self.batch.waits, unknown))
         return len(unknown) if is_here else 0

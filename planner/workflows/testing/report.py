@@ -63,7 +63,8 @@ class TestView:
         """A state was cleaned up with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """The rest of a state is about to be written to a file."""
+        """A state with objects is about to be written to a file: what remains after cleaning up, a kept state, or a
+        state when the tests are stopped immediately."""
 
     def diagnostics(
         self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None

@@ -282,7 +282,7 @@ def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
 
 
 def _rest(file: TestFile) -> str:
-    """The text of a file without the blocks of its runs. It is not empty, because a file has runs."""
+    """The text of a file without the blocks of its runs; "" for a file without runs."""
     text = file.runs[0].span.source.text if file.runs else ""
     for run in file.runs:
         text = text.replace(run.written, "", 1)

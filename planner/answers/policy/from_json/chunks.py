@@ -298,7 +298,8 @@ class _About:
 
 
 def _about(rules: list[Rule], predicates: Iterable[Predicate]) -> _About | None:
-    """The relations about objects; None if an operator combines several objects."""
+    """The relations about objects; None if an operator may combine several objects, or if a rule derives a row without
+    the object's address from relations about objects."""
     column = dict.fromkeys(OF_ONE, 0)
     operated = [p for p in predicates if p.operator is not None]
     changed = True

@@ -413,7 +413,8 @@ def _outputs(session: UnitSession, dependency: DependencyBlock) -> Value:
 
 
 def _like(default: Value, text: str) -> Value:
-    """The string converted to the type of a default."""
+    """The string as a bool or whole number if the default is one; the string itself for other defaults, and if it is
+    not a whole number."""
     if default is True or default is False:
         return text.lower() in ("true", "1")
     if default.__class__ is int:
