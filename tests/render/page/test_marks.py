@@ -389,3 +389,58 @@ def test_what_reads_an_object_is_apart_from_what_only_comes_later(tmp_path: Path
         assert "Arrows between instances of a module" in tab.locator("#details").inner_text()
         tab.evaluate("name => choose(scene.find(name))", items[1].name)
         assert "Values that it reads (1)\nmodule.s\nlocal.v" in tab.locator("#details").inner_text()
+
+
+@needs_browser
+def test_a_cause_that_only_updates_does_not_light_the_old_object(tmp_path: Path) -> None:
+    force, update = 'var.suffix "1" -> "2" (a.tfvars:1)', 'var.owner "ann" -> "bob" (a.tfvars:2)'
+    items = (
+        item("db", "", (0,))._replace(kind="instance_apply"),
+        item("db (destroy)", "", (0,))._replace(kind="instance_destroy"),
+        item("output.names", "", (1,))._replace(kind="output"),
+        *(item(f"hidden{n}") for n in range(2)),
+        item("web", "", (2,)),
+        item("var.owner")._replace(kind="root_variable", causes=(1,)),
+        item("var.suffix")._replace(kind="root_variable", causes=(0,)),
+    )
+    changes = (
+        PageChange("db", "delete_then_create", "", (force, update)),
+        PageChange("output.names", "create", "", (force,)),
+        PageChange("web", "create", "", (update,)),
+    )
+    arrows = [arrow("db", name) for name in ("var.owner", "var.suffix")] + [arrow("db", "db (destroy)", "destroy")]
+    arrows += [arrow("output.names", name) for name in ("hidden0", "var.suffix")] + [arrow("hidden0", "var.owner")]
+    arrows += [arrow("web", "hidden1", "order"), arrow("hidden1", "var.owner")]
+    layers = (*LAYERS, ("destroy", "the order of destruction"))
+    actions = (*ACTIONS, ("delete_then_create", "replace", "-/+", "replace"))
+    causes = (PageCause(force, (), 1), PageCause(update, (), 2, (0,)))
+    page = Page("Old", (), (PageView("apply", "All", items, tuple(arrows)),), layers, actions, changes, causes=causes)
+    lit = "[...drawing.marked.nodes].map(n => scene.name(n)).sort()"
+    lines = """[...scene.lines].flatMap(e => scene.bundle(e))
+      .map(e => [scene.name(scene.from[e]), scene.name(scene.to[e]), scene.layerNames(e)[0]]).sort()"""
+    strokes = """() => { const found = new Set(), { stroke } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.stroke = function () {
+        if (this.lineWidth > 2.1 && this.globalAlpha === 1) found.add(this.strokeStyle);
+      };
+      drawing.redraw(true);
+      CanvasRenderingContext2D.prototype.stroke = stroke;
+      return ["mark", "reference", "order", "destroy"].filter(name => found.has(drawing.colours[name])); }"""
+    with opened(written(tmp_path, page)) as tab:
+        assert tab.evaluate(lines) == [
+            ["db", "db (destroy)", "destroy"],
+            ["db", "var.owner", "reference"],
+            ["db", "var.suffix", "reference"],
+            [
+                "output.names",
+                "var.suffix",
+                "reference",
+            ],  # not to var.owner, which it reads and which changes nothing of it
+            ["web", "var.owner", "order"],  # as a step of the way only orders
+        ]
+        tab.evaluate("cause => chooseGroup(cause)", update)
+        assert tab.evaluate(lit) == ["db", "var.owner", "web"]
+        tab.evaluate("choose(scene.find('var.owner'))")
+        assert tab.evaluate(lit) == ["db", "var.owner", "web"]
+        tab.evaluate("cause => chooseGroup(cause)", force)
+        assert tab.evaluate(lit) == ["db", "db (destroy)", "output.names", "var.suffix"]
+        assert tab.evaluate(strokes) == ["mark", "destroy"]  # an order of destruction is no effect

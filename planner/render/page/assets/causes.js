@@ -33,11 +33,15 @@ function kindsOfCauses() {
     const own = [...found.causes].map(cause => numbers.get(cause)).filter(number => number);
     found.number = order.size ? (own.length ? Math.min(...own) : 0) : at + 1;
     found.title = causeTitle(kind, found.causes);
-    const forced = new Set(), beside = new Map((data.causes || []).map(([group, , , updated]) => [group, new Set(updated.map(n => data.changes[n]))]));
-    for (const change of found.changes) if (change[3].some(cause => found.causes.has(cause) && !beside.get(cause)?.has(change))) forced.add(change);
-    for (const change of found.changes) if (!forced.has(change)) found.beside.add(change);
+    for (const change of found.changes) if (!isForced(change, cause => found.causes.has(cause))) found.beside.add(change);
   });
   return new Map(ranked.map(({ kind, found }) => [kind, found]));
+}
+let updated = { data: null, by: null };
+/** Whether some of these causes set off all of a change, not only an update of an object that is replaced for other causes. */
+function isForced(change, isOf) {
+  if (updated.data !== data) updated = { data, by: new Map((data.causes || []).map(([group, , , numbers]) => [group, new Set(numbers.map(n => data.changes[n]))])) };
+  return change[3].some(cause => isOf(cause) && !updated.by.get(cause)?.has(change));
 }
 const SHOWN_NUMBERS = 3;
 /** The numbers of causes in the list: `1,2`. */

@@ -44,7 +44,7 @@ function choose(thing, { look = true } = {}) {
   if (still(thing, () => scene.reveal([thing], scene.where.has(thing) ? null : foldedAtRest()))) syncControls();
   if (thing >= 0) scene.findOwnWays(thing);
   drawing.chosen = drawnFor(thing);
-  drawing.marked = thing < 0 ? null : scene.causing.has(thing) && !scene.action[thing] ? marksOfCauses(change => change[3].some(cause => scene.causes(thing).includes(cause)), thing) : around(thing);
+  drawing.marked = thing < 0 ? null : scene.causing.has(thing) && !scene.action[thing] ? marksOfCauses(cause => scene.causes(thing).includes(cause), thing) : around(thing);
   const near = thing >= 0 && drawing.marked.nodes.size <= OPENED ? scene.around([...drawing.marked.nodes].filter(node => !drawing.marked.origins?.includes(node))) : null;
   if (look && near) drawing.focus(scene.area(drawing.chosen), near); else if (look) drawing.focus(wanted(drawing.chosen)); else drawing.redraw();
   note({ node: scene.title(thing) }, thing >= 0 ? scene.shown(thing) : nameOfBox(scene.boxes[-1 - thing]));
@@ -74,19 +74,19 @@ function neighbours(node, isOut) {
 }
 /** A node and its other half, with what the details list as drawn. */
 function around(node) {
-  const causes = new Set(scene.changes(node).flatMap(change => change[3])), origins = [...scene.apartCauses].filter(cause => scene.causes(cause).some(one => causes.has(one)));
+  const causes = new Set(scene.changes(node).flatMap(change => scene.isOld(node) ? change[3].filter(cause => isForced(change, one => one === cause)) : change[3])), origins = [...scene.apartCauses].filter(cause => scene.causes(cause).some(one => causes.has(one)));
   const halves = scene.halves(node), pairs = [true, false].flatMap(isOut => { const { direct, through } = neighbours(node, isOut); return [...direct, ...through]; });
   const both = new Set([node, ...halves]), between = [...both].flatMap(n => scene.out[n].filter(e => both.has(scene.to[e]))); // from the old object to the new one
   const near = marks([node, ...halves, ...origins, ...pairs.map(([, other]) => other)], new Set([...pairs.map(([edge]) => edge), ...between]));
   return { ...near, origins, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
 }
-/** Marked nodes and edges, with the number of objects that each box has of them. `names`: of the objects, to be shown at folded boxes. */
-function marks(nodes, edges, names = null) {
+/** Marked nodes and edges, with the number of objects that each box has of them. `names`: of the objects, to be shown at folded boxes; `beside`: the changes that do not count there. */
+function marks(nodes, edges, names = null, beside = NOTHING) {
   const set = new Set(nodes), boxes = new Map(), known = new Set(), touched = names && new Map();
   for (const node of set) {
     const own = names ? new Set([scene.shown(node), ...scene.changes(node).map(([address]) => address)].filter(name => names.has(name) && !known.has(name))) : [];
     for (const name of own) known.add(name);
-    const actions = touched ? scene.changes(node).filter(([address]) => own.has(address)).map(([, action]) => action).filter(action => signOf.has(action)) : [];
+    const actions = touched ? scene.changes(node).filter(change => own.has(change[0]) && !beside.has(change)).map(([, action]) => action).filter(action => signOf.has(action)) : [];
     for (let b = scene.view.nodes.box[node]; b > 0; b = scene.boxes[b].parent) {
       boxes.set(b, (boxes.get(b) || 0) + (names ? own.size : 1));
       if (touched && !touched.has(b)) touched.set(b, new Map());
@@ -143,11 +143,11 @@ function clearMarks() {
   showOverview(); fillList(); syncControls(); showCurrent(null); syncChips();
   say("Nothing is marked.");
 }
-/** What causes set off, with the nodes in which they are. `isOf`: whether a change has one of these causes. */
+/** What causes set off, with the nodes in which they are: an old object only if they force its replacement. `isOf`: whether a cause is one of these. */
 function marksOfCauses(isOf, ...sources) {
-  const nodes = [...sources], names = new Set(data.changes.filter(isOf).map(([address]) => address));
-  for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOf)) nodes.push(n);
-  return { ...marks(nodes, new Set(), names), sources };
+  const changes = data.changes.filter(change => change[3].some(isOf)), own = new Set(changes), beside = new Set(changes.filter(change => !isForced(change, isOf))), nodes = [...sources];
+  for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(change => own.has(change) && !(scene.isOld(n) && beside.has(change)))) nodes.push(n);
+  return { ...marks(nodes, new Set(), new Set(changes.map(([address]) => address)), beside), sources };
 }
 /** Mark nodes, and bring what is drawn for them into view: few are unfolded, and if not all are legible together, the most
  * dangerous come first. Returns how many objects are outside. `mark` makes the marks. */
@@ -177,7 +177,7 @@ function chooseGroup(name) {
     return;
   }
   const changes = data.changes.filter(isOfGroup), sources = [...scene.causing].filter(node => scene.causes(node).some(cause => cause === group || kindOfCause(cause) === group));
-  const affected = marksOfCauses(isOfGroup, ...sources), outside = presentAll([...affected.nodes], () => affected);
+  const affected = marksOfCauses(cause => cause === group || kindOfCause(cause) === group, ...sources), outside = presentAll([...affected.nodes], () => affected);
   say(`${arrows(causeKinds().get(group)?.title || group)}: ${countOf(changes)}${outside}.`);
   note({ cause: group }, "Cause");
 }

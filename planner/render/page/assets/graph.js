@@ -178,7 +178,7 @@ class Graph {
       near.set(a, [...direct].filter(([c, e]) => !this.hidden[c] && !(this.layers[e] & IMPLIED)).map(([c]) => c));
       const seen = new Set([a, ...near.get(a)]);
       for (const e of this.steps(a)) for (const c of behind(e)) {
-        if (seen.has(c) || pairs.length >= WAYS) continue;
+        if (seen.has(c) || pairs.length >= WAYS || this.isUnaffected(a, c)) continue;
         if (behind.isFiltering && this.causing.has(c) && !this.action[c] && ++toCauses > CAUSING + 1) continue;
         seen.add(c); near.get(a).push(c);
         pairs.push([a, c, e, direct.get(c)]);
@@ -221,8 +221,8 @@ class Graph {
     return this.elsewhere.get(name);
   }
   addWay(from, to, edges) {
-    const e = this.edgeCount + this.ways.size, names = edges.filter(x => !this.isReference(x) && this.name(this.to[x]) !== `${this.about(this.from[x]).replace(INSTANCE_KEYS, "")} (expand)`).map(x => this.layerNames(x)[0]);
-    const name = names.includes("destroy") ? "destroy" : names.includes("order") ? "order" : "reference";
+    const e = this.edgeCount + this.ways.size, names = edges.filter(x => !(data.noun === "node" ? this.isRead(x) : this.isReference(x))).map(x => this.isReference(x) ? "destroy" : this.layerNames(x)[0]);
+    const name = names.includes("destroy") ? "destroy" : names.length && data.noun === "node" || names.includes("order") ? "order" : "reference"; // a value only passes where all edges read
     this.from[e] = from; this.to[e] = to; this.layers[e] = name === "reference" ? REFERENCE : 1 << data.layers.findIndex(([layer]) => layer === name);
     this.ways.set(e, edges);
     return e;
@@ -246,7 +246,7 @@ class Graph {
     const shown = [...by.keys()].filter(other => other !== node && !this.hidden[other]), behind = new Set(shown.flatMap(at => next(at).map(e => far[e])));
     for (const at of behind) for (const e of next(at)) behind.add(far[e]);
     for (const other of shown) {
-      if (behind.has(other) || near[by.get(other)] === node) continue;
+      if (behind.has(other) || near[by.get(other)] === node || this.isUnaffected(...(isOut ? [node, other] : [other, node]))) continue;
       if (known.has(other)) { this.own.edges.add(known.get(other)); continue; }
       if (this.ways.size >= this.wayCount + OWN_WAYS) { this.own.cut[isOut]++; continue; }
       const edges = [];
@@ -257,7 +257,7 @@ class Graph {
   /** The edges of a node that no others imply, those that read a value first: they say most. */
   steps(node) {
     const reads = [], others = [];
-    for (const e of this.out[node]) if (!(this.layers[e] & IMPLIED)) (this.isReference(e) ? reads : others).push(e);
+    for (const e of this.out[node]) if (!(this.layers[e] & IMPLIED)) (this.isReference(e) || this.isOfModule(e) ? reads : others).push(e);
     return others.length ? [...reads, ...others] : reads;
   }
   /** Of each hidden node the shown ones that it waits for through hidden ones only, with the first edge on the way. */
@@ -288,9 +288,11 @@ class Graph {
     if (data.noun !== "node") return true;
     const from = this.from[e], to = this.to[e];
     if (/_destroy$/.test(this.kind(from)) || /_destroy$/.test(this.kind(to))) return false;
-    if (this.kind(to) === "module_expand" || this.layers[e] & REFERENCE) return true;
+    if (this.kind(to) === "module_expand" || this.layers[e] & REFERENCE || this.isOfModule(e)) return true;
     return !this.isEnd(from) && this.isOwnStep(e);
   }
+  /** Whether an edge leads from a module as a whole to one of its outputs: these are its value. */
+  isOfModule(e) { return this.kind(this.from[e]) === "module_close" && this.isOutput(this.to[e]); }
   /** Whether an edge leads from one vertex of an object to another one of it. */
   isOwnStep(e) { return bare(this.shown(this.from[e])) === bare(this.shown(this.to[e])); }
   /** What depends on a node: the nodes that read its value, directly or through others, and those that only wait for it. */

@@ -21,7 +21,7 @@ class Lines extends Graph {
 
   /** The edges of a way through hidden nodes; undefined for an edge of the graph. */
   wayOf(e) { return this.ways.get(e) || this.drawnWays?.get(e); }
-  isWanted(e) { return !this.apartCauses?.has(this.to[e]) && this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e)); }
+  isWanted(e) { return !this.isUnaffected(this.from[e], this.to[e]) && !this.apartCauses?.has(this.to[e]) && this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e)); }
   /** The things between which an edge is drawn. */
   ends(e) { return this.drawnEnds.get(e) || [this.stands[this.from[e]], this.stands[this.to[e]]]; }
   /** The edges that a line is drawn for. */
@@ -89,12 +89,12 @@ class Lines extends Graph {
       if (this.hidden[a] || isLast(a)) continue;
       for (const e of plain(a)) for (const thing of this.hidden[this.to[e]] ? reached(this.to[e]).keys() : []) {
         const key = (this.stands[a] + first) * all + thing + first;
-        if (thing === this.stands[a] || seen.has(key)) continue;
+        if (thing === this.stands[a] || seen.has(key) || thing >= 0 && this.isUnaffected(a, thing)) continue;
         if (this.drawnWays.size >= DRAWN_WAYS) return;
         seen.add(key);
         const edges = [e];
         while (this.hidden[this.to[edges.at(-1)]]) edges.push(known.get(this.to[edges.at(-1)]).get(thing));
-        const way = this.edgeCount + WAYS + OWN_WAYS + this.drawnWays.size, reads = edges.some(one => this.isReference(one));
+        const way = this.edgeCount + WAYS + OWN_WAYS + this.drawnWays.size, reads = edges.every(one => data.noun === "node" ? this.isRead(one) : this.isReference(one));
         this.from[way] = a; this.to[way] = this.to[edges.at(-1)];
         this.layers[way] = reads ? REFERENCE : this.layers[edges[0]] & -this.layers[edges[0]];
         this.drawnWays.set(way, edges);
@@ -116,6 +116,13 @@ class Lines extends Graph {
   effects(cause) {
     this.byCause ||= this.nodesByCause();
     return [...new Set(this.causes(cause).flatMap(name => this.byCause.get(name) || []))];
+  }
+  /** Whether an edge leads from a change to a value that is a cause, but not of this change. */
+  isUnaffected(from, to) {
+    if (!this.action[from] || this.action[to] || !this.causing.has(to) || data.noun !== "node") return false;
+    this.affected ||= new Map();
+    if (!this.affected.has(to)) this.affected.set(to, new Set(this.effects(to)));
+    return !this.affected.get(to).has(from);
   }
   nodesByCause() {
     const found = new Map();

@@ -61,11 +61,12 @@ class Painting {
   }
   *edges(context, k, sees) {
     const { scene, colours, marked } = this;
-    const runs = data.layers.map(() => []), strong = [], linked = [], quiet = []; // in a layer, around which they all lead
+    const runs = data.layers.map(() => []), strong = data.layers.map(() => []), linked = [], quiet = []; // in a layer, around which they all lead
+    const layerOf = e => 31 - Math.clz32(scene.layers[e] & -scene.layers[e]);
     const isWithin = (one, other) => scene.box(one) === scene.box(other) && scene.where.get(one).layer === scene.where.get(other).layer;
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
     const drawn = [...always].filter(e => scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]] && !scene.isLate(scene.from[e], scene.to[e]));
-    for (const { ends, edges: [e] } of scene.bundled(drawn)) strong.push(this.way(ends, `${e} ${ends}`));
+    for (const { ends, edges: [e] } of scene.bundled(drawn)) strong[layerOf(e)].push(this.way(ends, `${e} ${ends}`));
     for (const ends of this.links()) linked.push(this.way(ends, `link ${ends}`));
     const spreads = marked?.isCounted ? e => scene.bundle(e).some(one => marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one])) : () => false; // from one marked object to another
     let looked = 0;
@@ -75,10 +76,10 @@ class Painting {
       route.isMutual = scene.mutual.has(e);
       const x = Math.min(route[0], route[end - 2]), y = Math.min(route[1], route[end - 1]);
       if (end === 8 && !sees(x - 40, y, Math.abs(route[0] - route[end - 2]) + 80, Math.abs(route[1] - route[end - 1]) + 1)) continue;
-      if (spreads(e)) strong.push(route);
-      else if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(route); }
+      if (spreads(e)) strong[layerOf(e)].push(route);
+      else if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong[layerOf(e)].push(route); }
       else if (scene.lines.length > CROWDED && (isWithin(...scene.ends(e)) || scene.back.has(e))) quiet.push(route);
-      else runs[31 - Math.clz32(scene.layers[e] & -scene.layers[e])].push(route);
+      else runs[layerOf(e)].push(route);
     }
     const hasHeads = k > 0.35 && scene.lines.length <= 400;
     const stroke = function* (routes, colour, width, alpha) {
@@ -110,7 +111,11 @@ class Painting {
     }
     context.setLineDash([]);
     yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), scene.lines.length > 300 ? 0.07 : 0.15);
-    yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
+    for (let n = 0; n < strong.length; n++) { // orders have their own colours, as they are no effects
+      context.setLineDash(data.layers[n][0] === "reference" ? [] : DASHES[n] || []);
+      yield* stroke(strong[n], data.layers[n][0] === "reference" ? colours.mark : colours[data.layers[n][0]], Math.max(2.2, 1.4 / k), 1);
+    }
+    context.setLineDash([]);
     if (hasHeads) this.between(context, k, sees);
     context.setLineDash([6 / Math.min(1, k), 3 / Math.min(1, k)]);
     yield* stroke(linked, colours.mark, marked ? Math.max(1.6, 1.2 / k) : Math.max(1.2, 0.9 / k), marked ? 1 : 0.75);
