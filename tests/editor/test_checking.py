@@ -341,7 +341,8 @@ def test_edits_leave_nothing_behind(tmp_path: Path) -> None:
 
     def kept() -> Counter[str]:
         gc.collect()
-        return Counter(type(one).__name__ for one in gc.get_objects() if str(type(one).__module__).startswith("planner."))
+        kinds = map(type, gc.get_objects())
+        return Counter(kind.__name__ for kind in kinds if str(kind.__module__).startswith("planner."))
 
     given = "locals {\n  b = 1\n}\n"
     workspace = Workspace()
