@@ -243,7 +243,8 @@ class _ModuleWriter(_ConfigWriter):
 
 def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
     """`constant_value` for an expression without references and calls, otherwise `references`, the most specific first.
-    In JSON files, every value is also a constant, which is written unchanged."""
+    In JSON files, every value is also a constant, which is written unchanged. {} for a constant expression that cannot
+    be evaluated."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}
@@ -269,8 +270,8 @@ def _sort(data: Any) -> Any:
 
 
 def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
-    """The names of a traversal's target, longest first: with all steps, with fewer steps, then without an instance
-    key."""
+    """The names of a reference's target, longest first: with all steps, with fewer steps, then without an instance key
+    (for an output of a module: the module call). [] for an invalid reference."""
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return []

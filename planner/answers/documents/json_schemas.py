@@ -127,7 +127,8 @@ def _present(name: str, value: Any) -> dict[str, Any]:
     return {name: value} if value else {}
 
 
-# Reads provider schemas from the JSON form above, enough to show plans and states: versions of identities, no functions
+# Reads provider schemas from the JSON form above, as far as plans and states need them: without functions, and only the
+# versions of identities
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:

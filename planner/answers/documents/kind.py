@@ -9,7 +9,7 @@ STDIN = "-"
 
 def is_plan_file(path: str) -> bool:
     """Whether a file begins like a zip archive or an encrypted plan file. (An encrypted state file begins with its
-    serial.)"""
+    serial.) False for a file that cannot be read, and for a pipe."""
     try:
         if not os.path.isfile(path):
             return False  # a pipe can be read only once
@@ -21,5 +21,6 @@ def is_plan_file(path: str) -> bool:
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is a JSON document and not a plan file."""
+    """Whether a path means a JSON document: standard input, or an existing file that is not a plan file. The content is
+    not parsed."""
     return path == STDIN or (os.path.exists(path) and not is_plan_file(path))

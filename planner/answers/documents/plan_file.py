@@ -352,7 +352,8 @@ def _was_applied(plan: Plan, current: State) -> bool:
 
 
 def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
-    """Errors if the stored state has changed since the plan was made, because applying would undo or repeat changes."""
+    """An error if the stored state has changed since the plan was made: applying the plan could undo or repeat changes.
+    No error if there is no stored state."""
     before = plan.previous_state
     if current is None or not current.lineage:
         return []

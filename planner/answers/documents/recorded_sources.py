@@ -133,7 +133,7 @@ class _ReadValues:
         return decl is None or decl.ephemeral or (decl.sensitive and not self._secrets)
 
     def keeps(self, module: ModuleConfig, variable: str) -> bool:
-        """Whether a variable's value may be recorded and is useful."""
+        """Whether to record a variable's value: recorded expressions read it, and it is not secret."""
         return self.reads(module, "var", variable) and not self.is_secret(module, variable)
 
     def shows_output(self, module: ModuleConfig, name: str) -> bool:
@@ -161,11 +161,12 @@ class _ReadValues:
         return True
 
     def hides(self, text: str) -> bool:
-        """Whether JSON may contain a sensitive value."""
+        """Whether JSON must not be recorded, because it calls `sensitive(...)`; always False for an encrypted
+        record."""
         return not self._secrets and "sensitive(" in text
 
     def hidden(self, expr: Expression) -> list[Call]:
-        """The calls of `sensitive(...)`, whose arguments must not be shown."""
+        """The calls of `sensitive(...)`, whose arguments must not be shown; none for an encrypted record."""
         if self._secrets:
             return []
         return [call for call in function_calls(expr) if call.name.removeprefix("core::") == "sensitive"]
@@ -323,7 +324,7 @@ class _SourceWriter:
         return child is not None and self.wanted.keeps(child, name)
 
     def _lost_defaults(self, call: str, given: Collection[str]) -> list[str]:
-        """The variables of a called module whose defaults are not recorded."""
+        """The variables of a called module that the call does not set and whose defaults are not recorded."""
         child = self.wanted.modules.get((*self.module.path, call))
         declared = child.variables if child is not None else {}
         return [
@@ -369,7 +370,7 @@ class _SourceWriter:
                 yield f"lifecycle {{\n{''.join(kept)}}}\n"
 
     def _blocks(self, body: Any, schema: BlockSchema | None) -> Iterator[str]:
-        """The nested blocks in the schema."""
+        """The recorded text of each nested block that the schema contains."""
         for block in body.blocks:
             name, _ = _block_type(block)
             nested = schema.blocks.get(name) if schema is not None else None

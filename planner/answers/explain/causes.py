@@ -338,7 +338,7 @@ class _Chains:
 
     def _alike(self, reader: str, chain: Sequence[str]) -> tuple[str, list[str]]:
         """For a chain through a mention of a whole resource: the instance with which it continues, and the other
-        instances with equal steps."""
+        instances with equal steps. ("", []) for other chains."""
         match = _FIRST_KEY.match(chain[0][len(reader) :])
         if match is None or not match[2]:
             return "", []
@@ -436,7 +436,7 @@ def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
 
 
 def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
-    """{instance: its change as an input of other values}."""
+    """{changed instance: its change as an input of other values}."""
     inputs: dict[str, ChangedInput] = {}
     for one in derived:
         for name, change in one.trace.changes.items():
@@ -499,7 +499,8 @@ class _Worlds:
 
 
 def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str, str]]:
-    """{root variable: (former value, current value, where it comes from if its place does not show this)}."""
+    """{name of a root cause: (former value, current value, note)}, for root variables, provider configurations, and
+    objects that are tainted or changed outside planner. The note is that of CauseStep."""
     before = dict(sorted(relations["former_value"], reverse=True))
     told = {}
     for name, text, origin in facts.relation("root_variable"):

@@ -68,8 +68,9 @@ class CheckedRoots:
         return (self._behind_value(value, units) if units else None) or ()
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
-        """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: those
-        of the object's values that other objects read. None if a value on the way was not checked."""
+        """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: with
+        the roots of a created object's other values, which matter to objects that read them. None if a value on the way
+        was not checked."""
         key = name, only_replaced, for_others
         if key not in self._known:
             self._known[key] = frozenset()  # the result if a cycle leads back to this name
@@ -208,7 +209,7 @@ class CheckedRoots:
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
         """(nearest leaves of a value, {nearest instance: whether only its replacement counts}, known values of these
-        instances, all steps between). The search ends there."""
+        instances, all steps between). The search does not go beyond instances and these values."""
         leaves, values, seen = set(), set(), {value}
         objects: dict[str, bool] = {}
         waiting = deque([value])
@@ -231,8 +232,8 @@ class CheckedRoots:
         return leaves, objects, values, seen | values
 
     def _is_in(self, units: ChangedInputs, instance: str) -> bool:
-        """Whether `units`, the inputs that matter to a value, contain the change of the instance's resource, or its
-        replacement."""
+        """Whether `units`, the inputs that matter to a value, contain the change of the instance's resource, or values
+        that its replacement renews."""
         return _is_met(self._owner(instance), units)
 
     def _object_of(self, value: str) -> ChangedInput | None:
@@ -256,7 +257,8 @@ class CheckedRoots:
                 yield [part]
 
     def behind_way(self, value: str, instance: str) -> Collection[str] | None:
-        """The confirmed roots of the object's values on a path; None if not all can be confirmed."""
+        """The confirmed roots behind the end of a path: those of `value` if it was tested, otherwise those of the
+        changed `instance` that contains the value. None if not all can be confirmed."""
         units = self._checks.get(value)
         return self._behind_value(value, units) if units else self._behind(instance, value in self._steps.renewed)
 
@@ -325,5 +327,5 @@ def _is_among(unit: ChangedInput, names: Collection[str]) -> bool:
 
 
 def _as_object(unit: ChangedInput) -> ChangedInput:
-    """The input for an object, also for values that its replacement renews."""
+    """The input itself or, for values that the replacement of an object renews, the input for that object."""
     return unit._replace(kind="object") if unit.kind == "renewed" else unit

@@ -57,7 +57,7 @@ class DeclaredInstances:
         return self._by_key[path, name]
 
     def have_other_keys(self, path: ModulePath, name: str) -> bool:
-        """Whether the repetition has other keys than in the former world."""
+        """Whether the repetition has other keys than in the former world; False if the keys are unknown."""
         known = (self._keys(module, name) for module in self._places.context.instances(path))
         return any(keys is not None and set(keys[0]) != set(keys[1]) for keys in known)
 
@@ -109,13 +109,14 @@ class DeclaredInstances:
             return None
 
     def is_kept(self, module: ModuleAddress, name: str, key: InstanceKey) -> bool:
-        """Whether an instance was declared in the former world and still is."""
+        """Whether an instance was declared in the former world and still is; False if the keys are unknown."""
         now = self._places.context.module(module)
         keys = self._keys(now, name) if now is not None else None
         return keys is not None and all(key in some for some in keys)
 
     def new_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """The object of an instance that exists in neither world, with its configured values."""
+        """The object of an instance that exists in neither world: its configured values, and unknown values for the
+        others. Unknown as a whole if its configuration cannot be evaluated."""
         schemas = module.context.schemas
         of = schemas.object_type(module.config, decl)
         scope = module.with_repetition(expand(decl, module.scope, decl.key).instances[key])
@@ -151,8 +152,8 @@ class DeclaredInstances:
         return bool(was) and not now & was
 
     def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """A substitute for an object that the state lost: the former configured values, and unique strings for
-        others."""
+        """A substitute for an object that the state lost: the former configured values. An unknown string, or value of
+        any type, is replaced by a unique string; other unknown values remain unknown."""
         places, known = self._former.places, {}
         for name, of in module.context.schemas.object_type(module.config, decl).attributes.items():
             with view(self._former.tree):
@@ -165,7 +166,8 @@ class DeclaredInstances:
 
 
 def renewed_attributes(change: ResourceChange) -> Collection[str]:
-    """Attributes of a replaced object that are unknown because of its replacement; empty if that is uncertain."""
+    """Attributes of a replaced object that are unknown because of its replacement; empty for other objects, and if the
+    cause is uncertain."""
     known: dict[str, set[str]] = {}
     for row in change.facts:
         known.setdefault(row[0], set()).update(row[2:])

@@ -79,7 +79,8 @@ class FormerNames:
         return here
 
     def reference(self, module: str, node: Traversal) -> Traversal:
-        """The reference with the former name of a moved resource or module call."""
+        """The reference with the former name of a resource or module call that was renamed within its module. Other
+        references are returned unchanged."""
         ref = parse_reference(node) if self._names else None
         if not isinstance(ref, Ref):
             return node

@@ -174,8 +174,9 @@ class FormerWorld:
         return "same" if same_parts(was, value) else "other"
 
     def is_applied(self, place: ValueLocation, state: Value) -> Status:
-        """Whether the value in the state (None: no value) results from the former expression. If not, it was changed in
-        another way, or the expression was never applied."""
+        """Whether the value in the state (None: no value) results from the former expression ("same"). If not, it was
+        changed in another way, or the expression was never applied. "same" also if there is no value or no former
+        expression."""
         given = self.text(place)
         if given is None or state is None:
             return "same"

@@ -157,7 +157,7 @@ class Interventions:
             return True
 
     def _former_path(self, path: ModulePath) -> ModulePath:
-        """The former path of a moved module."""
+        """The former path of a module; the same path unless the module was moved."""
         instance = next(iter(self.places.context.instances(path)), None)
         names = self.former.names
         return names.path(path) if instance is None else names.module(instance.text).path
@@ -205,7 +205,7 @@ class Interventions:
         return place.module.config.resources.get(place.name), self._former_block(place.module, place.name)
 
     def _repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of a block's repetition."""
+        """The inputs of a block's repetition; empty for a block that the former world lacks. Raises UncheckedError."""
         units: ChangedInputs = frozenset()
         now, was = block_of(self._now.get(path), block), self._former_block(module, block)
         for argument in _REPETITION if was is not None else ():
@@ -558,8 +558,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
-    """The inputs in all minimal sets that suffice for the current value; of more than MOST_ENUMERATED inputs, in two
-    such sets, or all inputs if even these do not suffice. Of few inputs that do not suffice, an empty set."""
+    """The inputs in all minimal sets that suffice for the current value; empty if no set suffices. Of more than
+    MOST_ENUMERATED inputs, only two such sets are searched; the result is all inputs if no set suffices."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
@@ -610,7 +610,7 @@ def _only(parts: Sequence[tuple[Path, Value]], path: Path) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two outcomes are equal. Two unknown values count as equal."""
+    """Whether two outcomes are equal. Two unknown values count as equal; an invalid mixture equals nothing."""
     if _INVALID in (one, other):
         return False
     if _NOTHING in (one, other) or one.__class__ is bool or one.__class__ is int:

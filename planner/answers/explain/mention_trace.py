@@ -267,7 +267,7 @@ class MentionTrace:
 
     def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
         """Whether an expression (None: the whole expression) is unchanged at its position in the expression of a place.
-        If it is not, current parts do not show the former value."""
+        After an edit, the current expression does not show where the former value came from."""
         whole = self.places.whole_text(place)
         if self.former is None or whole is None:
             return "unknown"

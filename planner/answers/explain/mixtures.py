@@ -31,7 +31,8 @@ from planner.language.config.model import ModuleConfig, ResourceDecl
 
 
 def mixed_value(was: Value, now: Value, path: Path, chosen: Collection[Path]) -> Value:
-    """A value in which the chosen parts are current and other differing parts are former."""
+    """A value in which the chosen parts are current and other differing parts are former. A part that cannot be
+    divided, such as a list whose length changed, is current if something in it is chosen."""
     if path in chosen:
         return now
     if not any(one[: len(path)] == path for one in chosen):

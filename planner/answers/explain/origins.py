@@ -159,7 +159,8 @@ def origins(given: GivenExpression) -> list[GivenExpression]:
 
 
 def _steps(given: GivenExpression) -> list[GivenExpression] | None:
-    """The expressions from which an expression directly takes its value; None if it takes it from no other."""
+    """The inner or bound expressions from which an expression directly takes its value; None if the text does not show
+    any."""
     node, rest = given.node, given.rest
     if isinstance(node, (Parens, Wrap)):
         return [given._replace(node=node.expr)]
@@ -209,7 +210,7 @@ def _is_reference(node: Any) -> bool:
 
 
 def _bind(given: GivenExpression, node: Traversal | Variable) -> list[GivenExpression] | None:
-    """The source of a name in a `for` expression; None for other names."""
+    """The source of a name in a `for` expression, [] for a key; None for other names."""
     name, steps = (node.root, node.steps) if isinstance(node, Traversal) else (node.name, ())
     bound = given.bound.get(name)
     if bound is None:
@@ -427,7 +428,7 @@ def _part(value: Value, path: Path) -> Value:
 
 
 def _truth(condition: Value) -> bool | None:
-    """The result of a condition, also as a string; None if it is unknown."""
+    """The result of a condition: a boolean, or one of the strings "true" and "false"; None for other values."""
     if condition.__class__ is bool:
         return bool(condition)
     return {"true": True, "false": False}.get(condition) if condition.__class__ is str else None

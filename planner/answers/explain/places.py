@@ -163,7 +163,7 @@ class LocationLookup:
         return place._replace(path=tuple(path))
 
     def is_sensitive(self, place: ValueLocation) -> bool:
-        """Whether the place, or an enclosing value, must not be shown."""
+        """Whether the value at the place, a value around it or a part of it is sensitive."""
         if place not in self._secrets:
             self._secrets[place] = self._has_secret(place)
         return self._secrets[place]
@@ -183,7 +183,8 @@ class LocationLookup:
     # ---------------------------------------------------------------- expressions
 
     def given(self, place: ValueLocation) -> GivenExpression | None:
-        """The first expression of the value at a place; None if there is none."""
+        """The first of the expressions that provide the value at a place (see origins), or else the whole expression;
+        None if there is none."""
         base = self._base(place)
         return next(iter(origins(base)), base) if base is not None else None
 
@@ -230,7 +231,8 @@ class LocationLookup:
         return GivenExpression(expr.node, expr.source, scope, place.path, place.fresh) if expr is not None else None
 
     def _of_attribute(self, place: ValueLocation) -> GivenExpression | None:
-        """The argument of a resource, at the top or in nested blocks that are not dynamic; None if there is none."""
+        """The argument of a resource, at the top or in nested blocks that are not dynamic; None if there is none, and
+        for sets and maps of blocks."""
         decl = place.module.config.resources[place.name]
         body, path = decl.body, place.path
         schema: Any = self.context.schemas.of(place.module.config, decl).block

@@ -99,7 +99,9 @@ class Trace(ValueTrace):
         self._pending(change, name, module, decl)
 
     def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
-        """Add the fact that an instance is in a new module, or is created although it was declared before."""
+        """Add facts that explain the creation of an instance: its module call is new, or it was declared before and is
+        missing in the state. Otherwise, add the arguments that changed besides its key, or in which it differs from a
+        destroyed object that may be the same one."""
         call = former.new_call(place.module)
         if call is not None:
             words = format_module((step, None) for step in call.path)
@@ -132,7 +134,8 @@ class Trace(ValueTrace):
         return next((other for other in same if other.key == change.key), None)
 
     def _besides(self, place: ValueLocation, name: str) -> None:
-        """Add facts about arguments that would change an instance if it still existed."""
+        """Add facts about arguments that would change an instance if it still existed, and about those for which that
+        is undecidable."""
         for at in self._argument_places(place, name):
             inputs = self._inputs(at)
             if inputs:

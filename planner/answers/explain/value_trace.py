@@ -296,8 +296,9 @@ class ValueTrace(MentionTrace):
         return ""
 
     def differing_lines(self, name: str, roots: Sequence[str]) -> list[dict[str, Any]]:
-        """The differing lines of a text, or parts of a JSON text: `what`, `before`, `value`, and `roots`, as found by
-        undoing one root at a time."""
+        """The differing lines of a text, or parts of a JSON text, each with `what`, `before` and `value`. Each root is
+        undone by itself; if that shows the causes of all lines, each line also has its `roots`. [] for other and for
+        sensitive values."""
         place = self._places().get(name)
         change = self.changes.get(place.root_text) if place is not None else None
         if place is None or change is None or self.places.is_sensitive(place):
@@ -358,7 +359,7 @@ class ValueTrace(MentionTrace):
                     self._facts.add("refers_value", text, str(at), source=self._source(at))
 
     def _is_recorded(self, place: ValueLocation) -> bool:
-        """Whether a root output differs from its value in the state."""
+        """Whether the state has a value of a root output and the plan changes it."""
         output = self._outputs.get(place.root_text)
         return output is not None and output.before.__class__ is not Null and does(output.action, "makes")
 

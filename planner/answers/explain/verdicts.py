@@ -95,7 +95,8 @@ class Culprits:
         return steps
 
     def given_variable(self, place: ValueLocation) -> dict[str, Any]:
-        """The origin of a root variable's value."""
+        """The origin of a root variable's value, as {"origin", "source"}; "source" only if the place is known. {} if
+        the origin is unknown."""
         trace = self.explainer.trace()
         trace.value(place)
         facts = trace.build()

@@ -81,7 +81,8 @@ class PolicyGuard:
         return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
     def _new(self, address: str | None) -> list[Finding]:
-        """Findings about an object that were not reported before."""
+        """The refusals that were not reported before. `address`: the object whose value became known; None: evaluate
+        the policies over all facts."""
         if self.narrowed is None:
             return []
         relations = self.relations

@@ -285,8 +285,8 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
 
     def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
-        """The row of an atom that only names the source of a variable's value, so that other objects with an equal
-        value are irrelevant; None for other atoms."""
+        """The row of an atom that only names the source of a variable's value. Other objects with an equal value do not
+        matter then. None for other atoms."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:

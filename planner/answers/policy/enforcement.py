@@ -229,7 +229,7 @@ def _loosened(database: Database, policies: Policies) -> Iterator[Diagnostic]:
 
 
 def without_policy(policies: Policies, codes: Iterable[str]) -> Iterator[Diagnostic]:
-    """Warnings about overridden codes that no policy has."""
+    """Warnings about overridden codes that no policy has; none if a rule computes its code."""
     known, is_open = _codes(policies)
     for code in codes if not is_open else ():
         if code not in known:

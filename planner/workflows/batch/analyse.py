@@ -271,7 +271,8 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 
 def edge_reason(proof: Any, database: Database) -> str:
-    """The reason for an edge in one line, with the source location of the first fact in a file, if there is one."""
+    """The reason for an edge in one line. If facts of the proof come from files (other than `writes_state`), the line
+    ends with the source location of the first such fact."""
     place = ""
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:

@@ -84,8 +84,9 @@ def save(run: Run) -> None:
 
 def _portable(options: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
     """The options for planning a unit again, with paths relative to the base directory, and whether the unit can be
-    planned again with them. Incomplete plans must be made again: for such a unit, raises Failure if the options contain
-    files outside the base directory, or values although the unit is encrypted."""
+    planned again with them. Options cannot be saved if they name files outside the base directory, or contain values
+    although the unit is encrypted: the result is then (NOTHING, False). Raises Failure instead if the plan is
+    incomplete, because an incomplete plan must be made again."""
     try:
         return _as_seen(options, done, base), not options.limits.replace
     except Failure:
@@ -207,7 +208,7 @@ def _begin(
         if path:
             _copy(path, plans[unit])
         done[unit] = saved.done(path)
-    # so that a resumed run does not need the directory
+    # a copy of the manifest, so that a resumed run does not need the directory of the saved plan
     _copy(os.path.join(record.path, saved_plan.NAME), manifest.data)
     run = Run(batch, analysis, record, listener, done, key=bytes.fromhex(manifest.key), policies=policies)
     base = saved_plan.base_of(batch.fleet.root)
@@ -218,8 +219,8 @@ def _begin(
 
 
 def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
-    """The policies that check all saved plans together; None if there are none, or if a plan has secret contents,
-    because then the policies ran when the plan was made. Raises Failure if a policy was added since."""
+    """The policies that check all saved plans together; None if there are none, or if a plan with changes has secret
+    contents. Such plans were checked only when they were made. Raises Failure if a policy was added since."""
     policies = batch.standing_policies()
     changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
     if policies is None or any(result.is_secret for result in changed):
@@ -309,7 +310,7 @@ def _finished_units(run: Run, units: Iterable[str]) -> list[FinishedUnit]:
 
 
 def _settle(run: Run, begun: list[str]) -> None:
-    """Mark interrupted units whose apply had in fact completed as applied, and pass their outputs to dependents."""
+    """Mark each interrupted unit as applied whose new plan has no changes. Pass its outputs to dependents."""
     settled = [unit for unit in begun if run.done[unit].outcome == "unchanged"]
     requests = [evolve(state_request(run.batch, unit), is_read=True) for unit in settled]
     for unit, now in zip(settled, run.batch.run_all(requests), strict=True):

@@ -142,7 +142,8 @@ class Cache:
         self._same, self._held = {}, {}
 
     def may_hold(self, unit: str) -> bool:
-        """Whether the files that were read for the unit's result are unchanged. Other conditions are not checked."""
+        """Whether the files that were read for the unit's result are unchanged; False without a usable result. Other
+        conditions are not checked."""
         holds = self._held.get(unit)
         if holds is None:
             known = self._entry(RESULTS, unit)
@@ -175,7 +176,7 @@ class Cache:
         """Store the result of a plan if it has no errors and no secrets, and its inputs and changed outputs are
         recorded in files; otherwise forget the unit."""
         self._held.pop(request.unit, None)
-        # its values could not be passed to dependents
+        # a changed output that is not in a file could not be passed to dependents later
         is_lost = bool(result.changed) and not result.planned_file
         if is_lost or result.is_secret or result.result not in ("changes", "no-changes") or not result.reads:
             self.forget(request.unit)

@@ -220,8 +220,8 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, diagnostics:
 
 
 def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: UnitResult) -> UnitResult:
-    """Add the planned outputs of the deployment and its components, and the unknown values on which the plan
-    depends."""
+    """Add the unknown values on which the plan depends. If outputs are requested and the plan is partial or has
+    changes, also add the planned outputs of the deployment and its components."""
     if any(one.seen for one in request.upstream):
         used = [(f"var.{name}", one) for name, value in runner.inputs.items() for one in awaited_in(value)]
         for step in plan.steps:

@@ -126,7 +126,8 @@ def _folders(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_part(path: str) -> bool:
-    """Whether a path names a deployment of a stack (stack/deployment): its parent directory is a stack."""
+    """Whether a path may name a deployment of a stack (stack/deployment): its parent directory is a stack, and it is
+    not a stack itself."""
     return is_stack(os.path.dirname(path) or ".") and not is_stack(path)
 
 
@@ -135,8 +136,8 @@ def _is_pattern(word: str) -> bool:
 
 
 def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
-    """The fleet, and the words with each directory replaced by the units in and below it; a directory without units is
-    kept."""
+    """The fleet, and the words with each directory replaced by the units in and below it. The fleet's root becomes `*`,
+    which matches all units; a directory without units is kept."""
     others: list[str] = []
     for word in words:
         if word in fleet.units or not os.path.isdir(word):

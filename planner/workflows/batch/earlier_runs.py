@@ -68,7 +68,8 @@ def _has_moved(saved: Saved, now: UnitResult) -> bool:
 
 
 def _request(batch: Batch, saved: Saved, folder: str) -> Request:
-    """Requests the state and outputs of a unit and, if its plan is complete, whether the plan was applied."""
+    """A request for the state and outputs of a unit and, if the saved plan is complete, for the answer whether that
+    plan was applied."""
     path = saved_plan.plan_path(os.path.abspath(folder), saved.unit) if saved.outcome == "changes" else ""
     return evolve(state_request(batch, saved.unit), approved_file=path, is_read=True)
 

@@ -81,8 +81,8 @@ def _processes(workers: int, forks: int = 0) -> Workplace:
 
 
 def _may_be_forked() -> bool:
-    """Whether this process can be forked: on Linux, if no other thread could hold a lock that the fork would never see
-    released."""
+    """Whether this process can be forked: only on Linux, and only without other threads than the listener's. In the
+    fork, a lock that another thread holds would never be released."""
     others = {thread.name for thread in threading.enumerate() if thread is not threading.current_thread()}
     return sys.platform.startswith("linux") and others <= {LISTENER}
 

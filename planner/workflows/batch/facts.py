@@ -115,7 +115,7 @@ def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:
 
 
 def has_objects(path: str) -> bool:
-    """Whether a state file has managed objects; False if the file cannot be read."""
+    """Whether a state file has managed objects; True if it is encrypted, False if it cannot be read."""
     try:
         with open(path, "rb") as file:
             data = file.read()

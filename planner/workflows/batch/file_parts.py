@@ -68,7 +68,8 @@ class BatchFileParts:
 
 
 def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
-    """The parts of a file and of the files that it includes; None after an error in a file."""
+    """The parts of a file and of the files that it includes; None if one of the files is invalid. Other errors, such as
+    duplicate locals, are only added to `problems`."""
     texts: list[str] = []
     blocks: list[Block] = []
     local: dict[str, Expr] = {}
@@ -198,7 +199,8 @@ def stack_of(root: str, folder: str) -> StackFolder | None:
 
 
 def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> list[Unit]:
-    """The units for the deployments of the stack that a block describes."""
+    """The units for the deployments of the stack that a block describes; a single unit if the deployments are
+    unknown."""
     if unit.variables or unit.var_files or unit.workspace:
         refuse_values(unit.name, span, problems)
     result = units_of(unit.name, unit.folder, stack.deployments or (UNKNOWN,)).values()

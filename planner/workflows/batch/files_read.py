@@ -112,7 +112,8 @@ class FileRecorder:
         self.look(path, _KINDS.get(event, "file"))
 
     def _limit(self, until: int) -> None:
-        """Note that the result is valid until this time, in seconds since 1970."""
+        """Note that the result is valid until this time, in seconds since 1970. If the time has passed already, the
+        result cannot be reused."""
         assert self.paths is not None
         earlier = self.paths.get(TIMED)
         if until <= time.time():

@@ -97,9 +97,9 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit; None if it does not exist or cannot be read. An encrypted state is read with the
-    settings for a `terraform_remote_state` of that unit's name or, without these, with the settings for the state of
-    the requesting unit."""
+    """The state of another unit; None if it does not exist or cannot be read. If the requesting unit has encryption
+    settings for a `terraform_remote_state` of that unit's name, they are used. Otherwise the state is read as plain
+    text and, after an error, with the settings for the requesting unit's own state."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:

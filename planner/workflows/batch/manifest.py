@@ -70,7 +70,8 @@ def keep_manifest(
     applied: Iterable[str],
     ended: Iterable[str],
 ) -> None:
-    """Store the units of the fleet. `applied` and `ended`: the units that this run applied and destroyed."""
+    """Update the manifest with the units of the fleet. A unit whose state is not a file is updated only if this run
+    applied it. `applied` and `ended`: the units that this run applied and destroyed."""
     before = known_units(fleet.root)
     if before is None:
         return  # a damaged manifest is kept, because the user may repair it

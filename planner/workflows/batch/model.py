@@ -231,8 +231,8 @@ class Upstream:
 
 @frozen
 class Request:
-    """The work on one unit. `upstream`: units whose outputs are used, from their states or as planned. `facts`: the
-    relations of its plan to return.
+    """The work on one unit. `upstream`: units whose outputs are used, from their states or as planned. `facts`: names
+    of the relations about the plan that the result must contain.
 
     The fields that are compared (here and in `options`, `upstream` and `recipe`) form the key of a cached result. A
     field with `eq=False` has no influence on the result."""
@@ -270,7 +270,8 @@ class Request:
     keeps_incomplete: bool = field(default=False, eq=False)
     """whether to write incomplete plans, too"""
     approved_file: str = field(default="", eq=False)
-    """an approved, incomplete plan to compare with the new plan"""
+    """an approved plan: incomplete, to compare with the new plan; for the command `state`, complete, to find out
+    whether it was applied"""
     deployment: str | None = None
     """as in Unit"""
     review: bool = field(default=False, eq=False)
@@ -321,7 +322,8 @@ class UnitResult:
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
     """unknown parts of other units' outputs on which the plan depends, as (user, unit, output, path)"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
-    """{output: encoded value} of all outputs; of a plan, only if an output changes; never stored in a record"""
+    """{output: encoded value} of all outputs; of a plan, only if it has changes or is partial; never stored in a
+    record"""
     is_planned_secret: bool = False
     """whether a changed output is sensitive, so that no value may be written to a file"""
     digests: tuple[tuple[str, str], ...] = ()

@@ -23,7 +23,8 @@ def plan(
 
 
 def complete_run(run: Run, report: BatchReport, command: str) -> BatchReport:
-    """Plan or validate the units that are not done, and save all plans if requested."""
+    """Plan or validate the units that are not done. If requested, save all plans, unless a unit failed or was
+    denied."""
     options = run.batch.options
     way = "destroy" if command == "plan" and options.operation.mode == "destroy" else command
     run.plan(run.order, way, way)

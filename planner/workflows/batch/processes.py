@@ -238,7 +238,7 @@ def _pass_by(number: int, frame: FrameType | None) -> None:
 
 
 def _listen(pipe: Any) -> None:
-    """Execute the commands of the parent process. `_end_with_parent` handles its death."""
+    """Execute a command of the parent process. `_end_with_parent` handles the parent's death."""
     word = os.read(pipe.fileno(), 1)
     if word == _STOP:
         STOP.request()

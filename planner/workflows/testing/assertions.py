@@ -70,7 +70,8 @@ class AssertionScope(ModuleScope):
 
 
 def mentions(rules: tuple[CheckRule, ...]) -> Iterator[str]:
-    """The kinds of references in assertions (see `planner.language.config.references`)."""
+    """The kind of each reference in the conditions and error messages (see `planner.language.config.references`); "bad"
+    for an invalid reference."""
     for rule in rules:
         for expr in (rule.condition, rule.error_message):
             for node in variables(expr.node) if expr is not None else ():
@@ -112,8 +113,8 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
 
 
 def _unheard(rule: CheckRule) -> Iterator[Diagnostic]:
-    """Further errors for invalid references: if a reference is invalid whatever its value, OpenTofu also reports every
-    other name in the expression, and counts these errors."""
+    """An error for each reference in the condition and the error message. OpenTofu adds these errors when one of the
+    references is invalid whatever the values."""
     for expr in _expressions(rule):
         for node in _evaluated(expr.node):
             yield _unknown(node, expr.source)
@@ -143,7 +144,7 @@ def _checks(rule: CheckRule) -> list[Diagnostic]:
 
 
 def _evaluated(node: Any) -> Iterator[Traversal | Variable]:
-    """The references that are evaluated although none has a value."""
+    """The references in an expression. Of `for` expressions and template loops, only those in the collection."""
     if isinstance(node, Traversal | Variable):
         yield node
     elif isinstance(node, For | TemplateFor):

@@ -56,8 +56,8 @@ _NUMBERS = (1, 0, 2, -1, 10, 100, 1000, 8080)
 
 
 def candidates(config: Config) -> dict[str, list[Value]]:
-    """{variable: values}, most usual first: the default, values with which it is compared, and common values of its
-    type. Its validations may reject some."""
+    """{variable: at most MOST values}, in this order: the default, values with which the variable is compared (with the
+    neighbours of integers), and common values of its type. Validations may reject some of them."""
     compared: dict[str, list[Value]] = {}
     mentions = VariableMentions(config)
     for module in config.root.walk():
@@ -95,7 +95,7 @@ def _fitting(decl: VariableDecl, tried: Iterable[Value]) -> Iterator[Value]:
 
 
 def suggested(t: Type, texts: Iterable[Value] = ()) -> list[Value]:
-    """Values of a type. `texts` are the first elements tried in collections."""
+    """Common values of a type. `texts` are the first elements tried in lists, sets and maps."""
     if t is BOOL:
         return [True, False]
     if t is NUMBER:
@@ -124,7 +124,7 @@ def _objects(t: ObjectType) -> list[Value]:
 
 
 def _near(value: Value) -> list[Value]:
-    """The value and its neighbours."""
+    """The value; after an integer also the next larger and the next smaller one."""
     if value.__class__ is bool or not isinstance(value, int):
         return [value]
     return [value, value + 1, value - 1]

@@ -163,7 +163,8 @@ Loops: TypeAlias = tuple[Iteration, ...]
 
 @frozen(eq=False)
 class ConditionalSite:
-    """A conditional in a resource (None: in the module) and in loops."""
+    """A conditional and the loops around it. `owner`: the resource whose body contains it; None for other places, such
+    as locals, outputs and `count`."""
 
     owner: ResourceDecl | None
     source: Source
@@ -240,7 +241,8 @@ def _inside(node: Any, source: Source, loops: Loops) -> Iterator[tuple[nodes.Con
 
 
 def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
-    """The results of a condition, in all instances of its resource and for all elements of its loops."""
+    """The known results of a condition in the instances of its resource, for the elements of its loops. At most MOST
+    combinations are evaluated."""
     result: set[bool] = set()
     everything = (inner for scope in _scopes(module, place.owner) for inner in _repeated(scope, place.loops))
     for scope in islice(everything, MOST):
@@ -253,7 +255,8 @@ def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
 
 
 def truth(expr: Expr, scope: Scope) -> bool | None:
-    """Whether a condition holds; None if it is unknown or cannot be evaluated."""
+    """Whether a condition holds; the strings "true" and "false" count as booleans. None for other values, such as
+    unknown ones, and if the evaluation fails."""
     plain = _value(expr, scope)
     return plain if plain.__class__ is bool else {"true": True, "false": False}.get(str(plain))
 
@@ -267,7 +270,8 @@ def _value(expr: Expr, scope: Scope) -> Value:
 
 
 def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scope]:
-    """The scope of each instance of the resource; without a resource, of the module."""
+    """The scope of each instance of the resource. For a resource without instances, one scope without `each` and
+    `count`; without a resource, the scope of the module."""
     if owner is None:
         return [module.scope]
     expansion = module.resource(owner.key).expansion
@@ -276,7 +280,8 @@ def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scop
 
 
 def _repeated(scope: Scope, loops: Loops) -> Iterator[Scope]:
-    """The scope for each element of the loops."""
+    """A scope for each combination of elements for which the conditions of the loops hold; none for a collection
+    without known elements."""
     if not loops:
         yield scope
         return

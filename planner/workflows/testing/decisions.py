@@ -92,7 +92,7 @@ def judge(runs: Sequence[RunFacts]) -> RunDecisions:
 
 def order(runs: Sequence[RunFacts]) -> Order:
     """The order of a file's runs, and the runs that are left out."""
-    # of finished runs only errors matter, so most files find their result in the cache
+    # `done` and `changed` matter only after a stop request; without them, more files find their result in the cache
     return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
 
 

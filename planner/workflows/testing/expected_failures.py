@@ -82,8 +82,8 @@ def _name(ref: Ref) -> str:
 
 
 def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """The problems that remain: expected failures are removed, failed checks become errors, and an object that did not
-    fail as expected is an error."""
+    """The problems that remain. Expected failures are removed, and the others get the severity that the rules decide.
+    An error is added for each object that was expected to fail and did not."""
     met: set[str] = set()
     left: list[Diagnostic] = []
     for problem in problems:

@@ -33,7 +33,7 @@ from planner.workflows.testing.suite import Suite, TestOptions, load_suite
 
 NAME = "generated.tftest.hcl"
 TRIALS = 150
-"""maximum number of plans to find what values reach"""
+"""number of plans after which no further combinations of values are tried"""
 COMBINATIONS = 16
 """maximum number of combinations of values for one condition"""
 _IMPURE = ("bcrypt", "plantimestamp", "timestamp", "uuid")
@@ -44,8 +44,8 @@ Way = tuple[Key, str]
 
 @frozen(eq=False)
 class GeneratedRun:
-    """A run with these variables. `refused`: the variable whose validation must fail. `outputs`: known values of
-    primitive types. `remarks`: why the run does not pass."""
+    """A run with these values, as {variable: value}. `refused`: the variable whose validation must fail; "" if none
+    must. `outputs`: (name, expected value) of outputs. `remarks`: the errors of a run that does not pass."""
 
     name: str
     values: Mapping[str, Value]
@@ -56,7 +56,8 @@ class GeneratedRun:
 
 @frozen(eq=False)
 class GeneratedTests:
-    """The runs for a test file. `mocks`: (name, alias) of mocked providers."""
+    """The runs for a test file. `mocks`: (name, alias) of mocked providers. `remarks`: sentences about what is missing,
+    for the comment at the head of the file."""
 
     mocks: tuple[tuple[str, str], ...]
     runs: tuple[GeneratedRun, ...]
@@ -139,7 +140,7 @@ class _Generator:
     # ---------------------------------------------------------------- values
 
     def _base(self) -> dict[str, Value]:
-        """A value for each variable without a default."""
+        """A value for each variable without a default: if possible, one that its validations accept."""
         base: dict[str, Value] = {}
         for name, decl in self.declared.items():
             if decl.default is not None:
@@ -172,7 +173,8 @@ class _Generator:
         return base, first
 
     def _others(self, base: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-        """(variable, value) for each accepted value other than the default."""
+        """(variable, value) for each candidate that the validations accept. For a variable that is not in `base`, its
+        default is left out."""
         for name in self.declared:
             for value in self.candidates[name][0 if name in base else 1 :]:
                 if self._refused_by(name, base, value) is False:
@@ -211,7 +213,7 @@ class _Generator:
                     self._reach({**base, name: value}, f"refuses_{name}", name)
 
     def _reach(self, values: dict[str, Value], name: str, refused: str = "") -> None:
-        """Add a run if it reaches something new."""
+        """Try these values, and add a run if it passes and reaches something new. Does nothing after TRIALS plans."""
         if self.trials >= TRIALS:
             return
         tried = self._try(values, refused)
@@ -269,8 +271,8 @@ def _reference(variable: str) -> tuple[Reference, ...]:
 
 
 def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
-    """(name, alias) of each provider configuration of the root module, and remarks about provider configurations that
-    cannot be mocked."""
+    """(local name, alias) of each provider configuration to mock (alias "" for the default one, even without a block),
+    and remarks about providers that cannot be mocked."""
     root = config.root
     pairs: list[tuple[str, str]] = []
     remarks: list[str] = []
@@ -309,7 +311,8 @@ def _mock(named: tuple[str, str]) -> ProviderDecl:
 
 
 def _plain(root: ModuleConfig, outputs: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-    """The outputs of primitive types that depend only on variables and locals."""
+    """(name, value) of the outputs that are known strings, booleans or integers, not sensitive, and computed only from
+    variables and locals with pure functions."""
     for name in sorted(outputs):
         decl, (value, marks) = root.outputs[name], unmark_deep(outputs[name])
         if marks or not is_wholly_known(value) or is_null(value) or not isinstance(value, str | int):

@@ -18,7 +18,8 @@ from planner.operations.providers_needed import needed_providers
 
 
 def all_beside(files: Iterable[TestFile], root: Config) -> bool:
-    """Whether the files can run in parallel, because none uses what another may change."""
+    """Whether all of the files can run in parallel. The rules of tests decide: no file may use what another can
+    change."""
     facts = FactBuilder()
     names = set()
     for file in files:
@@ -37,7 +38,8 @@ def all_beside(files: Iterable[TestFile], root: Config) -> bool:
 
 
 def _mocks(file: TestFile, config: Config, provider: str) -> bool:
-    """Whether every configuration of a provider is mocked in all runs."""
+    """Whether every configuration of a provider is mocked in all runs. False if a child module has provider blocks, or
+    if a run of the file passes providers."""
     root = config.root
     configured = {b.alias or "" for b in root.providers.values() if root.provider_source(b.name) == provider} | {""}
     mocked = {b.alias or "" for b in file.mocks.values() if root.provider_source(b.name) == provider}

@@ -35,7 +35,8 @@ def answers(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> list[Diagnostic]:
-    """Errors for policies and queries with other results than expected."""
+    """Errors for policies and queries whose results differ from the expected ones, and the problems found while
+    evaluating them."""
     plan = _as_made(made, loaded, variables, policies)
     problems: list[Diagnostic] = []
     try:
@@ -84,8 +85,8 @@ def policies_reached(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Reached:
-    """The policies with a finding about the plan, and those without; policies that are only undecided are in neither
-    set."""
+    """The policies with a finding about the plan ("objecting") and those without ("silent"). A policy whose findings
+    are all undecided is left out. Empty if the policies cannot be evaluated."""
     try:
         verdict, _, _ = judged_plainly(_as_made(made, loaded, variables, policies))
     except Failure:
@@ -123,7 +124,7 @@ def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Pla
 
 
 def _is_meant(asked: str | None, address: str) -> bool:
-    """Whether a run names this address; a name without a key means all instances."""
+    """Whether an expectation is about this address. A name without a key means all instances; None, every address."""
     return asked is None or address == asked or address.startswith(f"{asked}[")
 
 

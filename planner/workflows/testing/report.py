@@ -25,7 +25,7 @@ _COLOURS = {"pass": "green", "fail": "red", "skip": "grey", "pending": "grey"}
 
 
 def word(status: str) -> str:
-    """The status for people: a run that could not start has failed."""
+    """The status as people see it: "fail" also for "error"."""
     return _WORDS.get(status, status)
 
 

@@ -19,7 +19,7 @@ from planner.workflows.testing.results import RunResult, TestFileResult
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """The items that were not reached, and the share that was."""
+    """The share of the ways that were reached, and a line for each item with ways that were not."""
     count, of = coverage.counts
     lines = []
     for item, seen in coverage.items:
@@ -51,7 +51,7 @@ def coverage_json(coverage: Coverage) -> dict[str, Any]:
 
 
 def coverage_lcov(coverage: Coverage) -> str:
-    """For each file: its lines with items, and a branch for each possible outcome of an item."""
+    """For each file: its lines with items, and a branch for each way of an item that has several."""
     files: dict[str, list[tuple[int, list[bool]]]] = {}
     for item, seen in coverage.items:
         entry = item.span.line, [way in seen for way in item.ways]

@@ -61,7 +61,7 @@ class RunResult:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The errors in short form, with places."""
+        """`problems` if there are any, else the text of each error with its place."""
         texts = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
         details = (d.detail for d in self.diagnostics if d.is_error)
         return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(texts, details, strict=True))
@@ -140,7 +140,7 @@ class TestListener(Protocol):
 
 
 def object_addresses(state: State) -> Iterator[tuple[str, str]]:
-    """(address, deposed key) of all objects."""
+    """(address, deposed key) of all objects; the key of a current object is ""."""
     for address in sorted(state.resources):
         resource = state.resources[address]
         for key, instance in resource.instances.items():
@@ -178,7 +178,8 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
 
 
 def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnostic]]:
-    """Write a state to a new file, even if other processes do so concurrently. Returns its path and the problems."""
+    """Write a state to a new file: `path`, or the first numbered path that does not exist (also when other processes
+    create files concurrently). Returns the path used and the problems."""
     with suppress(OSError):  # opening the file reports the problem
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     root, ending = os.path.splitext(path)

@@ -178,13 +178,13 @@ class FileRunner:
     def _now(self, it: RunResult, **known: Any) -> None:
         self.facts[it.index] = evolve(self.facts[it.index], **known)
         if "error" in known.get("problems", ()) or "stop_requested" in known:
-            self.order = order(self.facts)  # final: nothing can exclude a run any more
+            self.order = order(self.facts)  # an error or a stop request can exclude further runs
 
     def _failed(self, it: RunResult, kind: str = "error") -> None:
         self._now(it, problems=self.facts[it.index].problems | {kind})
 
     def _passes(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
-        """Record problems of a run. Returns whether it can continue."""
+        """Record problems of a run. Returns whether the run can continue: False if one of them is an error."""
         items = list(problems)
         it.diagnostics += items
         if has_errors(items):
@@ -334,7 +334,7 @@ class FileRunner:
     def _assert(
         self, it: RunResult, scope: AssertionScope, values: RunValues, context: Callable[[], EvaluationContext]
     ) -> None:
-        """Check the assertions. `context` has all values, to explain a failure."""
+        """Check the assertions. `context` returns an evaluation context with all values, to explain a failure."""
         for rule in it.run.assertions:
             verdict, item = check(rule, scope)
             if verdict == "fail" and self.tells_causes:
@@ -359,7 +359,8 @@ class FileRunner:
         return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
-        """Write all states when the user stops the tests immediately, because their objects are not cleaned up."""
+        """Write each state with managed objects to a file, when the user stops the tests immediately. Nothing is
+        cleaned up then."""
         for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
                 path, problems = save_beside(kept.state)
@@ -369,7 +370,8 @@ class FileRunner:
     # ---------------------------------------------------------------- cleaning up
 
     def clean_up(self) -> None:
-        """Destroy the objects of the file's runs, except kept states."""
+        """Write the states to be kept to files, and destroy the objects of the others. Objects that remain are saved in
+        LEFT_OVER."""
         judged = self.judged
         for key, index in judged.kept:
             it, state = self.result.runs[index], self.states[key].state

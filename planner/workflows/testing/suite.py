@@ -43,7 +43,8 @@ class TestOptions(Options):
     filters: tuple[str, ...] = ()
     verbose: bool = False
     parallelism: int | None = None
-    """number of files in parallel; None: one per processor for several files that use no real objects, otherwise 1"""
+    """number of files in parallel; None: one per processor if there are several and all may run in parallel (see
+    `all_beside`), otherwise 1"""
     walk_parallelism: int = 10
     covers: bool = False
     """whether to record coverage"""
@@ -231,8 +232,8 @@ def kind_of(path: str) -> str:
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """{file to run: changed path, or "" if the file has never run}, and the names of those files to run of which no
-    other input was changed."""
+    """{file to run: changed path, or "" if the file has never run}, and the names of the files to run of which only the
+    test file itself was changed."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)
@@ -271,8 +272,9 @@ class FileRecord:
 
 
 def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
-    """The indexes of the runs that passed and need not be executed again after an edit of their file; empty if more
-    than the blocks of existing runs was edited. `former`: the file before the edit."""
+    """The indexes of the runs that passed and need not be executed again after an edit of their file. The edit may
+    change and add runs; empty if it removes or moves a run, or changes the rest of the file. `former`: the file before
+    the edit."""
     runs = {run.name: run.written for run in file.runs}
     if _rest(file) != former.rest or [name for name in runs if name in former.runs] != [*former.runs]:
         return frozenset()

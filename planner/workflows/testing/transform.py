@@ -38,8 +38,8 @@ def transformed(config: Config, file: TestFile, run: TestRun, scope: Scope) -> t
 
 
 def depends_on_values(file: TestFile, run: TestRun) -> bool:
-    """Whether the configuration of a run depends on the values of variables or on outputs of other runs, to which the
-    file's provider configurations and the for_each of mocks may refer."""
+    """Whether the configuration of a run may depend on the values of variables or on outputs of other runs: the file
+    has provider configurations, or mocks with for_each."""
     return bool(file.providers) or any(mock.for_each is not None for mock in file.mocks.values())
 
 
@@ -68,7 +68,8 @@ def _with_providers(root: ModuleConfig, file: TestFile, run: TestRun, scope: Sco
 
 
 def _fill(provider: ProviderDecl, scope: Scope) -> ProviderDecl:
-    """The provider with the values of references that only the test file knows."""
+    """A provider block in which expressions that refer to earlier runs are replaced by their values. A mock is returned
+    unchanged."""
     return provider if provider.mocking is not None else evolve(provider, body=evaluated_body(provider.body, scope))
 
 
@@ -146,7 +147,7 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
             if name not in module.outputs:
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
-        # an enclosing module was overridden already
+        # nothing to do if this module or one around it was overridden already
         if not any(override.path[: len(path)] == path for path in emptied):
             root = _replace_module(root, override.path, _giving(override))
             emptied.add(override.path)
@@ -233,7 +234,8 @@ def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride])
 
 
 def evaluated_body(body: Body, scope: Scope) -> Body:
-    """The body with the values of expressions that refer to earlier runs."""
+    """The body, in which expressions that refer to earlier runs are replaced by their values. An expression that cannot
+    be evaluated stays."""
     if not isinstance(body, NativeBody):
         return body
     attributes = {name: _provider_bodies_filled(attribute, scope) for name, attribute in body.attributes.items()}

@@ -30,13 +30,13 @@ class Outputs:
     by_run: dict[int, tuple[str, dict[str, Value]]] = field(factory=dict)
 
     def of(self, runs: Collection[int]) -> dict[str, dict[str, Value]]:
-        """{run name: outputs} of these runs; of equal names the later."""
+        """{run name: outputs} of those of these runs that have outputs; of runs with the same name, the last."""
         return dict(self.by_run[index] for index in sorted(runs) if index in self.by_run)
 
 
 def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
     """The values of variables from the command, overridden by those in the automatically loaded files of the test
-    directory."""
+    directory, unless that is the module's directory."""
     if os.path.normpath(test_directory) == ".":
         return given, []
     return add_automatic_files(directory, test_directory, given)
@@ -125,7 +125,7 @@ def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:
 
 
 def _root(decl: VariableDecl, raw: Value | None, where: Span | None, giver: str, problems: Problems) -> RootVariable:
-    """The value of a module's variable: the given value, converted, or the default."""
+    """The value of a module's variable: the given value, converted, or the default; unknown after an error."""
     nothing = RootVariable(Unknown(decl.constraint.type), None, "default", decl.span)
     if raw is None or (is_null(raw) and not decl.nullable and decl.default is not None):
         if decl.default is None:

@@ -40,8 +40,8 @@ def plan_facts(
 
 
 def relations_of(reads: PolicyInputs, tellers: Iterable[Any]) -> dict[str, Iterable[Row]]:
-    """{relation that policies read: rows}. One of `tellers` has a method with the relation's name, which returns the
-    rows."""
+    """{relation that policies read: rows}. The rows come from a method of one of `tellers` that has the relation's
+    name; relations without such a method are left out."""
     relations: dict[str, Iterable[Row]] = {}
     for predicate in sorted(reads.predicates):
         for teller in tellers:

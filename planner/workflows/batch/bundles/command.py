@@ -20,7 +20,7 @@ _LONGEST_TAIL = 4000
 
 
 class Ended(BrokenExecutor):
-    """The command ended without a result."""
+    """The command failed or printed nothing, or the batch ended before the command started."""
 
 
 class CommandExecutor:

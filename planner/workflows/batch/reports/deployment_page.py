@@ -46,7 +46,7 @@ def with_page(part: DeploymentReport, plans: Plans) -> DeploymentReport:
 
 
 def _text(step: InstanceStep) -> str:
-    """The plan of an instance as `planner plan` shows it, or why the instance is deferred."""
+    """The plan of an instance as `planner plan` shows it, or why the instance is deferred; "" without changes."""
     if step.put_off:
         return f"deferred: {why_deferred(step)}\n"
     made = step.planned.complete if step.planned is not None else None
@@ -77,7 +77,8 @@ def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -
 
 
 def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
-    """The view with the numbers of changes. The deployment prefixes each name and is the outermost box."""
+    """The view with the numbers of changes, as in `number`: {name: number}. `before`: prefix of each name; "" if the
+    page shows a single deployment. With a prefix, the deployment is the outermost box."""
 
     def box(name: str) -> str:
         return f"{before}{name}" if name or before else ""

@@ -143,7 +143,8 @@ def because_text(unit: dict[str, Any]) -> str:
 
 
 def note(unit: dict[str, Any]) -> str:
-    """A remark about a unit: its actions, the unit that caused its outcome, and the age of the result."""
+    """A remark about a unit: the number of invoked actions, the units that caused its outcome, and the ages of a reused
+    result and of the state; "" if there are none of these."""
     because = because_text(unit)
     seen = "from before" if unit["reused"] else ""
     if unit["age"] is not None and unit["reused"]:
@@ -240,7 +241,8 @@ def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
 
 
 def replaced_text(document: Mapping[str, Any]) -> str:
-    """The number of replaced objects, such as ` (3 replaced)`, because the totals count a replaced object twice."""
+    """For a plan with replaced objects, their number, such as ` (3 replaced)`: the totals count such an object twice.
+    "" for other reports."""
     changes = (one for unit in document["units"] if not _is_rejected(document, unit) for one in unit["changes"])
     number = sum(one["action"] != "defer" and does(one["action"], "replaces") for one in changes)
     return f" ({number:,} replaced)" if number and document["command"] == "plan" else ""

@@ -148,7 +148,8 @@ def _problem(problem: dict[str, Any]) -> str:
 
 
 def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
-    """A box for each directory of a large fleet, all in the outermost box."""
+    """In a large fleet, a box for each directory that contains directories of units, side by side. No boxes for other
+    fleets, and for a single such directory."""
     above = {os.path.dirname(folder) for folder in folders} - {""}
     return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
 
