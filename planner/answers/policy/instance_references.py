@@ -440,7 +440,7 @@ class _Walk:
                 return None if steps else self._computed(node, place)
 
     def _look_up(self, node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> Any:
-        """The expression or value of a name."""
+        """The expression or value of a name; None if it has neither."""
         name = node.root if isinstance(node, nodes.Traversal) else node.name
         steps = _written_steps(node.steps) if isinstance(node, nodes.Traversal) else ()
         bound = place.bound.get(name)
@@ -480,7 +480,7 @@ class _Walk:
 
 
 def _within(value: Any, steps: tuple[Any, ...]) -> Any:
-    """The part of a value (of the language, or JSON) at `steps`."""
+    """The part of a value (of the language, or JSON) at `steps`; None if there is none."""
     for step in steps:
         if isinstance(value, Set):
             value = step  # keys of a set are its elements

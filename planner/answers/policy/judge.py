@@ -105,7 +105,7 @@ def code_places(policies: Policies) -> dict[str, Span]:
 
 
 def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
-    """(code, address) of denials, without proofs."""
+    """(code, address) of denials and of broken policies, without proofs."""
     broken = [policies.modal.broken] if policies.modal.broken else []
     database = evaluate(policies.modal_program, facts, ["deny", *broken])
     return {(str(row[0]), str(row[1])) for name in ("deny", *broken) for row in database[name]}
@@ -233,8 +233,9 @@ class Judging:
         return str(code.value) if isinstance(code, Constant) else ""
 
     def _untold(self) -> list[Finding]:
-        """Findings of policies that read relations without complete rows here, because a denial cannot be excluded: a
-        denial is broken if the relation has no data at all, otherwise it counts; a warning is undecided."""
+        """A finding for each verdict and code whose rules read relations with incomplete rows: more verdicts cannot be
+        excluded. For denials the finding is broken if the relation is not available at all, otherwise a denial; for
+        warnings it is undecided."""
         if not self.untold:
             return []
         findings = []

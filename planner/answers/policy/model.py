@@ -48,7 +48,7 @@ class Finding:
     info: PolicyInfo | None = field(default=None, repr=False)
     """metadata from the pack: level, severity, title, links, controls"""
     said: Kind | None = None
-    """kind before levels, overrides and waivers"""
+    """kind before levels, overrides and waivers; None if none of these were applied"""
     meaning: str = ""
     """message of an undecided verdict, if it is equal in all cases"""
     by_cases: bool = False

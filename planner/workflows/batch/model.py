@@ -102,7 +102,7 @@ class Unit:
     excludes: tuple[tuple[str, bool, FileLocation], ...] = ()
     """(command, whether dependencies are excluded too, place) from `exclude` blocks"""
     called: tuple[str, ...] = ()
-    """for a block with for_each: (block name, key)"""
+    """for a block with for_each: (block name, key); for a deployment: (stack name, deployment); otherwise empty"""
     offers: tuple[Input, ...] = ()
     """inputs from groups; used for variables that the unit declares"""
     names: tuple[tuple[str, str], ...] = ()

@@ -218,7 +218,8 @@ class StackBatch:
         schedule.run(left.copy())
 
     def _show(self, done: FinishedUnit, output: _Output | None) -> DeploymentResult:
-        """Print a deployment's output and unpack its result."""
+        """Print a deployment's output and unpack its result. Without an output, the result has the exit code 1 and an
+        error; no error if the deployment was stopped."""
         if output is None:
             return DeploymentResult(done.unit, () if done.outcome == "stopped" else (_failure(done),), 1)
         for one in _views(self.view):

@@ -86,7 +86,7 @@ class ConfiguredOwners:
                 yield (join(path, moved.from_), join(path, moved.to)), moved.span
 
     def given(self, address: str) -> frozenset[str]:
-        """The arguments and nested blocks that a resource's block sets."""
+        """Names of the arguments and nested blocks that a resource's block sets; empty for other objects."""
         change = self.changes.get(address)
         decl = self.declaration(change) if change is not None else self.about(address)
         if not isinstance(decl, ResourceDecl):
@@ -97,7 +97,8 @@ class ConfiguredOwners:
         return names
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration at an address; the argument with which the path begins, if any."""
+        """The declaration at an address (for a module, its call) or, with a path, the argument with which the path
+        begins, if that is set. None if there is no declaration."""
         decl = self.about(address)
         if decl is None:
             module = self.module(address) if address else None

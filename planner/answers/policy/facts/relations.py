@@ -100,10 +100,11 @@ class Owners(Protocol):
         if there is none."""
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration at an address; the argument with which the path begins, if any."""
+        """The declaration at an address or, with a path, the argument with which the path begins, if that is set. None
+        if there is no declaration."""
 
     def given(self, address: str) -> frozenset[str]:
-        """The arguments and nested blocks that a resource's block sets."""
+        """Names of the arguments and nested blocks that a resource's block sets; empty for other objects."""
 
     def source(self, predicate: str, row: Row) -> Any | None:
         """The source location of a fact; None if it is unknown."""
@@ -112,7 +113,7 @@ class Owners(Protocol):
 class PolicyFacts(FactBase):
     """The facts of a plan. `hidden`: {(address, path) of a sensitive value: path of its mark}. `mentions`, `given`:
     facts with their own sources. `untold`: relations that policies read but that are not available. `later`: resources
-    deferred to a later plan. `unknown`: {(address, path): unknown value, None if not recorded}."""
+    deferred to a later plan. `unknown`: {(address, path): unknown value}; None if unknown values are not recorded."""
 
     __slots__ = ("given", "hidden", "later", "mentions", "owners", "unknown", "untold")
 

@@ -76,7 +76,7 @@ class _Work:
     shares: int
 
     def share(self, number: int) -> _ChunkResult | None:
-        """The result of one process; None if anything is unusual."""
+        """The result of one process; None if something in its chunks requires that the whole plan is checked."""
         try:
             if not self.document.confirm(number, self.shares):
                 return None

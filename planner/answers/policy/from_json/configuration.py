@@ -113,7 +113,7 @@ class ShownConfiguration:
 
     @property
     def untold(self) -> frozenset[str]:
-        """The relations whose members are missing: otherwise each object would have a block and a provider."""
+        """The relations that are not available, because the document lacks the members from which they are made."""
         if "root_module" not in self.root:
             return OF_MODULES | OF_PROVIDERS
         return OF_PROVIDERS if self.blocks and not self._providers else frozenset()

@@ -193,7 +193,7 @@ def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, c
 
 def _is_of(shown: ShownConfiguration, config: Config) -> bool:
     """Whether a configuration matches the document: same resources, with at least the document's arguments, same module
-    calls, same variables."""
+    calls, same variables. False for a configuration without resources and module calls."""
     here: dict[str, ResourceDecl] = {}
     calls: set[str] = set()
     for module in config.root.walk():
@@ -373,7 +373,8 @@ class _Written(Scope):
         self._context = CallContext(planning=True)
 
     def value(self, attribute: Attribute) -> Value:
-        """The value of an argument, where it is literal."""
+        """The value of an argument, in which everything but literals and locals is unknown. Unknown as a whole if it
+        uses neither jsonencode nor locals, or cannot be evaluated."""
         span = attribute.expr_span
         if _MAKES not in span.text and "local." not in span.text:
             return UNKNOWN

@@ -255,7 +255,8 @@ class _Fleet:
         }
 
     def _place(self, unit: str, one: Mapping[str, Any]) -> dict[str, Any]:
-        """The place of a cause, relative to the fleet's root."""
+        """The place of a cause as {"file", "line", perhaps "link"}, with its path relative to the fleet's root; {} for
+        an unknown place."""
         if not one.get("file"):
             return {}
         links: Links = self.subject.links

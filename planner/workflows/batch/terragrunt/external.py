@@ -20,7 +20,8 @@ TIME = 300
 
 
 def program(session: UnitSession, folder: str, words: tuple[str, ...]) -> Value:
-    """The output of a program, without a line break at the end. Raises FunctionError."""
+    """The output of a program, without a line break at the end; sensitive with --terragrunt-quiet. Raises
+    FunctionError."""
     flags = []
     while words and words[0].startswith("--terragrunt-"):
         if words[0] not in (_QUIET, _GLOBAL, _FRESH):

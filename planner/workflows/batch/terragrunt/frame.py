@@ -368,7 +368,8 @@ class Frame(Scope):
         return result
 
     def merged(self, name: str) -> Value:
-        """An argument or block type, merged with included files; null if no file has it. Raises Failure."""
+        """An argument or block type, merged with included files; {} or null if no file has it (see `part`). Raises
+        Failure."""
         value = self.part(name, self.root.span)
         for include in reversed(list(self.includes().values())):
             other = include.frame

@@ -103,7 +103,8 @@ def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[
 
 
 def _overlay(wanted: dict[str, str], inner: str, below: str, above: str, copy: Copy, depth: int = 0) -> None:
-    """Links to the files of two directories. Files of `above` take precedence, and directories in both are merged."""
+    """Add links to the files of two directories. Files of `above` take precedence, and directories in both are
+    merged."""
     for name in sorted(os.listdir(below)):
         if copy.takes(name, False) and name != _LOCK and not name.startswith("terragrunt."):
             wanted[os.path.normpath(os.path.join(inner, name))] = os.path.join(below, name)
