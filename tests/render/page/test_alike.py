@@ -94,6 +94,7 @@ def test_modules_that_only_differ_in_numbers_are_one_line(tmp_path: Path) -> Non
             assert tab.locator("#list summary").all_inner_texts() == heads
             if action == "create":
                 tab.locator("#list summary", has_text="module.w[*]").click()
+                tab.locator("#list summary").nth(4).wait_for()  # the list is filled when it opens
                 assert tab.locator("#list summary").all_inner_texts()[2:] == [f"module.w[{n}]: 4" for n in range(3)]
 
 
@@ -257,6 +258,12 @@ def test_an_arrow_between_modules_says_what_waits_in_each_direction(tmp_path: Pa
             "group in 3 modules wait for subnet",
         ]
         assert "module.service[*].group reads module.net.subnet" in details.inner_text()
+        titles, link = details.locator("h3").all_inner_texts(), tab.evaluate("location.hash")
+        tab.evaluate("clearMarks()")
+        assert details.locator("h3").all_inner_texts() == []
+        tab.evaluate("link => { location.hash = link; }", link)
+        details.locator("h3").first.wait_for()
+        assert details.locator("h3").all_inner_texts() == titles
         details.locator("summary").nth(1).click()
         details.get_by_role("button", name='why module.service["b"].group waits for module.net.subnet').click()
         assert details.locator("h2").inner_text() == "Order"

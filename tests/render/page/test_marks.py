@@ -444,3 +444,45 @@ def test_a_cause_that_only_updates_does_not_light_the_old_object(tmp_path: Path)
         tab.evaluate("cause => chooseGroup(cause)", force)
         assert tab.evaluate(lit) == ["db", "db (destroy)", "output.names", "var.suffix"]
         assert tab.evaluate(strokes) == ["mark", "destroy"]  # an order of destruction is no effect
+
+
+@needs_browser
+def test_what_depends_on_a_cause_has_others_only_where_there_are_some(tmp_path: Path) -> None:
+    text = "ofCauseText(first({own}), {{ changes: first({all}), calm: new Map({calm}) }})"
+    first = "window.first = number => new Set(data.changes.slice(0, number))"
+    calm = '[["calm", 0]]'
+    with opened(written(tmp_path, caused(3))) as tab:
+        tab.evaluate(first)
+        assert [
+            tab.evaluate(text.format(own=own, all=all_, calm=others))
+            for own, all_, others in (
+                (3, 3, ""),
+                (3, 3, calm),
+                (2, 3, ""),
+                (2, 3, calm),
+            )
+        ] == [
+            "This cause sets off all of them.",
+            "This cause sets off 3 objects of them; the others do not change.",
+            "This cause sets off 2 objects of them; the others change for other reasons.",
+            "This cause sets off 2 objects of them; the others change for other reasons, or not at all.",
+        ]
+        tab.evaluate("showBlast(scene.find('var.image'))")
+        assert "This cause sets off all of them." in tab.locator("#details").inner_text()
+
+
+@needs_browser
+def test_the_legend_has_the_lines_from_causes_only_while_they_are_drawn(tmp_path: Path) -> None:
+    edit = 'var.image "1" -> "2" (a.tfvars:1)'
+    items = (item("var.image")._replace(kind="root_variable", causes=(0,)), item("a", "", (0,)), item("b", "", (1,)))
+    arrows = (arrow("a", "var.image"), arrow("b", "a"), arrow("b", "var.image", is_implied=True))
+    changes = tuple(PageChange(name, "create", "", (edit,)) for name in ("a", "b"))
+    view, causes = PageView("apply", "All", items, arrows), (PageCause(edit, (), 1),)
+    with opened(written(tmp_path, Page("Legend", (), (view,), LAYERS, ACTIONS, changes, causes=causes))) as tab:
+        legend = tab.locator("#legend")
+        assert "cause" in legend.inner_text() and "sets off" not in legend.inner_text()
+        tab.evaluate("edit => chooseGroup(edit)", edit)
+        legend.get_by_text("sets off").wait_for()
+        assert tab.evaluate("drawing.links().map(pair => pair.map(n => scene.name(n)))") == [["b", "var.image"]]
+        tab.keyboard.press("Escape")
+        legend.get_by_text("sets off").wait_for(state="hidden")

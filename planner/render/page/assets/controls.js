@@ -113,6 +113,8 @@ function chooseLine(edge) {
   drawing.chosen = null;
   drawing.marked = marks(edges.flatMap(e => [scene.from[e], scene.to[e]]), new Set(edges));
   drawing.redraw();
+  const [one, other] = scene.ends(edge).map(thing => scene.title(thing));
+  note({ node: one, to: other }, "Order");
   showCurrent(null);
   showLine(edge, edges);
 }
@@ -237,16 +239,24 @@ function note(chosen, name) {
   if (words !== location.hash) history.pushState({ from: current }, "", words);
   current = name; isNoted = true;
 }
+/** The line that is drawn between two things, in either direction, where one of them is a box; undefined for none. */
+function lineBetween(one, other) {
+  if (one === null || other === null || one >= 0 && other >= 0) return undefined;
+  remember();
+  scene.reveal([one, other], foldedAtRest());
+  return [...scene.lines].find(e => { const ends = scene.ends(e); return ends.includes(one) && ends.includes(other); });
+}
 /** Choose what the address names; `isBack`: after a step in the history. */
 function follow(isBack = false) {
   if (isBack && !location.hash) { clearMarks(); return; }
   const words = new URLSearchParams(location.hash.slice(1)), named = data.views.findIndex(view => view.name === words.get("graph")), n = isBack && named < 0 ? 0 : named;
   if (n >= 0 && scene.view !== data.views[n]) { rest = null; chooseView(n); }
-  const [node, other] = ["node", "to"].map(word => words.has(word) ? scene.find(words.get(word)) : null);
+  const [node, other] = ["node", "to"].map(word => words.has(word) ? scene.find(words.get(word)) : null), line = lineBetween(node, other);
   if (node !== null && node >= 0 && other !== null && other >= 0) {
     const edge = scene.out[node].find(e => scene.to[e] === other);
     if (edge !== undefined) { remember(); scene.reveal([node, other], foldedAtRest()); chooseEdge(edge); } else showPath(node, other);
-  } else if (words.has("blast") && scene.find(words.get("blast")) >= 0 && scene.find(words.get("blast")) !== null) showBlast(scene.find(words.get("blast")));
+  } else if (line !== undefined) chooseLine(line);
+  else if (words.has("blast") && scene.find(words.get("blast")) >= 0 && scene.find(words.get("blast")) !== null) showBlast(scene.find(words.get("blast")));
   else if (node !== null) { scene.reveal([], foldedAtRest()); choose(node); }
   else if (words.has("node")) say(`The plan has no "${words.get("node")}".`);
   else if (words.has("action") && chips().some(([key]) => key === words.get("action"))) { actionFilter = null; chooseAction(words.get("action")); }

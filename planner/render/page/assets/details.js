@@ -306,10 +306,16 @@ function showBlast(node) {
   const item = (n, short) => el("li", {}, ...signsOf(n), nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
   const ofCause = causesAt(node).reduce((all, [, { changes }]) => new Set([...all, ...changes]), new Set());
   details(el("h2", {}, "What depends on ", nodeButton(node)), el("p", {}, `${text[0].toUpperCase()}${text.slice(1)}`),
-    ofCause.size ? el("p", { class: "why" }, `This cause sets off ${countOf(ofCause)} of them; the others change for other reasons, or not at all.`) : null,
+    ofCause.size ? el("p", { class: "why" }, ofCauseText(ofCause, things)) : null,
     ...byAction(things.changes, 20),
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
     internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item));
+}
+/** How many of the things that depend on a cause it sets off. */
+function ofCauseText(ofCause, { changes, calm }) {
+  const own = [...changes].filter(change => ofCause.has(change)), isMore = own.length < changes.size;
+  if (!isMore && !calm.size) return "This cause sets off all of them.";
+  return `This cause sets off ${countOf(own)} of them; the others ${!isMore ? "do not change" : calm.size ? "change for other reasons, or not at all" : "change for other reasons"}.`;
 }
 /** Nodes that come later without reading a value, to be unfolded. */
 function onlyWaiting(nodes, item) {

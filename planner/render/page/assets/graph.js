@@ -221,8 +221,12 @@ class Graph {
     return this.elsewhere.get(name);
   }
   addWay(from, to, edges) {
-    const e = this.edgeCount + this.ways.size, names = edges.filter(x => !(data.noun === "node" ? this.isRead(x) : this.isReference(x))).map(x => this.isReference(x) ? "destroy" : this.layerNames(x)[0]);
-    const name = names.includes("destroy") ? "destroy" : names.length && data.noun === "node" || names.includes("order") ? "order" : "reference"; // a value only passes where all edges read
+    const e = this.edgeCount + this.ways.size, isNode = data.noun === "node";
+    let name = "reference"; // a value only passes where all edges read
+    for (const x of edges) if (name !== "destroy" && !(isNode ? this.isRead(x) : this.isReference(x))) {
+      const layer = this.isReference(x) ? "destroy" : this.layerNames(x)[0];
+      if (layer === "destroy" || layer === "order" || isNode) name = layer === "destroy" ? layer : "order";
+    }
     this.from[e] = from; this.to[e] = to; this.layers[e] = name === "reference" ? REFERENCE : 1 << data.layers.findIndex(([layer]) => layer === name);
     this.ways.set(e, edges);
     return e;
@@ -256,8 +260,8 @@ class Graph {
   }
   /** The edges of a node that no others imply, those that read a value first: they say most. */
   steps(node) {
-    const reads = [], others = [];
-    for (const e of this.out[node]) if (!(this.layers[e] & IMPLIED)) (this.isReference(e) || this.isOfModule(e) ? reads : others).push(e);
+    const reads = [], others = [], isModule = this.kind(node) === "module_close";
+    for (const e of this.out[node]) if (!(this.layers[e] & IMPLIED)) (this.isReference(e) || isModule && this.isOfModule(e) ? reads : others).push(e);
     return others.length ? [...reads, ...others] : reads;
   }
   /** Of each hidden node the shown ones that it waits for through hidden ones only, with the first edge on the way. */
@@ -285,6 +289,10 @@ class Graph {
 
   /** Whether an edge passes on a value, or the existence of an object: not only the order, and not for an old object. */
   isRead(e) {
+    this.reading ||= new Int8Array(this.edgeCount); // 1 or -1 as soon as it is known
+    return (this.reading[e] ||= this.passes(e) ? 1 : -1) > 0;
+  }
+  passes(e) {
     if (data.noun !== "node") return true;
     const from = this.from[e], to = this.to[e];
     if (/_destroy$/.test(this.kind(from)) || /_destroy$/.test(this.kind(to))) return false;

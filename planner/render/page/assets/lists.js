@@ -203,7 +203,7 @@ function fillLegend() {
     el("li", {}, el("span", { class: "swatch chosen", "aria-hidden": "true" }), "selected"),
     scene.lines.length ? el("li", {}, "\u2192 first to last") : "",
     ...linesOfLegend(),
-    scene.links.length ? el("li", {}, el("span", { class: "stroke link", "aria-hidden": "true" }), scene.isCutLinks ? "sets off (worst causes)" : "sets off") : "",
+    hasCause ? el("li", { class: "link" }, el("span", { class: "stroke link", "aria-hidden": "true" }), scene.isCutLinks ? "sets off (worst causes)" : "sets off") : "",
     scene.mutual.size ? el("li", {}, "\u2194 wait for each other") : "",
     scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "");
 }

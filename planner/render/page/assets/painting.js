@@ -67,7 +67,9 @@ class Painting {
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
     const drawn = [...always].filter(e => scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]] && !scene.isLate(scene.from[e], scene.to[e]));
     for (const { ends, edges: [e] } of scene.bundled(drawn)) strong[layerOf(e)].push(this.way(ends, `${e} ${ends}`));
-    for (const ends of this.links()) linked.push(this.way(ends, `link ${ends}`));
+    const links = this.links();
+    document.body.classList.toggle("linked", links.length > 0); // for the legend
+    for (const ends of links) linked.push(this.way(ends, `link ${ends}`));
     const spreads = marked?.isCounted ? e => scene.bundle(e).some(one => marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one])) : () => false; // from one marked object to another
     let looked = 0;
     for (const e of scene.lines) {
