@@ -133,8 +133,8 @@ def _entry(described: dict[str, Description]) -> PredicateEntry:
 
 
 def entry_of(name: str) -> PredicateEntry:
-    """The entry of a predicate, also of one in the policies of the working directory. Raises Failure with the nearest
-    name if the predicate does not exist."""
+    """The entry of a predicate, also of one in the policies of the working directory. Raises Failure if the name is
+    ambiguous or, with the nearest name, if the predicate does not exist."""
     everything = entries()
     for entry in everything:
         if entry.predicate.name == name:

@@ -107,7 +107,8 @@ class PolicySettings:
 
     @property
     def notice(self) -> int:
-        """A waiver that expires within this many seconds is reported; the longest period in the files."""
+        """A waiver that expires within this many seconds is reported: the longest period in the files, or NOTICE_DAYS
+        if no file sets one."""
         days = [config.notice_days for config in self.configs if config.notice_days is not None]
         return 86_400 * (max(days) if days else NOTICE_DAYS)
 

@@ -68,13 +68,13 @@ class TomlTable:
         return result
 
     def needed(self, key: str) -> str:
-        """The string of a required key."""
+        """The string of a required key; "" if the key is missing, which is reported."""
         if key not in self:
             self.problem(key, f"The key {key} is required.", "Something is missing")
         return self.text(key)
 
     def word(self, key: str, words: Iterable[str], default: str) -> str:
-        """A value that must be one of `words`."""
+        """A value that must be one of `words`; `default` if it is missing or is another value, which is reported."""
         known = list(words)
         result = self.text(key, default)
         if result not in known and key in self.data:

@@ -108,7 +108,7 @@ class SymbolCase:
     # -------- values
 
     def resolved(self, value: Any) -> Any:
-        """The value, if the case decides it."""
+        """The value that the case decides for a symbol; otherwise the symbol itself. Other values are unchanged."""
         if not isinstance(value, Symbol):
             return value
         return self._resolved(value, self.bound)

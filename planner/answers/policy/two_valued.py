@@ -205,7 +205,7 @@ def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collec
 
 
 def _last_key(path: str) -> tuple[str, Any]:
-    """("tags", "Owner") for `tags.Owner`."""
+    """("tags", "Owner") for `tags.Owner`; (path, None) for a path without a key at its end."""
     around, dot, key = path.rpartition(".")
     if dot and "]" not in key:
         return around, key

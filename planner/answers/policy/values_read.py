@@ -209,7 +209,7 @@ class Interest:
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Values:
-        """The values in a column of a predicate that depends only on facts."""
+        """The values in a column of a predicate that depends only on facts; None if they cannot be listed."""
         rules = self._by_head.get(predicate, [])
         if predicate in around or (not rules and predicate not in self.of_packs):
             return None
@@ -229,13 +229,13 @@ class Interest:
     # -------- paths
 
     def _listable(self, body: Body, term: syntax.Term) -> Values:
-        """The values of a term, if these can be listed."""
+        """The values of a term; None if they cannot be listed."""
         values = self._values(body, term, _UNBOUND)
         return None if isinstance(values, _Beginning) else values
 
 
 def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
-    """The values of a variable that a test restricts to a beginning."""
+    """The values of a variable that a test restricts to a beginning; None if it restricts to none."""
     if literal.function not in ("starts_with", "matches") or literal.negated:
         return None
     subject, text = literal.arguments
