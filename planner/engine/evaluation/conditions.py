@@ -59,7 +59,7 @@ class RuleResult:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
-        """The diagnostics, with the object of the condition (`kind` as in `CheckedObject`)."""
+        """The diagnostics. Those about the result have the object of the condition (`kind` as in `CheckedObject`)."""
         for d in self.diagnostics:
             yield evolve(d, checked=CheckedObject(kind, address, rule)) if d.code in _VERDICTS else d
 
@@ -140,8 +140,8 @@ def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
 
 
 def observed_values(rule: CheckRule, scope: Scope) -> dict[str, Any]:
-    """Fields of the diagnostic of a failed condition: `values`, the values of the operands, and for `a == b` also
-    `difference`, both sides, unless one is ephemeral."""
+    """Fields of the diagnostic of a failed condition. `values`: the values of the operands. `difference`: both sides of
+    `a == b`; missing for other conditions, and if a side is ephemeral."""
     node, source = rule.condition.node, rule.condition.source
     result: dict[str, Any] = {"values": operands(rule, scope)}
     if isinstance(node, Binary) and node.operator == "==":
@@ -169,7 +169,7 @@ def _raw_message(expr: Expr | None, scope: Scope) -> tuple[Value, list[Diagnosti
 
 
 def message_of(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
-    """The message of a failed condition; "" if it is unknown or must not be shown."""
+    """The message of a failed condition; "" if it is missing, invalid or unknown, or must not be shown."""
     value, problems = _raw_message(expr, scope)
     if expr is None or has_errors(problems):
         return "", problems
@@ -223,7 +223,7 @@ class CheckState:
             self._objects[kind, address] = None
 
     def announce(self, kind: str, config_address: str, addresses: Iterable[str]) -> None:
-        """Announce all objects of a block. Ignored if the block has no conditions."""
+        """Announce all objects of a block. Ignored if the block has no conditions or was announced before."""
         rules = self._rules.get((kind, config_address))
         if rules is None:
             return

@@ -83,7 +83,8 @@ class ConfiguredProviders:
         return tuple((name, _without_ephemeral(self._values[name])) for name in sorted(self._values))
 
     def validate(self, address: str) -> list[Diagnostic]:
-        """The problems of a provider configuration that do not depend on unknown values."""
+        """The problems of a provider configuration that do not depend on unknown values; none if it is mocked, or if it
+        has no block or an empty one."""
         configuration, block, module = self._find(address)
         provider = self.context.schemas.provider(configuration.source)
         with self._lock:
@@ -180,7 +181,8 @@ class ConfiguredProviders:
         return configuration, block, modules[0] if modules else self.context.root
 
     def key_of(self, module: ModuleInstance, decl: ResourceDecl, repetition: Repetition, address: str) -> InstanceKey:
-        """The key of the provider instance for a resource instance. Raises Failure."""
+        """The key of the provider instance for a resource instance; None for a provider without keys. Raises
+        Failure."""
         if decl.provider is not None and decl.provider.key is not None:
             return provider_key(decl.provider, module.with_repetition(repetition), address)
         ref = decl.provider or ProviderRef(decl.provider_name)

@@ -164,7 +164,7 @@ def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
 
 
 def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> ObjectType:
-    """The type of a resource's identities. Raises Failure if it has none."""
+    """The type of a resource's identities. Raises Failure if it has none or is not declared."""
     module = context.config.root.descendant(address.path)
     decl = module.resources.get(address.relative) if module is not None else None
     if module is None or decl is None:

@@ -144,7 +144,8 @@ def _moved_object(
 def _read_identity(
     provider: Provider, type: str, schema: ResourceSchema, record: ObjectState
 ) -> tuple[Value, list[AttributeDiagnostic]]:
-    """The identity of a recorded object, upgraded to the current schema."""
+    """The identity of a recorded object, upgraded to the current schema, and problems. None if the object has no
+    identity or if it cannot be read."""
     if record.identity is None or schema.identity is None:
         return None, []
     if record.identity_schema_version > schema.identity_version:
@@ -165,7 +166,7 @@ def _read_identity(
 
 
 def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]:
-    """The identity fields of a record; unknown parts become null."""
+    """The identity fields of a record; None and 0 without an identity. Unknown parts become null."""
     if identity is None or identity.__class__ is Null or schema.identity is None:
         return {"identity": None, "identity_schema_version": 0}
     wanted = implied_type(schema.identity)

@@ -127,7 +127,7 @@ def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
 
 
 def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
-    """Problems of count or for_each that do not depend on unknown values."""
+    """Problems of count or for_each; none if its value, or an element of its set, is unknown."""
     if block.count is not None:
         value, problems = _count(block.count, scope)
     elif block.for_each is not None:
@@ -209,7 +209,7 @@ def _for_each(
     expr: Expr, scope: Scope, allow_tuple: bool = False, needed_for: str | None = None
 ) -> tuple[Value, list[Diagnostic]]:
     """An object, Map, Set of strings, tuple (if allowed), Unknown, or None if it is invalid; and problems.
-    `needed_for`: why the value must be known, for messages."""
+    `needed_for`: the block for which the value must be known, for messages; None if it may be unknown."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems) and value.__class__ is Unknown and value.type is DYNAMIC:
         return None, problems

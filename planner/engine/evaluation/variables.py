@@ -47,7 +47,8 @@ def value_problems(config: Config, name: str, given: RootVariable | None) -> lis
 
 
 def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
-    """Set a variable of a child module instance to the value in the call, or to its default."""
+    """Set a variable of a child module instance to the value in the call, or to its default. Without either, or with
+    errors, it is not set."""
     decl = module.config.variables[name]
     call, parent = module.config.call, module.parent
     assert call is not None
@@ -71,7 +72,7 @@ def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
 
 
 def validate_variable(module: ModuleInstance, name: str, checks: CheckState, config_address: str) -> list[Diagnostic]:
-    """Check the validation rules of a variable, and warn if a deprecated variable is used."""
+    """Check the validation rules of a variable, and warn if the module call sets a deprecated variable."""
     decl = module.config.variables[name]
     argument = module.config.call.inputs.get(name) if module.config.call is not None else None
     problems: list[Diagnostic] = []
@@ -158,8 +159,8 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
 
 
 def _may_name_local(expr: Expr, name: str) -> bool:
-    """Whether an expression may refer to the local value: in native syntax, unless each `local` in its text is followed
-    by another name. Searching a text is much faster than walking a large expression."""
+    """Whether an expression may refer to the local value. In JSON, each may; in native syntax, each except one in whose
+    text every `local` is followed by another name. Searching a text is much faster than walking a large expression."""
     source = expr.source
     if source.filename.endswith(".json"):
         return True
@@ -196,7 +197,8 @@ def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, li
 
 
 def output_value(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
-    """The value of an output, converted to its declared type, and the problems of its expression."""
+    """The value of an output, converted to its declared type, and the problems of its expression and its type. A value
+    that does not match the type becomes unknown."""
     value, problems = try_evaluate(decl.value.node, module.scope, decl.value.source)
     if decl.type is None or has_errors(problems):
         return value, problems
