@@ -260,8 +260,8 @@ class Graph {
   }
   /** The edges of a node that no others imply, those that read a value first: they say most. */
   steps(node) {
-    const reads = [], others = [], isModule = this.kind(node) === "module_close";
-    for (const e of this.out[node]) if (!(this.layers[e] & IMPLIED)) (this.isReference(e) || isModule && this.isOfModule(e) ? reads : others).push(e);
+    const reads = [], others = [];
+    for (const e of this.out[node]) if (!(this.layers[e] & IMPLIED)) (this.isReference(e) ? reads : others).push(e);
     return others.length ? [...reads, ...others] : reads;
   }
   /** Of each hidden node the shown ones that it waits for through hidden ones only, with the first edge on the way. */
@@ -296,11 +296,9 @@ class Graph {
     if (data.noun !== "node") return true;
     const from = this.from[e], to = this.to[e];
     if (/_destroy$/.test(this.kind(from)) || /_destroy$/.test(this.kind(to))) return false;
-    if (this.kind(to) === "module_expand" || this.layers[e] & REFERENCE || this.isOfModule(e)) return true;
+    if (this.kind(to) === "module_expand" || this.layers[e] & REFERENCE) return true;
     return !this.isEnd(from) && this.isOwnStep(e);
   }
-  /** Whether an edge leads from a module as a whole to one of its outputs: these are its value. */
-  isOfModule(e) { return this.kind(this.from[e]) === "module_close" && this.isOutput(this.to[e]); }
   /** Whether an edge leads from one vertex of an object to another one of it. */
   isOwnStep(e) { return bare(this.shown(this.from[e])) === bare(this.shown(this.to[e])); }
   /** What depends on a node: the nodes that read its value, directly or through others, and those that only wait for it. */
