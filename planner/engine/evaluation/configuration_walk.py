@@ -68,7 +68,8 @@ class VertexWalk:
         return True
 
     def idle(self) -> bytes:
-        """For each vertex, in the order of their names, whether there is nothing to do for it."""
+        """For each vertex, in the order of their names, whether it is skipped, because there is nothing to do for it.
+        In a trace, none is skipped."""
         nodes, names = self.graph.nodes, self.graph.numbered.names
         if trace.RECORDER is not None:  # a trace has a span for each vertex
             return bytes(len(names))
@@ -397,7 +398,7 @@ class ConfigurationWalk(ValueWalk):
         it.store(state, record, it.deposed)
 
     def dependencies(self, node: str) -> AddressSet:
-        """The resources on which a vertex depends, as the state records them."""
+        """The resources on which a vertex depends, as the state records them; none if the graph has no database."""
         if self.graph.database is None:
             return NO_ADDRESSES
         if self._dependencies is None:

@@ -122,11 +122,12 @@ class ResourceObjects:
         return self.context.schemas.object_type(self.module.config, self.decl)
 
     def hide(self) -> None:
-        """From now on, treat the instances as unknown."""
+        """Treat the resource as a whole as unknown until an instance is set or removed."""
         self._whole = UNKNOWN
 
     def whole(self) -> Value:
-        """The value of `type.name`: an object, a tuple (count) or an object by key (for_each)."""
+        """The value of `type.name`: an object, a tuple (count) or an object by key (for_each). Null for a resource that
+        is not enabled; unknown if nothing is known about it."""
         if self._whole is None:
             self._whole = self._build()
         return self._whole

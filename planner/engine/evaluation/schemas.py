@@ -80,7 +80,8 @@ class Schemas:
             return result
 
     def new_provider(self, source: str) -> Provider:
-        """A provider to be configured. The first call returns the provider that supplied the schema."""
+        """A provider to be configured. The first call returns the provider that was started for its schema, if there is
+        one. Raises Failure."""
         with self._lock:
             return self._providers.pop(source, None) or self._start(source)
 
@@ -171,7 +172,7 @@ class Schemas:
     def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
         """A function of an unconfigured provider, by its name `provider::local_name::function` or
         `provider::local_name::alias::function`; None if there is none. `is_late`: a function that is not in the schema
-        may be registered later; its signature is then unknown."""
+        may be registered later; its signature is then unknown. Raises Failure."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None

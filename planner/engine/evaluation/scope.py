@@ -1,8 +1,8 @@
 """Resolves references in a module instance: the scope for all expressions that walks evaluate.
 
 Each reference of a module is resolved once: it is parsed, checked against the declarations and the schema of its
-resource, and converted to a resolver, a small function of the scope. Each use of an invalid reference returns its
-diagnostics."""
+resource, and converted to a resolver, a small function of the scope. Each use of an invalid reference raises Failure
+with its diagnostics."""
 
 from __future__ import annotations
 
