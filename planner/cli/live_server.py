@@ -32,6 +32,8 @@ _INPUTS = ("policies", "rules", "batch-policies", "batch-rules")
 """directories in .planner that plans of fleets and stacks read"""
 LARGEST_REQUEST = 1 << 16
 """maximum size of a request, in bytes"""
+LONGEST_QUESTION = 2000
+"""maximum length of a question, in characters"""
 LONGEST_ANSWER = 1 << 18
 """maximum length of an answer, in characters"""
 MOST_SNAPSHOTS, MOST_ROWS = 8, 500
@@ -153,7 +155,9 @@ class LiveDocument:
 
     def question(self, body: Body) -> Body:
         """The output of a command that answers a question."""
-        text = str(body["text"]).strip()
+        text = str(body["text"] or "").strip()
+        if len(text) > LONGEST_QUESTION:
+            raise UsageError("The question is too long", f"A question has at most {LONGEST_QUESTION} characters.")
         words = [str(word) for word in body.get("words", ())] or _words(text)
         out, err = StringIO(), StringIO()
         terminal = Terminal(StringIO(), out, err, colour=False, width=100)
@@ -181,7 +185,7 @@ class LiveDocument:
         """Keep the current plan as a snapshot; above the maximum, the oldest is removed."""
         usual, plan = self.current()
         number = max(self._snapshots, default=0) + 1
-        self._snapshots[number] = str(body.get("name", "")).strip()[:80] or usual, plan
+        self._snapshots[number] = str(body.get("name") or "").strip()[:80] or usual, plan
         removed = [self._snapshots.pop(old)[0] for old in sorted(self._snapshots)[:-MOST_SNAPSHOTS]]
         return {**self.snapshots(), "removed": removed}
 
@@ -233,8 +237,8 @@ class LiveReport(LiveDocument):
     def ask(self, kind: str, text: str, words: list[str], is_full: bool, terminal: Terminal) -> None:
         if kind not in ("why", "why-not", "query"):
             raise UsageError("Unknown question")
-        if not words:
-            raise UsageError("The question is empty", "Name one or two units or components.")
+        if not (text if kind == "query" else words):
+            raise UsageError("This question needs a name", "Name one or two units or components.")
         self._ask(kind, text, words, is_full, terminal)
 
     def current(self) -> tuple[str, Any]:

@@ -193,11 +193,14 @@ class _KnownTests:
         round, start no round."""
         if kind_of(path) != "other" or is_test_file(os.path.basename(path)):
             return True
-        return any(path in one.paths for one in self.reads.values())
+        return any(path in one.paths or os.path.dirname(path) in one.paths for one in self.reads.values())
 
     def paths(self) -> Iterator[str]:
         for one in self.reads.values():
             yield from one.paths
+
+    def directories(self) -> Iterator[str]:
+        for one in self.reads.values():
             yield from (directory for directory, _ in one.directories)
 
 
@@ -206,14 +209,16 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
     looking = Watch()
     looking.also((".", options.test_directory or "tests"))
     known, changed = _KnownTests({"": TestInputs(read_by_all(options), frozenset())}), frozenset[str]()
-    looking.also(known.paths())
+    looking.also((*known.paths(), *known.directories()))
     process = 0
     try:
         while True:
+            began = time.time_ns()
             reading, process = _started(known, changed, run, terminal)
             result = _round_result(reading, process)
             process = 0
             known, changed = (known, changed) if result is None else (result, frozenset())
+            looking.also(known.directories(), began)  # an edit during the round is seen; files that it wrote are not
             looking.also(known.paths())
             terminal.out("\nWaiting for changes; press Ctrl-C to stop.")
             terminal.stdout.flush()

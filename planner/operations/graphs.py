@@ -195,7 +195,7 @@ class SchemaTable:
 
 # Lines of files that differ from the last commit
 
-_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "-U0", "HEAD", "--")
+_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--no-color", "-U0", "HEAD", "--")
 _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 

@@ -173,8 +173,9 @@ def _shortened(line: str) -> str:
 
 
 def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
-    """Groups diagnostics of these severities with a place and the same title, except results of checks; a group has its
-    first diagnostic's position. Each other diagnostic is a group."""
+    """Groups diagnostics that have a place and the same severity, title and `group`, for these severities and without
+    results of checks. A group comes where its first diagnostic was in the list. Each other diagnostic is a group of its
+    own."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     out: list[list[Diagnostic]] = []
     for d in diagnostics:

@@ -378,6 +378,8 @@ def test_the_page_of_several_plans_follows_the_files(tmp_path: Path, kind: str) 
         answer = served.ask("question", kind="why", text="nothing-of-that-name")
         assert "nothing-of-that-name" in answer["problems"]
         assert "Unknown question" in served.ask("question", kind="fix", text=first)["problems"]
+        assert "too long" in served.ask("question", kind="why", text="[" * 60_000)["problems"]
+        assert "needs a name" in served.ask("question", kind="why", text=None)["problems"]
         assert served.ask("keep", name="before")["snapshots"] == [[1, "before"]]
         assert served.ask("compare", one=1, other=0)["rows"] == []
         assert served.status("GET", served.token, Host="rebound.example:80") == 403

@@ -157,6 +157,72 @@ def test_runs_that_an_edit_of_their_file_leaves_as_they_were(watched: Watched) -
     assert "unchanged" not in watched.round()
 
 
+DEPENDING = """
+run "made" {
+  variables {
+    given = "two"
+  }
+}
+run "uses" {
+  command = plan
+  assert {
+    condition     = output.given == "two" || terraform_data.kept.input == "two"
+    error_message = "not two"
+  }
+}
+run "lists" {
+  command = plan
+  module {
+    source = "./m"
+  }
+  assert {
+    condition     = output.m == 1 && length(fileset(".", "listed/*")) == 0
+    error_message = "something is listed"
+  }
+}
+"""
+KEPT = """variable "given" {
+  default = ""
+}
+output "given" {
+  value = var.given
+}
+resource "terraform_data" "kept" {
+  input = var.given
+  lifecycle {
+    ignore_changes = [input]
+  }
+}
+"""
+
+
+def test_what_a_run_used_before_the_edit_counts(watched: Watched) -> None:
+    watched.round()
+    changed("main.tf", KEPT)
+    watched.round()
+    changed("tests/module.tftest.hcl", DEPENDING)
+    subprocess.run([sys.executable, "-m", "planner", "init"], check=True, capture_output=True)
+    while "module.tftest.hcl... pass" not in watched.round():
+        pass
+    changed("tests/module.tftest.hcl", DEPENDING.replace('run "made" {', 'run "made" {\n  command = plan'))
+    said = watched.round()
+    assert 'run "uses"... fail' in said and "unchanged" not in said
+    changed("tests/module.tftest.hcl", DEPENDING)
+    assert "module.tftest.hcl... pass" in watched.round()
+    changed(
+        "tests/module.tftest.hcl",
+        DEPENDING.replace("var.given", "var.gone").replace('given = "two"', "given = var.gone"),
+    )
+    said = watched.round()
+    assert 'run "made"... fail' in said and 'run "lists"... skip' in said and "unchanged" not in said
+    changed("tests/module.tftest.hcl", DEPENDING)
+    assert "module.tftest.hcl... pass" in watched.round()
+    Path("listed").mkdir()
+    changed("listed/one", "1")
+    said = watched.round()
+    assert 'run "lists"... fail' in said and "unchanged" not in said
+
+
 @pytest.mark.slow
 def test_what_nobody_reads_begins_no_round(watched: Watched) -> None:
     watched.round()

@@ -15,6 +15,7 @@ from planner.foundation.support.disk import list_directory, path_exists, read_te
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.language.config.load import load_config
 from planner.operations.graphs import edited_since_commit
+from planner.workflows.batch.selectors import changed_files
 from planner.world.git.revisions import head_of, implied_base
 from planner.world.git.tree import git_tree
 
@@ -234,6 +235,37 @@ def test_settings_of_a_repository_start_no_program(tmp_path: Path) -> None:
     assert head is not None and head.is_edited
     assert edited_since_commit(str(root))({"file": str(root / "a"), "line": 1})
     assert implied_base({}, str(root)) is not None
+    assert not (tmp_path / "started").exists()
+
+
+def test_submodules_and_missing_objects_start_no_program(tmp_path: Path) -> None:
+    root = committed(tmp_path / "r", {"a": "1"}, {"b": "2"})
+    program = tmp_path / "evil"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    program.chmod(0o755)
+    committed(root / "sub", {"f": "1"}, {})
+    git(root, "add", "sub")
+    git(root, "commit", "-qm", "sub")
+    write(root, {"sub/.git/info/attributes": "* filter=evil", "sub/f": "2"})
+    git(root / "sub", "config", "filter.evil.clean", str(program))
+    write(root, {".git/info/attributes": "* filter=evil", "b": "3"})
+    git(root, "config", "filter.evil.clean", str(program))
+    git(root, "config", "core.fsmonitor", str(program))
+    assert head_of(str(root)) is not None
+    assert implied_base({}, str(root)) is not None
+    assert "b" in changed_files(str(root), "HEAD~1")
+    settings = {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+    }
+    settings |= {"remote.origin.url": f"file://{root}", "remote.origin.uploadpack": f"{program}; git-upload-pack"}
+    for name, value in settings.items():
+        git(root, "config", name, value)
+    object_id = git(root, "rev-parse", "HEAD~1:a")
+    (root / ".git/objects" / object_id[:2] / object_id[2:]).unlink()
+    with view(git_tree(str(root), "HEAD~1")):
+        contents(root)
     assert not (tmp_path / "started").exists()
 
 

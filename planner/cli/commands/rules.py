@@ -123,7 +123,7 @@ def rules_stats(arguments: Arguments, terminal: Terminal) -> int:
 PROGRAM = Flag(
     "program",
     "string",
-    "The product's program to check with (default: the programs that the files mention).",
+    "Check with this set of planner's rules, such as graph, policy or batch (default: the set that fits the files).",
     value="NAME",
 )
 

@@ -173,7 +173,7 @@ class Record:
                 yield event
 
     def finished(self) -> dict[str, FinishedUnit]:
-        """{unit: its last result}, without malformed results."""
+        """{unit: its last result}, without units whose last result is malformed."""
         result: dict[str, FinishedUnit] = {}
         for event in self.events():
             if event["event"] != "finished":

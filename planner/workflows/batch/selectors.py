@@ -7,7 +7,6 @@ The rules derive the members of sets. The right side of `-` is derived first, an
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable, Container, Iterable, Mapping
 from fnmatch import fnmatchcase
 
@@ -23,6 +22,7 @@ from planner.workflows.batch import FOLDER
 from planner.workflows.batch.facts import file_facts
 from planner.workflows.batch.model import OUTCOMES, Fleet, Survey
 from planner.workflows.batch.record import Record, is_run
+from planner.world.git import revisions
 
 _REACH = {"deps": "deps_of", "rdeps": "rdeps_of"}
 _VERBS = dict.fromkeys(_REACH, 1)
@@ -230,22 +230,20 @@ def changed_files(root: str, revision: str) -> list[str]:
     if revision.startswith("-"):
         raise Failure(error("batch.revision", "Not a revision", f'"{revision}" is an option, not a revision.'))
     top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")
-    differing = _git(root, "diff", "--name-only", "--no-renames", "-z", revision, "--", top)
+    differing = _git(root, "diff", "--no-ext-diff", *_DIFF, revision, "--", top)
     unknown = _git(top, "ls-files", "--others", "--exclude-standard", "-z")
     names = {name for name in (*differing.split("\0"), *unknown.split("\0")) if name}
     return sorted(os.path.relpath(os.path.join(os.path.realpath(top), n), os.path.realpath(root)) for n in names)
 
 
+_DIFF = ("--no-textconv", "--ignore-submodules=dirty", "--name-only", "--no-renames", "-z")
+
+
 def _git(folder: str, *words: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", folder, *words], capture_output=True, check=False, stdin=subprocess.DEVNULL)
-    except OSError as problem:
-        detail = f"git cannot be started: {problem.strerror or problem}."
-        raise Failure(error("batch.git", "Changes cannot be found", detail)) from None
-    if done.returncode:
-        output = done.stderr.decode("utf-8", "replace").strip()
-        raise Failure(error("batch.git", "Cannot determine changes", f"git {words[0]} failed: {output}"))
-    return done.stdout.decode("utf-8", "surrogateescape")
+        return revisions.run(folder, words)[0]
+    except revisions.GitError as problem:
+        raise Failure(error("batch.git", "Cannot determine changes", f"git {words[0]} failed: {problem}")) from None
 
 
 # Outcomes of units in recent runs, from the records of a fleet.

@@ -75,8 +75,8 @@ class BatchOptions:
 
 
 class Batch:
-    """A fleet with its cache and executors, for one command. `keeps_pool`: keep the workers that survey the units for
-    the next run, until `close`."""
+    """A fleet with its cache and executors, for one command. `keeps_pool`: after the survey, keep its workers until
+    `close`, so that `open_executor` can use them again."""
 
     def __init__(self, options: BatchOptions, command: str, keeps_pool: bool = False) -> None:
         self.options, self.command = options, command

@@ -97,7 +97,7 @@ class HumanTestView(TestView):
     def file(self, file: TestFileResult) -> None:
         self.terminal.out(f"{cell(file.name)}... {self._status(file.status)}")
         for run in file.runs:
-            kept = " (unchanged)" if run.is_kept else ""
+            kept = " (unchanged)" if run.is_kept and run.status == "pass" else ""
             self.terminal.out(f'  run "{run.name}"... {self._status(run.status)}{kept}')
             if run.shown is not None:
                 self._show(run)

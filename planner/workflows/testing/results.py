@@ -76,7 +76,7 @@ class TestFileResult:
     reached: list[Reached] = field(factory=list)
     """what its runs have reached, if coverage is requested"""
     read: tuple[str, ...] = ()
-    """files that functions read during its runs"""
+    """files that functions read, and paths that they looked at, during its runs"""
 
     @property
     def name(self) -> str:

@@ -130,9 +130,7 @@ class FileRunner:
         self.covers, self.covers_policies = covers, covers and any(map(any, subjects.policies))
         self.states: dict[str, _Kept] = {}
         self.outputs = Outputs()
-        self.facts = [
-            evolve(facts, done=it.is_kept) for facts, it in zip(facts_of(result.file), result.runs, strict=True)
-        ]
+        self.facts = facts_of(result.file)
         self.order = order(self.facts)
         self.under_way: dict[int, UnderWay] = {}
 
@@ -149,11 +147,12 @@ class FileRunner:
         self.clean_up()
 
     def _begin(self, it: RunResult) -> None:
-        if it.is_kept:
-            return
-        if self.stopping():
+        if self.stopping() and not it.is_kept:
             self._now(it, stop_requested=True)
         if it.index in self.order.skipped:
+            return
+        if it.is_kept:
+            self._now(it, done=True)
             return
         it.began = time.time()
         started = time.monotonic()

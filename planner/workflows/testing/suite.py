@@ -6,7 +6,7 @@ import os
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from planner.foundation.support.disk import files_read, forget_files_read
+from planner.foundation.support.disk import files_read, forget_files_read, looked_at
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import field, frozen
@@ -154,7 +154,7 @@ class SuiteRunner:
             runner.save()
             raise
         finally:
-            result.read = files_read()
+            result.read = tuple(sorted({*files_read(), *looked_at()}))
         self._subjects.forget()
         return result
 
@@ -255,10 +255,12 @@ def reached(
 @frozen
 class FileRecord:
     """A test file that was executed. `rest`: its text without the blocks of its runs. `runs`: {name of a run: the text
-    of its block}, in their order. `passed`: the names of the runs that passed. `read`: paths that functions read."""
+    of its block}, in their order. `uses`: see `_uses`. `passed`: the names of the runs that passed. `read`: paths that
+    functions read or looked at."""
 
     rest: str
     runs: Mapping[str, str]
+    uses: Mapping[str, tuple[object, ...]]
     passed: frozenset[str]
     read: tuple[str, ...]
 
@@ -268,19 +270,31 @@ class FileRecord:
         runs = {run.name: run.written for run in result.file.runs}
         passed = frozenset(it.name for it in result.runs if it.status == "pass")
         read = former.read if former is not None and any(it.is_kept for it in result.runs) else ()
-        return cls(_rest(result.file), runs, passed, tuple(sorted({*read, *result.read})))
+        return cls(_rest(result.file), runs, _uses(result.file), passed, tuple(sorted({*read, *result.read})))
 
 
 def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
     """The indexes of the runs that passed and need not be executed again after an edit of their file. The edit may
-    change and add runs; empty if it removes or moves a run, or changes the rest of the file. `former`: the file before
-    the edit."""
-    runs = {run.name: run.written for run in file.runs}
+    change and add runs; empty if it removes or moves a run, changes what a run uses of others, or changes the rest of
+    the file. `former`: the file before the edit."""
+    runs, uses = {run.name: run.written for run in file.runs}, _uses(file)
     if _rest(file) != former.rest or [name for name in runs if name in former.runs] != [*former.runs]:
+        return frozenset()
+    if any(uses[name] != used for name, used in former.uses.items()):
         return frozenset()
     same = {name for name in former.passed if runs[name] == former.runs[name]}
     edited = [index for index, run in enumerate(file.runs) if run.name not in same]
     return frozenset(range(len(file.runs))) - executed(facts_of(file), edited)
+
+
+def _uses(file: TestFile) -> dict[str, tuple[object, ...]]:
+    """{name of a run: its state, whether it changes or keeps it, whether it may run in parallel, and the names of the
+    runs that it mentions}."""
+    names = [run.name for run in file.runs]
+    return {
+        name: (it.state, it.applies, it.keeps_state, it.parallel, it.asks, frozenset(names[n] for n in it.mentions))
+        for name, it in zip(names, facts_of(file), strict=True)
+    }
 
 
 def _rest(file: TestFile) -> str:

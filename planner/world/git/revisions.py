@@ -15,6 +15,10 @@ from planner.foundation.vocabulary.records import frozen
 # Calls of git never change the repository and never run programs from its settings.
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
+_OFFLINE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+"""nothing is fetched, not even missing objects of a partial clone: this would start programs that its settings name"""
+_SUBMODULES = "--ignore-submodules=dirty"
+"""only the commits of submodules are compared: git would use their settings for their files"""
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
 """environment variables that git sets for hooks; their paths may be relative to another working directory"""
 
@@ -32,7 +36,7 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     directory, unless both GIT_DIR (an absolute path) and GIT_WORK_TREE are set."""
     is_set = os.path.isabs(environ.get("GIT_DIR", "")) and "GIT_WORK_TREE" in environ
     made = {name: value for name, value in environ.items() if is_set or name not in _OF_REPOSITORY}
-    return {**made, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    return {**made, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **_OFFLINE}
 
 
 _FILTERING = ("status", "diff")
@@ -113,7 +117,9 @@ def head_of(directory: str) -> Head | None:
     """The checked-out branch and commit; None without a repository, a commit or git."""
     try:
         path = run(directory, ["rev-parse", "--show-prefix"])[0].strip().rstrip("/")
-        lines = run(directory, ["status", "--porcelain=v2", "--branch", "--untracked-files=no"])[0].splitlines()
+        lines = run(directory, ["status", "--porcelain=v2", "--branch", "--untracked-files=no", _SUBMODULES])[
+            0
+        ].splitlines()
     except (GitError, Failure):
         return None
     about = {words[1]: words[2] for line in lines if line.startswith("# ") and len(words := line.split(" ", 2)) > 2}
@@ -249,7 +255,7 @@ def _is_dirty(directory: str) -> bool:
     """Whether files that configurations read differ from HEAD: any file in the directory except states, or
     configuration anywhere in the repository. Raises GitError and Failure."""
     top = top_of(directory)
-    words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=none"]
+    words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", _SUBMODULES]
     own = os.path.relpath(os.path.realpath(directory), top)
     below = "" if own == "." else f"{own}/"
     for line in run(top, words)[0].split("\0"):

@@ -366,8 +366,8 @@ def _commit(ref: str, folder: Path, environ: Mapping[str, str]) -> str:
 
 
 def _restricted_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment with restrictions for git. The user's variables take precedence, but an address can never run
-    programs."""
+    """The environment for git. The user's GIT_ALLOW_PROTOCOL overrides the settings in `_RULES`, but cannot allow `ext`
+    and `fd`, with which an address could run any command."""
     made = dict(environ)
     if "GIT_ALLOW_PROTOCOL" in made:
         made["GIT_ALLOW_PROTOCOL"] = ":".join(

@@ -135,8 +135,10 @@ async function question(kind, text, words, full = false) {
   const found = await answered(title, "question", { kind, text, full, ...(words ? { words } : {}) });
   if (found) showAnswer(title, found, () => question(kind, text, words, full), full ? null : () => question(kind, text, words, true));
 }
-$("ask").addEventListener("click", () => question($("kind").value, $("question").value));
-$("question").addEventListener("keydown", event => { if (event.key === "Enter") question($("kind").value, $("question").value); });
+/** The question that was typed: a text that is the name of a thing on the page is one word. */
+const askTyped = () => { const text = $("question").value; question($("kind").value, text, text && scene.find(text) !== null ? [text] : undefined); };
+$("ask").addEventListener("click", askTyped);
+$("question").addEventListener("keydown", event => { if (event.key === "Enter") askTyped(); });
 extras.push(node => {
   const [change] = scene.changes(node), subject = change ? change[0] : null;
   if (!subject || noun === "component") return [];
