@@ -409,3 +409,29 @@ def test_reasons_and_counts_do_not_depend_on_what_was_shown_before(
         panel.get_by_role("button", name="why it waits for module.m", exact=True).click()
         tab.go_back()
         assert panel.locator("h3", has_text="It waits for").inner_text() == counts
+
+
+@needs_browser
+def test_what_used_a_destroyed_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = """
+resource "terraform_data" "net" {
+  for_each = toset([%s])
+}
+resource "terraform_data" "uses" { input = [for one in terraform_data.net : one.id] }
+"""
+    (tmp_path / "main.tf").write_text(text % '"a", "b"' + 'resource "terraform_data" "old" {}\n')
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(text % '"b"')
+    assert planner("explore", "-out=page.html").code == 0
+    with opened(tmp_path / "page.html") as tab:
+        panel = tab.get_by_role("complementary", name="Details")
+        tab.evaluate("name => showBlast(scene.find(name))", 'terraform_data.net["a"] (destroy)')
+        said = panel.inner_text()
+        assert "After this plan nothing reads it." in said and "1 object that changes." in said
+        panel.get_by_role("button", name="terraform_data.uses").wait_for()
+        assert tab.evaluate("drawing.marked.nodes.has(scene.find('terraform_data.uses'))")
+        tab.evaluate("name => showBlast(scene.find(name))", "terraform_data.old (destroy)")
+        assert "nothing in the configuration refers to it" in panel.inner_text()

@@ -275,13 +275,13 @@ function proofCommand(from, to) {
   return el("p", { class: "why" }, "The complete proof, in a terminal: ", el("code", {}, `${data.asks}${kind} ${word(scene.name(from))} ${word(scene.name(to))}`));
 }
 /** What is among nodes, each once: changes, unchanged objects by name with one of their nodes, and what is no object. */
-function thingsOf(nodes) {
+function thingsOf(nodes, graph = scene) {
   const changes = new Set(), calm = new Map(), inner = new Map();
   for (const n of nodes) {
-    const own = scene.changes(n), isInner = noun === "node" && (scene.isInternal(n) || /^(root_variable|module_variable|local)$/.test(scene.kind(n)) || scene.isOutput(n) && !own.length && moduleOf(scene.shown(n)));
-    if (isInner) inner.set(`${scene.shown(n)} ${scene.part(n)}`, n);
+    const own = graph.changes(n), isInner = noun === "node" && (graph.isInternal(n) || /^(root_variable|module_variable|local)$/.test(graph.kind(n)) || graph.isOutput(n) && !own.length && moduleOf(graph.shown(n)));
+    if (isInner) inner.set(`${graph.shown(n)} ${graph.part(n)}`, n);
     else if (own.length) for (const change of own) if (signOf.has(change[1])) changes.add(change); else calm.set(change[0], n);
-    else calm.set(scene.shown(n), n);
+    else calm.set(graph.shown(n), n);
   }
   for (const [address] of changes) calm.delete(address);
   return { changes, calm, inner: [...inner.values()] };
@@ -293,19 +293,37 @@ function thingsText({ changes, calm }) {
   if (!changes.size) return calm.size ? `${same}, ${verb(calm.size, "which does", "which do")} not change` : `no ${noun === "node" ? "object" : noun}`;
   return `${countOf(changes)} that ${verb(changes.size, "changes", "change")}${calm.size ? `, ${same} that ${verb(calm.size, "does", "do")} not` : ""}`;
 }
+const declaredGraphs = new WeakMap(); // by view
+/** What reads the resource of a destroyed object as the configuration declares it, without its own objects; null if it is not declared. */
+function declaredReaders(node) {
+  const view = data.views.find(({ name }) => name === "plan");
+  if (!view) return null;
+  if (!declaredGraphs.has(view)) declaredGraphs.set(view, new Graph(view));
+  const graph = declaredGraphs.get(view), resource = graph.find(`${bare(scene.shown(node))} (expand)`);
+  if (resource === null || resource < 0) return null;
+  return thingsOf([...graph.readersOf([resource])].filter(other => other !== resource), graph);
+}
+/** Of a destroyed object, which nothing reads after the plan: what reads its resource as it is declared. */
+function formerParts(readers) {
+  if (!readers) return [el("p", {}, "Its resource is not declared any more, so nothing in the configuration refers to it.")];
+  const text = thingsText(readers);
+  return [el("h3", {}, "What reads its resource, as declared"), el("p", {}, `${text[0].toUpperCase()}${text.slice(1)}.`), ...byAction(readers.changes, 20)];
+}
 function showBlast(node) {
   remember();
   still(node, () => scene.reveal([node], scene.where.has(node) ? null : foldedAtRest())); // as if it had been chosen before, also from a link
   syncControls();
   const { reads, waits } = scene.blast(node), own = scene.shown(node), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
-  const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), text = `${thingsText(things)}.`;
-  drawing.chosen = standIn(node); drawing.marked = marks([node, ...rest], edges, new Set([...things.changes].map(([address]) => address)));
+  const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), isGone = noun === "node" && scene.view.name === "apply" && scene.isDestroyed(node) && !scene.halves(node).length;
+  const former = isGone ? declaredReaders(node) : null, users = former ? [...former.changes].map(([address]) => scene.nodeOf.get(address)).filter(other => other !== undefined) : [];
+  const text = isGone ? `after this plan nothing reads it${former ? `; as declared, its resource is read by ${thingsText(former)}` : ""}.` : `${thingsText(things)}.`;
+  drawing.chosen = standIn(node); drawing.marked = marks([node, ...rest, ...users], edges, new Set([...things.changes, ...former?.changes || []].map(([address]) => address)));
   drawing.redraw();
   note({ blast: scene.name(node) }, "What depends on it");
   say(`What depends on ${own}: ${text}`);
   const item = (n, short) => el("li", {}, ...signsOf(n), nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
   const ofCause = causesAt(node).reduce((all, [, { changes }]) => new Set([...all, ...changes]), new Set());
-  details(el("h2", {}, "What depends on ", nodeButton(node)), el("p", {}, `${text[0].toUpperCase()}${text.slice(1)}`),
+  details(el("h2", {}, "What depends on ", nodeButton(node)), el("p", {}, isGone ? "After this plan nothing reads it." : `${text[0].toUpperCase()}${text.slice(1)}`), ...(isGone ? formerParts(former) : []),
     ofCause.size ? el("p", { class: "why" }, ofCauseText(ofCause, things)) : null,
     ...byAction(things.changes, 20),
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
