@@ -435,3 +435,26 @@ resource "terraform_data" "uses" { input = [for one in terraform_data.net : one.
         assert tab.evaluate("drawing.marked.nodes.has(scene.find('terraform_data.uses'))")
         tab.evaluate("name => showBlast(scene.find(name))", "terraform_data.old (destroy)")
         assert "nothing in the configuration refers to it" in panel.inner_text()
+
+
+@needs_browser
+def test_links_name_objects_and_long_differences_are_folded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "main.tf").write_text(INNER)
+    (tmp_path / "main.tf").write_text(
+        ORDERED + 'resource "terraform_data" "long" { input = [for one in range(200) : "x${one}"] }\n'
+    )
+    assert planner("init").code == 0
+    assert planner("explore", "-out=page.html").code == 0
+    with opened(tmp_path / "page.html") as tab:
+        panel = tab.get_by_role("complementary", name="Details")
+        tab.evaluate("location.hash = '#node=module.m.output.out'")
+        panel.get_by_role("heading", name="module.m.output.out").wait_for()
+        assert "a value" in tab.locator("#legend").inner_text()
+        tab.evaluate("choose(scene.find('terraform_data.long'))")
+        panel.get_by_text("more lines").click()
+        panel.get_by_text('"x199"').wait_for()
+        assert panel.get_by_text('"x199"').is_visible()

@@ -251,7 +251,7 @@ function follow(isBack = false) {
   if (isBack && !location.hash) { clearMarks(); return; }
   const words = new URLSearchParams(location.hash.slice(1)), named = data.views.findIndex(view => view.name === words.get("graph")), n = isBack && named < 0 ? 0 : named;
   if (n >= 0 && scene.view !== data.views[n]) { rest = null; chooseView(n); }
-  const [node, other] = ["node", "to"].map(word => words.has(word) ? scene.find(words.get(word)) : null), line = lineBetween(node, other);
+  const [node, other] = ["node", "to"].map(word => words.has(word) ? scene.find(words.get(word)) ?? scene.find(`${words.get(word)} (expand)`) : null), line = lineBetween(node, other);
   if (node !== null && node >= 0 && other !== null && other >= 0) {
     const edge = scene.out[node].find(e => scene.to[e] === other);
     if (edge !== undefined) { remember(); scene.reveal([node, other], foldedAtRest()); chooseEdge(edge); } else showPath(node, other);

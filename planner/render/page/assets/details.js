@@ -4,6 +4,7 @@ const HOPS = 9; // hops of a chain up to which all are shown at once
 const OPENED = 12; // the number of nodes of a cause up to which the boxes around them are opened
 const FEW = 5; // things that only come first or later up to which they are listed at once
 const FORCES = "# forces replacement";
+const MOST_DIFFERENCE = 60; // lines of a difference that are shown at once
 
 function fill(...children) {
   const panel = $("details"), wasInside = panel.contains(document.activeElement);
@@ -140,7 +141,9 @@ function textOf(change, address) {
     data.texts = texts;
     if (!texts[change]) return;
     const lines = texts[change].split("\n").filter(line => !line.startsWith(`  # ${address} `));
-    shown.replaceChildren(noun === "node" ? el("h3", {}, "Difference") : "", el("pre", { class: "diff" }, ...lines.map(diffLine)));
+    const own = lines.length > MOST_DIFFERENCE + FEW ? MOST_DIFFERENCE : lines.length, rest = lines.slice(own);
+    shown.replaceChildren(noun === "node" ? el("h3", {}, "Difference") : "", el("pre", { class: "diff" }, ...lines.slice(0, own).map(diffLine)),
+      rest.length ? el("details", { class: "alike" }, el("summary", {}, several(rest.length, "more line")), el("pre", { class: "diff" }, ...rest.map(diffLine))) : "");
     shown.hidden = false;
   };
   if (typeof data.texts === "string") unpack(data.texts).then(show); else show(data.texts);

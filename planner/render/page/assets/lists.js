@@ -192,13 +192,14 @@ function linesOfLegend() {
 }
 /** The colours and lines that are drawn, and nothing else. */
 function fillLegend() {
-  let hasOld = false, hasCalm = false, hasCause = false;
-  for (let n = 0; n < scene.count; n++) if (!scene.hidden[n]) { hasOld ||= scene.isOld(n); hasCalm ||= !scene.action[n] && !scene.causing.has(n); hasCause ||= scene.causing.has(n); }
+  let hasOld = false, hasCalm = false, hasValue = false, hasCause = false;
+  const isValue = n => noun === "node" && (/^(root_variable|module_variable|local)$/.test(scene.kind(n)) || scene.isOutput(n) && moduleOf(scene.shown(n)) !== ""); // whether it changes is not known
+  for (let n = 0; n < scene.count; n++) if (!scene.hidden[n]) { hasOld ||= scene.isOld(n); hasCalm ||= !scene.action[n] && !scene.causing.has(n) && !isValue(n); hasValue ||= !scene.action[n] && !scene.causing.has(n) && isValue(n); hasCause ||= scene.causing.has(n); }
   const old = swatch("replace");
   old.classList.add("old");
   const plain = ([, , , name]) => name.replace(/ \(.*/, ""), alike = byKey(byRisk(), action => `${action[1]} ${plain(action)}`);
   $("legend").replaceChildren(...[...alike.values()].map(those => el("li", {}, swatch(those[0][1]), `${those.map(([, , sign]) => sign).join(" or ")} ${plain(those[0])}`.trim())),
-    hasOld ? el("li", {}, old, "- old object") : "", hasCalm ? el("li", {}, swatch("none"), "no change") : "",
+    hasOld ? el("li", {}, old, "- old object") : "", hasCalm || hasValue ? el("li", {}, swatch("none"), !hasValue ? "no change" : hasCalm ? "no change, or a value" : "a value") : "",
     hasCause ? el("li", {}, el("span", { class: "number", "aria-hidden": "true" }, "1"), " cause") : "",
     el("li", {}, el("span", { class: "swatch chosen", "aria-hidden": "true" }), "selected"),
     scene.lines.length ? el("li", {}, "\u2192 first to last") : "",
