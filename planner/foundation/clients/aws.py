@@ -108,7 +108,7 @@ class Service:
         self, operation: str, method: str, path: str = "/", headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> HttpResponse:
         """Send a request. The path, which may include a query, must already be encoded. Raises AwsError for a status of
-        300 or higher."""
+        300 or higher, and ServiceError if there are no credentials or no response."""
         try:
             credentials = self.credentials()
         except ServiceError as problem:
@@ -130,14 +130,14 @@ class Service:
         return answer
 
     def target(self, operation: str, prefix: str, body: Mapping[str, Any], version: str = "1.0") -> dict[str, Any]:
-        """A call of the JSON protocol of DynamoDB and KMS."""
+        """Call an operation with the JSON protocol of DynamoDB and KMS. Returns the JSON object of the response."""
         headers = {"Content-Type": f"application/x-amz-json-{version}", "X-Amz-Target": f"{prefix}.{operation}"}
         data = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
         result = self.ask(operation, "POST", "/", headers, data).json()
         return result if isinstance(result, dict) else {}
 
     def query(self, operation: str, version: str, parameters: Mapping[str, str]) -> str:
-        """A call of the query protocol of STS and IAM. Returns the XML of the response."""
+        """Call an operation with the query protocol of STS and IAM. Returns the XML of the response."""
         body = urlencode({"Action": operation, "Version": version, **parameters}).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         return self.ask(operation, "POST", "/", headers, body).text

@@ -261,8 +261,8 @@ def _web_role(web: Mapping[str, Any], environment: Mapping[str, str], wrong: Wro
 
 
 def _seconds(text: Any, wrong: Wrong) -> int:
-    """A duration in Go's notation, for example `1h30m`; 0 if it is not set or cannot be parsed. It must be 15 minutes
-    to 12 hours; otherwise this is reported."""
+    """The seconds of a duration in Go's notation, for example `1h30m`; 0 if it is not set or cannot be parsed. Invalid
+    durations, and durations outside 15 minutes to 12 hours, are reported."""
     if not text:
         return 0
     pieces = _DURATION.findall(str(text))

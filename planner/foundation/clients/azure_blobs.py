@@ -68,7 +68,7 @@ class Container:
     secret: Mapping[str, str] = field(factory=dict)
 
     def url(self, blob: str = "") -> str:
-        """The URL of the container, or of a blob in it. It contains no credentials."""
+        """The URL of the container, or of a blob in it, without credentials."""
         url = f"https://{self.account}.blob.{self.suffix}/{self.name}"
         return f"{url}/{quote(blob, safe='$&+:=@')}" if blob else url
 

@@ -115,9 +115,9 @@ def put_checked(
     bucket: BucketClient, key: str, before: str | None, headers: Mapping[str, str], body: bytes
 ) -> HttpResponse | None:
     """Store an object if the stored object still has the entity tag `before` ("": if there is no such object; None:
-    always). Returns None without storing it if the entity tag is different. The entity tag is compared just before the
-    request, so a concurrent write can go unnoticed. For a new object, `headers` make the service check that the object
-    does not exist."""
+    always). Returns the response, or None if this condition is not met and nothing was stored. The entity tag is
+    compared just before the request, so a concurrent write can go unnoticed. For a new object, `headers` make the
+    service check that the object does not exist. Raises ServiceError."""
     if before:
         now = bucket.head(key)
         if now is None or now.headers.get("etag", "") != before:

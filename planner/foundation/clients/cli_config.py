@@ -2,10 +2,10 @@
 
 The file is `$TF_CLI_CONFIG_FILE`, otherwise `~/.tofurc` or `~/.terraformrc`, otherwise `opentofu/tofurc` below
 `$XDG_CONFIG_HOME`; `*.tfrc` files in the settings directory are read, too. The settings define how providers are
-installed, the services and credentials of hosts, and retries and timeouts of requests to registries. OpenTofu ignores
-two blocks: in `policies`, the lists `plans`, `fleets` and `stacks` name policies for all plans, fleets and stacks;
-`signatures` names the keys whose signatures a plan needs before it can be applied. Everything else in these files is
-ignored."""
+installed, the services and credentials of hosts, and retries and timeouts of requests to registries. Two blocks are
+read only by planner, not by OpenTofu: `policies` has the lists `plans`, `fleets` and `stacks`, which name policies for
+all plans, fleets and stacks; `signatures` names the keys whose signatures a plan needs before it can be applied. Other
+settings in these files are ignored."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Cluster:
 
 
 class ConsulSession:
-    """A session of Consul. A thread renews it until it ends."""
+    """A session of Consul. After a call of `keep`, a thread renews the session until `end` is called."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self._end = cluster, Event()

@@ -128,7 +128,7 @@ def check(account: GoogleAccount) -> None:
 
 
 def contents_of(text: str, what: str = "credentials") -> str:
-    """The content of the file at the path `text`; if there is none, `text` itself. Raises ServiceError."""
+    """The content of the file at the path `text`; if there is no such file, `text` itself. Raises ServiceError."""
     path = os.path.expanduser(text)
     if "\n" not in text and len(text) < 4096 and os.path.exists(path):
         try:
@@ -143,7 +143,7 @@ def contents_of(text: str, what: str = "credentials") -> str:
 
 
 def parse_json(text: str) -> dict[str, Any]:
-    """The object in the text of credentials. Raises ServiceError."""
+    """Parse credentials in JSON. Raises ServiceError if they are not a JSON object."""
     try:
         known = json.loads(text)
     except (ValueError, RecursionError):

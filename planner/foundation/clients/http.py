@@ -266,7 +266,7 @@ class Http:
     def _connection(
         self, key: tuple[str, str, int], proxy: str, timeout: float
     ) -> tuple[http.client.HTTPConnection, bool]:
-        """An idle connection, or a new one; and whether it is new."""
+        """An idle connection if there is one, otherwise a new connection; and whether the connection is new."""
         with self._lock:
             kept = self._idle.get(key)
             if kept:
@@ -403,7 +403,7 @@ def _as_file(folder: str, name: str, text: str) -> str:
 
 
 def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """{"https": URL, "http": URL, "no": list of hosts that are contacted directly}; "" if not set."""
+    """{"https": URL, "http": URL, "no": comma-separated hosts that are contacted directly}; "" for a missing value."""
 
     def value_of(name: str) -> str:
         return environment.get(name.lower()) or environment.get(name.upper()) or ""
@@ -453,8 +453,8 @@ def _default_port(scheme: str) -> int:
 
 
 def _as_stream(body: bytes) -> bytes | BytesIO | None:
-    """The body; a large one as a stream, which is sent in pieces, with the timeout for each piece; None for an empty
-    one."""
+    """The body in the form in which it is sent: None if it is empty, a stream if it is large. A stream is sent in
+    several pieces, and the timeout applies to each piece."""
     return BytesIO(body) if len(body) > _PIECE else body or None
 
 

@@ -172,5 +172,5 @@ def problem_of(answer: HttpResponse) -> ServiceError:
 
 
 def with_static(access: Access, **given: Any) -> Access:
-    """The access with all settings of the backend block that are not empty; they override those from files."""
+    """A copy in which the non-empty settings of the backend block override the settings from files."""
     return evolve(access, **{name: value for name, value in given.items() if value})

@@ -251,8 +251,8 @@ def _host(name: str) -> Host:
 
 
 def _login_service(host: Host, base: str, document: object) -> tuple[LoginService | None, list[Diagnostic]]:
-    """The login service of a host; None if it has none, or (with a warning) an unusable one. Raises Failure if it
-    supports no login that planner supports."""
+    """The login service of a host, and warnings. None if the host has no login service, or if its description is
+    invalid (with a warning). Raises Failure if the service offers no type of login that planner supports."""
     if document is None:
         return None, []
     summary = "Host does not support planner login"

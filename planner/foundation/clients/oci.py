@@ -102,7 +102,8 @@ def credentials_block(label: str, given: Mapping[str, Any]) -> tuple[str, Mappin
 
 
 def default_credentials(given: Mapping[str, Any], base: Path) -> tuple[str, tuple[str, ...] | None]:
-    """The helper and the files of an oci_default_credentials block. Raises SettingsError."""
+    """The helper ("" for none) and the files (None: the default files) of an oci_default_credentials block. Raises
+    SettingsError."""
     where = "the block oci_default_credentials"
     discover = given.get("discover_ambient_credentials", True)
     files, helper = given.get("docker_style_config_files"), given.get("docker_credentials_helper", "")
@@ -125,7 +126,7 @@ def _check_helper(name: Any, where: str) -> None:
 
 
 def login_for(settings: OciSettings, domain: str, name: str, environ: Mapping[str, str]) -> OciLogin:
-    """The credentials for a repository. Raises ServiceError."""
+    """The credentials for a repository; without matching credentials, all fields are empty. Raises ServiceError."""
     best, chosen = 0, None
     for specificity, get in _candidates(settings, domain, name, environ):
         if specificity > best:

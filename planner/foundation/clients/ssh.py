@@ -175,7 +175,7 @@ class _Dialer:
         self.proxy = proxy
 
     async def create_connection(self, factory: Callable[[], Any], host: str, port: int) -> tuple[Any, Any]:
-        """Connect to a host, through the proxy if there is one. asyncssh calls this method of its tunnels."""
+        """Connect to a host, through the proxy if there is one. asyncssh calls this method of its argument `tunnel`."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(DIAL):
             if self.proxy is None:
@@ -274,8 +274,8 @@ def _client_keys(login: Login) -> list[Any]:
 
 
 async def _agent_keys(agent: Agent, stack: AsyncExitStack) -> list[Any]:
-    """The keys of the agent, first the preferred key, then keys whose comment ends with the identity. Raises
-    SshError."""
+    """The keys of the agent: first the key that `agent.identity` names, then keys whose comment ends with the identity,
+    then all others. Raises SshError."""
     try:
         client = await stack.enter_async_context(asyncssh.connect_agent(agent.path))
         keys = list(await client.get_keys())

@@ -155,8 +155,8 @@ class Tfe:
                 return
 
     def download(self, url: str) -> bytes:
-        """The content at a URL that the API returned. The token is sent only to the host of this URL, and only by https
-        unless the API itself uses http. Raises ServiceError."""
+        """The content at a URL that the API returned. The token is sent to the host of this URL, but not to other hosts
+        after redirects, and only by https unless the API itself uses http. Raises ServiceError."""
         whole = urljoin(self.url, url)
         is_safe = urlsplit(whole).scheme == "https" or urlsplit(self.url).scheme == "http"
         known = urlsplit(whole).netloc if is_safe else ""
@@ -166,7 +166,7 @@ class Tfe:
         return answer.body
 
     def upload(self, url: str, data: bytes) -> None:
-        """Upload to a URL that the API returned. The URL contains credentials itself. Raises ServiceError."""
+        """Upload to a URL that the API returned and that contains credentials. Raises ServiceError."""
         answer = self._http.ask("PUT", urljoin(self.url, url), {"Content-Type": "application/octet-stream"}, data)
         if not 200 <= answer.status < 300:
             raise problem_of(answer)

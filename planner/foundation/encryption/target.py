@@ -34,7 +34,8 @@ class Candidate(Protocol):
         """Whether this is the `unencrypted` method."""
 
     def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
-        """The method with its keys, including those for the metadata of an envelope. Raises Failure."""
+        """Set up the method with its keys. `metadata`: the metadata of an envelope by key provider, from which key
+        providers produce the decryption keys again; empty for encryption only. Raises Failure."""
 
 
 @frozen(eq=False, repr=False)

@@ -22,7 +22,7 @@ _SECONDS = 120.0  # seconds to wait for an agent, which may prompt the user
 
 
 def text(data: bytes) -> bytes:
-    """A byte string with its length in front."""
+    """A byte string preceded by its length."""
     return struct.pack(">I", len(data)) + data
 
 

@@ -138,7 +138,8 @@ def stays(target: str, depth: int) -> bool:
 
 
 def check_links(folder: Path) -> None:
-    """Raises InstallError if a link below the directory leads out of it, and OSError."""
+    """Raises InstallError if a link below the directory leads out of the directory, and OSError if a link cannot be
+    read."""
     for base, folders, files in os.walk(folder):
         depth = len(Path(base).relative_to(folder).parts)
         for name in sorted((*folders, *files)):
@@ -322,8 +323,8 @@ def _stream(archive: Path, kind: str) -> IO[bytes]:
 
 
 class _Stream:
-    """Reads a stream sequentially. `left`: the maximum size of all files; half as much again and ALWAYS_FREE are
-    allowed for headers."""
+    """Reads a stream sequentially. `left`: the maximum size of all files, in bytes. In addition, headers may take half
+    of this size plus ALWAYS_FREE."""
 
     def __init__(self, file: IO[bytes], left: int) -> None:
         self.file, self.at, self.end = file, 0, left + (left >> 1) + ALWAYS_FREE

@@ -124,8 +124,8 @@ _HASHED: ContextVar[bool] = ContextVar("hashed", default=False)
 
 @contextmanager
 def hashing() -> Iterator[None]:
-    """A context in which files are read only for digests. If the earlier content of a file is unknown, any different
-    content may be used instead."""
+    """A context in which files are read only for digests. If the content of a file in a tree is unknown but certainly
+    differs from the content on disk, any different content may be read instead."""
     token = _HASHED.set(True)
     try:
         yield

@@ -73,8 +73,8 @@ class _NoUtf8(dict[int, int]):
 
 
 _LARGE = 1 << 20
-_PIECE = 200  # nesting levels that are written with one call; the fast writer supports 254
-_DEEPEST = 4 * _PIECE  # the maximum nesting level at which a piece begins; the fast reader supports 1024 levels
+_PIECE = 200  # the number of nesting levels that one call of the fast writer writes; it supports 254
+_DEEPEST = 4 * _PIECE  # the deepest nesting level at which such a call begins; the fast reader supports 1024 levels
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()
@@ -100,7 +100,7 @@ def loads(data: bytes) -> Any:
 
 
 def reader() -> Callable[[bytes], Any]:
-    """The fast reader, for texts without wide numbers. It raises ValueError."""
+    """The fast reader, for texts for which `has_wide_numbers` is false. It raises ValueError for invalid JSON."""
     read: Callable[[bytes], Any] = orjson.loads
     return read
 

@@ -94,7 +94,7 @@ class Fork(NamedTuple):
 
 def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
     """A fork that sends the result of `work` and ends. It also ends on an interrupt, or when this process ends.
-    `others`: forks whose pipes it must close. Raises OSError."""
+    `others`: earlier forks, whose pipes the new fork must close. Raises OSError."""
 
     def send(pipe: int, watched: int) -> None:
         signal.signal(signal.SIGIO, signal.SIG_DFL)

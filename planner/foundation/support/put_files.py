@@ -47,8 +47,9 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
 
 @contextmanager
 def beside(place: Path) -> Iterator[Path]:
-    """A temporary directory next to a destination, which the caller must have locked. It is removed afterwards;
-    temporary directories of killed runs are removed first. Raises InstallError if it cannot be written."""
+    """A context with a new temporary directory next to a destination, which the caller must have locked. The directory
+    is removed at the end; the temporary directories of killed runs are removed first. Converts OSError, also from the
+    body of the context, to InstallError."""
     prefix = f".{place.name}.new-"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Handles interrupts: after the first one, a running walk starts no further operations; the second one ends the
 process.
 
-A signal handler runs on the main thread between any two of its steps, perhaps while that thread has acquired a lock.
+A signal handler runs on the main thread between any two of its steps, perhaps while that thread holds a lock.
 Therefore the handler acquires no locks: it sets a flag or raises KeyboardInterrupt. A signal that arrives just before
 the main thread begins to wait would have no effect until the wait ends. Therefore the system also writes each signal to
 a pipe. A separate thread reads the pipe, notifies the listeners of the stop request, and sends harmless signals to the
@@ -30,8 +30,8 @@ _PATIENCE = 1.0  # seconds that listeners may take; they only print a message or
 class StopSignal:
     """A request to start no further operations.
 
-    A signal handler must not acquire locks, because it may interrupt the main thread while that thread has one. So the
-    handler only sets `requested`, and another thread notifies the listeners. All other code calls `request`.
+    A signal handler must not acquire locks, because it may interrupt the main thread while that thread holds a lock. So
+    the handler only sets `requested`, and another thread notifies the listeners. All other code calls `request`.
     """
 
     __slots__ = ("_heard", "_listeners", "_lock", "_told", "requested")
@@ -192,7 +192,7 @@ def install() -> None:
 @contextmanager
 def at_once() -> Iterator[None]:
     """A context in which the main thread only waits, for example at a prompt: the first interrupt raises
-    KeyboardInterrupt."""
+    KeyboardInterrupt. The context itself raises KeyboardInterrupt if a stop is already requested."""
     global _at_once
     _at_once = True
     try:
@@ -206,7 +206,7 @@ def at_once() -> Iterator[None]:
 @contextmanager
 def only_reading() -> Iterator[None]:
     """A context for a read without side effects, such as reading a state before any change: the first interrupt ends
-    the wait. On threads other than the main one, the read then fails."""
+    the wait with KeyboardInterrupt on the main thread, and lets the read fail on other threads."""
     with reading():
         handler = getattr(signal.getsignal(signal.SIGTERM), "__func__", None)
         if handler is not _Interrupts.handle or current_thread() is not main_thread():

@@ -28,7 +28,7 @@ def changes(
     """Yields immediately, and then whenever a named file, or a file anywhere below a named directory, was changed,
     created or removed. Hidden directories are skipped unless they are named. `hidden`: exceptions, {hidden directory:
     its subdirectories that are watched}. `pause` waits for a number of seconds; if it returns True, this yields even if
-    no file has changed. Raises KeyboardInterrupt after a stop request, also if no signal handler has raised one."""
+    no file has changed. Raises KeyboardInterrupt after a stop request, even if no signal handler raises it."""
     seen: dict[str, tuple[int, int]] | None = None
     is_due = False
     while True:
@@ -47,7 +47,7 @@ class Watch:
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, tuple[int, ...]]] = {}
         self.added: set[str] = set()
-        """the files that were added since the first check; a file that is replaced is not added"""
+        """files that did not exist at an earlier check; a replaced file is not among them"""
 
     def also(self, paths: Iterable[str], since: int = 0) -> None:
         """Add paths. Files changed after `since` (nanoseconds) count as changed."""

@@ -368,7 +368,7 @@ def _missing(names: list[str]) -> str:
 
 
 def mismatch(given: Type, wanted: Type) -> str:
-    """The reason why no value of one type can be converted to the other, as a clause."""
+    """The reason why no value of the type `given` can be converted to the type `wanted`, as a clause."""
     if isinstance(given, ObjectType) and isinstance(wanted, ObjectType):
         missing = [n for n in wanted.attributes if n not in given.attributes and n not in wanted.optional]
         if missing:

@@ -141,9 +141,9 @@ def short_text(value: Value, hidden: bool = False) -> str:
 
 
 def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str, str]:
-    """Two values as JSON, shortened around their difference; None means a missing value. For strings of several lines:
-    the first different line, with its number. For strings that contain JSON: the first different part, with its
-    path."""
+    """Two values as JSON, shortened around their difference. None represents a missing value, which is shown as
+    "nothing". Of strings of several lines, the first different line is shown, with its number; of strings that contain
+    JSON, the first different part, with its path."""
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
     plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
     is_json = all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts
@@ -172,7 +172,8 @@ def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
 
 
 def _with_title(title: str, before: str, after: str) -> tuple[str, str]:
-    """Shorten two strings around their difference, and prefix them with the title. "nothing" gets no title."""
+    """Shorten two strings around their difference, and prefix them with the title. The string "nothing", which
+    represents a missing value, gets no title."""
     one, other = (text if text == "nothing" else f"{title}{text}" for text in _shorten_common(before, after))
     return one, other
 
@@ -186,7 +187,8 @@ def _parse_json(text: str) -> Any:
 
 
 def _first_part(before: Any, after: Any) -> tuple[str, str] | None:
-    """The first difference of two JSON values, with its path; None unless both are objects or both are lists."""
+    """The first difference of two JSON values, with its path; None if there is no difference, or unless both values are
+    objects or both are lists."""
     if before.__class__ is not after.__class__ or before.__class__ not in (dict, list):
         return None
     parts = list(_different_parts(before, after, ""))

@@ -47,7 +47,7 @@ def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
 
 
 def marked_paths(value: Value) -> list[PathMarks]:
-    """Paths of marks with the marks, outer before inner."""
+    """The path and the marks of each marked part; outer parts come before inner ones."""
     marked: list[PathMarks] = []
     if is_marked_deep(value):
         _mark(value, (), marked)
@@ -92,14 +92,15 @@ def _infinite(value: Value, path: Path, paths: list[Path]) -> None:
 
 
 def apply_marks(value: Value, marks: Iterable[PathMarks]) -> Value:
-    """Add marks at paths. A path that does not exist is ignored; a path into a set marks the whole set."""
+    """A copy with marks at paths. A path that does not exist is ignored; a path into a set marks the whole set."""
     for path, marks_here in marks:
         value = changed_at(value, path, partial(mark, marks=marks_here))
     return value
 
 
 def changed_at(value: Value, path: Path, change: Callable[[Value], Value], depth: int = 0) -> Value:
-    """Change the part at a path. A path that does not exist is ignored; a path into a set changes the whole set."""
+    """A copy in which `change` replaces the part at a path. A path that does not exist is ignored; for a path into a
+    set, the whole set is replaced. `depth`: the number of steps that were already taken."""
     cls = value.__class__
     if depth == len(path) or cls is Set:
         return change(value)

@@ -90,7 +90,7 @@ Bound = tuple[Any, bool] | None
 
 
 def number_bounds(value: Value) -> tuple[Bound, Bound]:
-    """The lower and upper bound of a number; None without bound, and for null."""
+    """The lower and the upper bound of a number; None for a missing bound. Null has no bounds."""
     cls = value.__class__
     if cls is Unknown:
         return (value.refinement.lower, value.refinement.upper) if value.refinement else (None, None)
@@ -100,7 +100,7 @@ def number_bounds(value: Value) -> tuple[Bound, Bound]:
 
 
 def length_bounds(value: Value) -> tuple[int, int | None]:
-    """The minimum and maximum length of a collection; None without maximum."""
+    """The minimum and the maximum length of a collection; None if there is no maximum."""
     cls = value.__class__
     if cls is Unknown:
         r = value.refinement

@@ -74,7 +74,8 @@ def _in_order(element: Type, values: list[Value]) -> tuple[Value, ...]:
 
 
 def set_text(value: Value) -> str:
-    """The text by which sets order a value. Equal values have equal texts, but different values may, too."""
+    """The text by which sets order a value. Equal values have equal texts; different values may also have equal
+    texts."""
     parts: list[str] = []
     _append(value, parts)
     return "".join(parts)

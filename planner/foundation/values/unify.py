@@ -169,9 +169,9 @@ def _unify_disguised(
 
 
 def way_to_common(given: Type, other: Type) -> MapType | ListType | None:
-    """The intermediate type in a conversion to a common type: when objects are unified with maps, or tuples with lists,
-    values are first converted to a collection. This can fail where a direct conversion would not. None without such an
-    intermediate type."""
+    """The intermediate type in the conversion of a value of the type `given` to the common type with `other`: an object
+    is first converted to a map if `other` is a map, and a tuple to a list if `other` is a list. The first conversion
+    can fail where a direct conversion would succeed. None if there is no intermediate type."""
     if isinstance(given, ObjectType) and isinstance(other, MapType):
         return _objects_to_map([given], True)
     if isinstance(given, TupleType) and isinstance(other, ListType):

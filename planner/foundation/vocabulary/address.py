@@ -156,7 +156,7 @@ class ModuleAddress:
         return other.module.steps[: len(self.steps)] == self.steps
 
     def covers(self, other: Address) -> bool:
-        """Whether this address, as typed by a user, includes another one. An address without a key in its last step
+        """Whether this address, as typed by a user, includes another address. An address without a key in its last step
         includes all instances."""
         if not self.steps or self.steps[-1][1] is not None:
             return self.contains(other)

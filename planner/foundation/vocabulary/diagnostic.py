@@ -76,7 +76,7 @@ class Diagnostic:
         return f"{place}{self.summary}{': ' if first else ''}{first}"
 
     def at(self, address: str) -> Diagnostic:
-        """A copy with this address, unless there already is one."""
+        """A copy with this address; the diagnostic itself if it already has an address."""
         return self if self.address else evolve(self, address=address)
 
 
@@ -111,7 +111,7 @@ class Failure(Exception):
         return f"{type(self).__name__}({str(self)!r})"
 
     def __str__(self) -> str:
-        """One line for each error; for each warning if there are no errors."""
+        """One line for each error or, if there are no errors, for each warning."""
         shown = [d for d in self.diagnostics if d.is_error] or self.diagnostics
         return "\n".join(d.line for d in shown)
 

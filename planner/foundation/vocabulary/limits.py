@@ -25,8 +25,8 @@ class Limits:
         return bool(self.targets or self.excludes)
 
     def bringing(self, address: ResourceAddress) -> tuple[Address, ...]:
-        """The targets through which an object is included in the plan although it is not a target: it depends on them,
-        or they depend on it."""
+        """The targets because of which an object may be in the plan: all targets, or none if a target covers the object
+        itself."""
         return () if any(target.covers(address) for target in self.targets) else self.targets
 
     def options(self) -> Iterator[tuple[str, Address]]:
@@ -75,8 +75,8 @@ Mode: TypeAlias = Literal["normal", "destroy", "refresh-only"]
 """the kind of a plan: match the configuration, destroy everything, or only refresh"""
 
 Walk: TypeAlias = Literal["validate", "plan", "plan-destroy", "apply", "destroy", "eval"]
-"""`plan-destroy` plans to destroy everything, `destroy` does so; `eval` only computes values, for example for the
-console"""
+"""`plan-destroy` plans to destroy everything, `destroy` applies such a plan; `eval` only computes values, for example
+for the console"""
 
 _OF_DESTROYING: dict[str, Walk] = {"plan": "plan-destroy", "apply": "destroy"}
 

@@ -20,7 +20,7 @@ def is_builtin(source: str) -> bool:
 @frozen
 class ProviderConfiguration:
     """The address of a provider configuration. `module`: the names of the module calls. `source`: the full address of
-    the provider. `alias`: "" for the default configuration. `key`: an instance of the configuration."""
+    the provider. `alias`: "" for the default configuration. `key`: the key of an instance of the configuration."""
 
     module: tuple[str, ...]
     source: str

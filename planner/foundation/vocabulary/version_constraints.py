@@ -1,6 +1,6 @@
 """Versions and version constraints: `>= 1.2, < 2.0`, `~> 1.4`, `!= 1.5.0`.
 
-Syntax and order are those of hashicorp/go-version: Semantic Versioning 2.0.0, with any number of numbers."""
+Syntax and order are those of hashicorp/go-version: Semantic Versioning 2.0.0, with any number of segments."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class Constraint:
         return f"{self.operator} {self.version.text}"
 
     def allows(self, version: Version) -> bool:
-        """Whether a version satisfies the constraint. A prerelease satisfies an order (such as `>=` or `~>`) only if
-        the constraint names a prerelease of the same version."""
+        """Whether a version satisfies the constraint. A prerelease satisfies an operator that orders versions (such as
+        `>=` or `~>`) only if the constraint names a prerelease of the same version."""
         limit = self.version
         if self.operator == "=":
             return version == limit

@@ -75,7 +75,7 @@ _ALGORITHM = re.compile(r"[A-Z0-9_-]{1,32}|RSA-OAEP-256")
 
 @frozen(eq=False)
 class AzureVault:
-    """The client of the vault and the key in it."""
+    """A key provider that uses a key in a vault."""
 
     tokens: AzureTokens
     http: Http
@@ -107,7 +107,8 @@ class AzureVault:
         return Keys(Key.of(encryption), Key.of(decryption)), kept
 
     def _decrypt(self, metadata: Metadata) -> bytes:
-        """The stored key, decrypted with the key version and algorithm named in the metadata. Raises ServiceError."""
+        """The stored key, decrypted with the key version and algorithm named in the metadata. Raises ServiceError, and
+        MetadataError for invalid metadata."""
         algorithm, version = text_of(metadata, "algo") or self.algorithm, text_of(metadata, "key_version")
         if _ALGORITHM.fullmatch(algorithm) is None or (version and _KEY.fullmatch(version) is None):
             raise ServiceError("the version or the algorithm of the key is missing in the metadata")

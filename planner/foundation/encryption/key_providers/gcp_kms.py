@@ -43,7 +43,7 @@ _SCOPE = "https://www.googleapis.com/auth/cloudkms"
 
 @frozen(eq=False)
 class GcpKms:
-    """The KMS client and the KMS key."""
+    """A key provider that uses a key in KMS."""
 
     tokens: GoogleTokens
     http: Http

@@ -43,7 +43,7 @@ _BUG = "(the version of OpenBao may be incompatible)"
 
 @frozen(eq=False, repr=False)
 class OpenBao:
-    """The server, and a key of its transit engine."""
+    """A key provider that uses a key of the transit engine of a server."""
 
     http: Http
     address: str

@@ -54,7 +54,7 @@ class ExternalMethod:
 
 
 def _run(command: tuple[str, ...], key: Key | None, data: bytes) -> bytes:
-    """The payload that a program returns for this one. Raises _FailedError."""
+    """Pass a payload to a program, and return the payload of its response. Raises _FailedError."""
     request = {"key": encode(key.bytes())} if key is not None else {}
     try:
         answer, stderr = ask(_KIND, command, dumps({**request, "payload": encode(data)}))
