@@ -39,8 +39,8 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Create or update the object of an instance, or check an instance without changes by planning it again. Raises
-    Failure."""
+    """Create or update the object of an instance, after planning the change again with the values that are known now.
+    Without a change, only the conditions are checked. Raises Failure."""
     deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
     current, problems = recorded_object(walk, it)
     extend(problems, walk.conditions(it, "precondition"))
@@ -85,8 +85,8 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
 
 
 def violated_policies(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """The violations of policies by an object, judged with the values that are known before it is changed or
-    recorded."""
+    """Errors for the policies that an object violates. Called before the object is changed or recorded, with the values
+    that are known at this time."""
     guard = walk.options.guard
     return guard.decide(it.address, value) if guard is not None else []
 
@@ -243,7 +243,7 @@ def _destroy(
 
 
 def forget_instance(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Remove an instance and all its objects from the state."""
+    """Remove an instance with all its objects from the state. An instance without a current object is not removed."""
     instance = walk.record.state.instance(it.resource_address, it.key)
     if instance is None or instance.current is None:
         return []
@@ -313,7 +313,8 @@ def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
 
 
 def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: ModuleScope) -> list[Diagnostic]:
-    """Run provisioners one after the other. The first failure ends this, unless its on_failure is "continue"."""
+    """Run provisioners one after the other. After a failure, the remaining provisioners are not run, unless the failed
+    one has on_failure = continue; its errors are then not returned."""
     problems: list[Diagnostic] = []
     for provisioner in wanted:
         schema = provisioner_schema(provisioner.type)

@@ -29,9 +29,9 @@ from planner.world.state.taint_record import TaintOrigin
 def invoke_actions(
     walk: ApplyWork, it: Instance, step: str, position: str, caller: Value, problems: list[Diagnostic]
 ) -> bool:
-    """Invoke the actions planned before or after a step (create, update, delete) of an object's change. A failure stops
-    this, unless its trigger has `on_failure = continue`. `caller`: the object's value. Returns whether a failure taints
-    the object."""
+    """Invoke the actions planned before or after a step (create, update, delete) of an object's change. After a
+    failure, the remaining actions are not invoked, unless the trigger has `on_failure = continue`. `caller`: the
+    object's value. Adds to `problems`. Returns whether a failure taints the object."""
     for invocation in walk.invocations.get((it.address, step, position), ()):
         reported = _invoke(walk, it, invocation, step, caller)
         effects = failure_effects(invocation.on_failure, invocation.event) if has_errors(reported) else frozenset()

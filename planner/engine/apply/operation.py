@@ -62,7 +62,7 @@ class OperationProgress:
 
 
 def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None, list[Diagnostic]]:
-    """The object in the state; None if there is none. Raises Failure if it cannot be read."""
+    """The object in the state, None if there is none; and warnings about it. Raises Failure if it cannot be read."""
     record = walk.record.state.object(it.resource_address, it.key, it.deposed)
     if record is None:
         return None, []
@@ -76,7 +76,8 @@ def run_operation(
     it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
 ) -> RemoteObject | None:
     """Run the operation in the provider. Returns the object with its record, None if there is none. Adds to `problems`.
-    After a failure, the result has the known parts of the object."""
+    After a failure, the result has the known parts of the new object, or is `current` if the provider returned no
+    object. Raises Failure if the object cannot be recorded."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _changes_only_marks(operation, before, after):

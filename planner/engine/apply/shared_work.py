@@ -38,7 +38,7 @@ class Guard(Protocol):
     """Decides whether an object or a provider configuration is allowed, once its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """The errors because of which an object must not receive this value; called before the object is changed."""
+        """Errors if the object or provider configuration must not get this value. Called before it gets the value."""
 
     def note_value(self, address: str, value: Value) -> None:
         """Record the new value of an object (Null if it no longer exists)."""
@@ -57,8 +57,8 @@ class ApplyOptions(WalkOptions):
 
 
 class ApplyWork(ConfigurationWalk):
-    """The services of an apply walk for the work on one instance. That work returns its problems, and changes nothing
-    but `record`."""
+    """The services of an apply walk for the work on one instance. The functions that do this work return problems, and
+    change no shared data except `record`."""
 
     def __init__(
         self,
@@ -105,8 +105,8 @@ class ApplyWork(ConfigurationWalk):
 
 
 class RemainingObjects(StateObjects):
-    """The objects of the state before the apply, without those that will be destroyed, because values must not depend
-    on them. The walk sets the objects that it changes."""
+    """The objects of the state before the apply. Objects that will be destroyed are left out, because values must not
+    depend on them. The walk sets the objects that it changes."""
 
     def __init__(self, state: State, schemas: Schemas, leaving: Collection[ResourceChange]) -> None:
         super().__init__(state, schemas)

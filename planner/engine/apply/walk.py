@@ -228,7 +228,8 @@ class ApplyWalk(ApplyWork):
         return []
 
     def resource(self, node: Node) -> WorkResult:
-        """Report the instances of a resource; open them if they are ephemeral."""
+        """Expand a resource in all module instances, record it in the state, and invoke the actions that the command
+        line requests. The instances of an ephemeral resource become child vertices, which open them."""
         path = module_path(node.module)
         config = self.config.root.descendant(path)
         decl = config.resources.get(node.object) if config is not None else None

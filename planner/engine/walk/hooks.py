@@ -148,7 +148,7 @@ class Hooks:
         return False
 
     def walk_progress(self, done: int, total: int) -> None:
-        """`done` vertices are done; `total` grows when vertices are expanded. For progress displays."""
+        """The number of vertices that are done, and of all vertices so far, which grows when vertices are expanded."""
 
     def walk_complete(self) -> None:
         """The walk ended."""

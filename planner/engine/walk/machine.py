@@ -45,10 +45,10 @@ class Failed:
 @frozen(eq=False)
 class Expanded:
     """The work of a node succeeded and added child nodes, each with the nodes for which it waits. The node is done when
-    all its children are. Children may wait for nodes that certainly exist then: nodes of the same addition, initial
-    nodes, and nodes that were added together with an ancestor. Other names are ignored, because waiting for nodes that
-    may be added earlier or later would depend on timing. A child that waits for a node that waits for its parent is on
-    a cycle."""
+    all its children are. Children may wait only for nodes that certainly exist at this time: nodes of the same
+    addition, initial nodes, and nodes that were added together with an ancestor. Other names are ignored, because
+    waiting for nodes that may be added earlier or later would depend on timing. A child is on a cycle if it waits for a
+    dependent of its parent."""
 
     node: str
     children: Mapping[str, Iterable[str]]

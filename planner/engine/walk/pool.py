@@ -70,8 +70,8 @@ class _Pool:
         self.answers.put(None)
 
     def take(self, wait: bool) -> tuple[str, WorkResult | BaseException] | None:
-        """The next result; None after `wake`. If there is no result yet: with `wait` this waits for one, otherwise it
-        returns None."""
+        """The next result; None after a call of `wake`. `wait`: whether to wait if there is no result yet; otherwise
+        this returns None."""
         try:
             answer = self._wait() if wait else self.answers.get(block=False)
         except Empty:

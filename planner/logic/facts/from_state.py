@@ -102,7 +102,7 @@ def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: 
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
-    """Add the planned action of every object, and deposed keys that replacements may need."""
+    """Add every changed object with its provider and planned action, and deposed keys that replacements may need."""
     for change in changes:
         source = declaration(config, change) or StateEntry(change.address)
         address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
@@ -119,7 +119,8 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
 
 
 def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
-    """Add the blocks that a plan defers, the blocks excluded because of that, and the missing values."""
+    """Add the blocks that a plan defers, which are also excluded, and the reasons: unknown arguments and settings, and
+    deferred actions."""
     places: dict[str, Span | None] = {}
     for block, cause, _ in plan.deferred:
         address = parse_address(block)

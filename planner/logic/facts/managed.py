@@ -48,8 +48,8 @@ def add_found(facts: FactBuilder, search: str, number: int, type: str, identity:
 
 
 def add_known(facts: FactBuilder, known: Iterable[KnownObject], type: str, source: str, version: int) -> None:
-    """Add facts about the known objects of this type and provider. A recorded identity of another version counts as
-    none."""
+    """Add facts about the known objects of this type and provider. A recorded identity whose version is not `version`
+    is ignored."""
     for one in known:
         if one.type != type or one.source not in ("", source):
             continue

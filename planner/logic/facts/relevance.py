@@ -51,8 +51,8 @@ class _Mention(NamedTuple):
 
 
 class RelevanceFacts:
-    """The facts of rules/plan/relevant.dl. `with_sources`: whether to include the text of each reference. `resources`:
-    {place in the facts: (resource instance address, attribute path)}."""
+    """The facts of rules/plan/relevant.dl. `with_sources`: whether the facts have positions in the configuration as
+    sources. `resources`: {attribute of a resource, as named in the facts: (instance address, attribute path)}."""
 
     def __init__(
         self,
@@ -110,7 +110,8 @@ class RelevanceFacts:
                 add("mentions_place", text, mention.argument, place, source=source)
 
     def _meant(self, ref: Ref, module: ModuleAddress, inside: Site) -> str | None:
-        """The site to which a reference leads; None if its target does not depend on anything."""
+        """The target of a reference, as named in the facts: a site, or an attribute of a resource. Adds facts about the
+        target. None if the target does not depend on anything."""
         kind = ref.kind
         if kind == "resource":
             steps = tuple(("attr", s.name) if isinstance(s, nodes.GetAttr) else ("index", s.key) for s in ref.rest)

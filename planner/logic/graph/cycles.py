@@ -53,7 +53,7 @@ class Knot:
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
-    """if one removal is sufficient, all single removals that are, at most MAX_ALTERNATIVES"""
+    """removals of which each alone breaks all cycles, at most MAX_ALTERNATIVES; empty if there are none"""
     edited: tuple[EdgeRemoval, ...] = ()
     """alternatives in lines edited since the last commit; empty if all lines were edited"""
 
@@ -124,7 +124,7 @@ def own_rule(proof: Proof) -> Proof | None:
 
 def decisive(proof: Proof) -> Proof:
     """The lowest step of a proof about the same two vertices; steps above it only pass on the relation. If a user's
-    rule orders the vertices, it is the derived mention."""
+    rule orders the vertices, the step that proves the mention derived from this rule."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:
@@ -264,8 +264,8 @@ Edges: TypeAlias = Mapping[str, Collection[str]]
 class Cut:
     """The statements whose removal breaks all cycles of a knot. `statements`: the statements to remove, sorted.
     `is_exact`: whether there is certainly no smaller set. `stuck`: a cycle without owned edges, which no removal
-    breaks; `statements` is then empty. `alternatives`: if one statement is sufficient, all that are, in the order of
-    the cycle, at most MAX_ALTERNATIVES."""
+    breaks; `statements` is then empty. `alternatives`: statements of which each alone breaks all cycles, in the order
+    of the cycle, at most MAX_ALTERNATIVES."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True
@@ -412,7 +412,7 @@ class _CycleSearch:
 
     def greedy(self) -> set[Statement]:
         """A set of statements that breaks all cycles, without superfluous members. From each cycle, the search takes
-        the statement with the most edges around it."""
+        the statement whose edges connect the most dependents with the most dependencies."""
         waited_for: dict[str, int] = {}
         for targets in self.edges.values():
             for target in targets:

@@ -87,7 +87,7 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
 
 
 def _links_to(graph: Graph, prover: Prover, node: str, resource: str) -> list[Proof]:
-    """The proofs of the links on a shortest path from a vertex to one of a resource."""
+    """The proofs of the links on a shortest path from the vertex `node` to any vertex of a resource."""
     links = Waiting((), graph.database["link_base"])
     path = shortest_path(links, [node], [row[0] for row in graph.database["resource_of"] if row[1] == resource])
     return [link for pair in pairwise(path) if (link := prover.why("link_base", pair)) is not None]

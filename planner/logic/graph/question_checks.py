@@ -29,8 +29,8 @@ _WORD = re.compile(r"[\w-]+")
 def mismatches(
     predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query, is_answered: bool
 ) -> list[Diagnostic]:
-    """Warnings about a query. Its relations, and `vertex`, must have been evaluated. `is_answered`: whether the answer
-    has rows, so that fewer mistakes are possible."""
+    """Warnings about a query. The relation `vertex` and the relations in the query must have been evaluated.
+    `is_answered`: whether the answer has rows, so that fewer mistakes are possible."""
     look = _ConditionCheck(predicates, relations, query)
     problems = list(look.no_vertices(is_answered))
     return problems if is_answered or problems else list(look.constants())

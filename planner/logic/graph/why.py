@@ -48,8 +48,9 @@ def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[
 def prove_wait(
     graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof that one vertex waits for another: the proof of the edge, or of the edges between them. The graph must
-    have the relation `waits_for`. `notes` are added to the result."""
+    """The proof that one vertex waits for another: the proof of the edge, or of the edges between them. If it does not
+    wait, None and an error that explains this. The graph must have the relation `waits_for`. `notes` are added to the
+    result."""
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:
@@ -133,8 +134,8 @@ def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] 
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """The first literal that fails of each rule that could derive the tuple, and the reason
-    (planner.logic.datalog.explain.why_not), as data and as text."""
+    """For each rule that could derive the tuple, the first literal that fails and why it fails, as data and as text
+    (see planner.logic.datalog.explain.why_not)."""
     from planner.logic.datalog.explain.why_not import obstacles, obstacles_text
 
     rules = obstacles(Prover(graph.program, graph.database), predicate, row)

@@ -16,8 +16,8 @@ _WORST = ("error", "fail", "unknown")
 
 @frozen(eq=False)
 class CheckGroup:
-    """A checkable object of the configuration: its status, and (address, status, messages) of each instance. `kind` is
-    that of state files: resource, output, check or var."""
+    """A checkable object of the configuration: its status, and (address, status, messages) of each instance. `kind`, as
+    in state files: resource, output, check or var."""
 
     kind: str
     address: str

@@ -32,7 +32,7 @@ class Graph:
     that must be done before a, without dependencies that follow from others."""
 
     nodes: dict[str, Node]
-    edge_rows: Collection[tuple[str, str]]  # unordered pairs (a, b): b must be done before a
+    edge_rows: Collection[tuple[str, str]]  # pairs (a, b) in any order: b must be done before a
     reduced: dict[str, tuple[str, ...]]
     diagnostics: tuple[Diagnostic, ...] = ()
     database: Any = field(default=None, repr=False)  # the Database of the graph, for `why` and `query`

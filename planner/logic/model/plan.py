@@ -15,8 +15,8 @@ Action: TypeAlias = str  # `no-op`, or an action in rules/shared/action_classes.
 
 @frozen(eq=False)
 class Importing:
-    """The object that an import block requests: an id, or an identity. `unknown`: whether the id is unknown; it is then
-    None."""
+    """The object that an import block requests: an id, or an identity. `unknown`: whether the id is unknown, in which
+    case `id` is None."""
 
     id: str | None
     unknown: bool = False
@@ -130,8 +130,8 @@ class PolicyRecord:
     overrides: tuple[tuple[str, str], ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
     facts: tuple[tuple[str, ...], ...] = ()
-    """facts (relation, columns...) about the first check: time, run, versions. With them, another check has the same
-    result."""
+    """facts (relation, columns...) about the time, run and versions of the first check; a later check that uses these
+    facts has the same result"""
 
 
 @frozen(eq=False)

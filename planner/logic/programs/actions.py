@@ -42,7 +42,7 @@ def actions() -> tuple[str, ...]:
 
 
 def words(action: str) -> list[str]:
-    """The action in plan JSON: its steps, or no-op."""
+    """The action in plan JSON: its steps, or no-op. Raises KeyError for an unknown action."""
     return list(steps(action)) or [NO_OP]
 
 
@@ -161,7 +161,7 @@ class Counts(NamedTuple):
         return {**objects, **({"invoke": invoke} if invoke else {}), **({"failed": failed} if failed else {})}
 
     def plus(self, other: Counts, times: int = 1) -> Counts:
-        """The sum of these counts and `times` the others."""
+        """These counts plus `times` the counts of `other`."""
         return Counts(*(own + times * more for own, more in zip(self, other, strict=True)))
 
 

@@ -100,7 +100,7 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
 
 
 # Computes which values of each input column the rules examine, because only these affect derivations. A cache of
-# results, such as the one in plan/action.py, may replace all other values by one word.
+# results, such as the one in plan/action.py, may replace all other values by a single placeholder.
 
 
 _Place = tuple[str, int]
@@ -190,7 +190,7 @@ def build_program(
     beside: Sequence[tuple[str, str]] = (),
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """The program that `load_program` returns, made without the cache."""
+    """The program that `load_program` returns, compiled without the cache. The program is None if there is an error."""
     diagnostics: list[Diagnostic] = []
     linker = Linker(core, spaces)
     given = {file.source.filename: file for file in made}

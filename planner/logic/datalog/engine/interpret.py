@@ -64,7 +64,7 @@ class Interpreter:
         return list({tuple(sorted(a.items(), key=itemgetter(0))): a for a in assignments}.values())
 
     def aggregated(self, function: str, values: list[Any]) -> Any:
-        """The min, max or sum of values; None if there is none."""
+        """The min, max or sum of values; None if there is no result, as for the min of no values."""
         return aggregate(function, values)
 
     # -------- literals
@@ -123,8 +123,8 @@ class Interpreter:
         return extended
 
     def bind(self, target: syntax.Term, value: Any, assignment: Assignment) -> Iterator[Way]:
-        """The assignment with this value of the variable; nothing if there is no value, or the variable has another
-        one."""
+        """Yields the assignment with this value of the variable, unless the value is None or the variable already has a
+        different value."""
         assert isinstance(target, syntax.RuleVariable)
         if value is None:
             return

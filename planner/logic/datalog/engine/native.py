@@ -43,7 +43,7 @@ def _objects(texts: Iterable[Row]) -> Iterator[tuple[Row, str]]:
 
 
 def reduction(edges: Relation, shared: Shared) -> Relation:
-    """The edges that no longer path implies; all edges within a cycle are kept.
+    """The edges that are not implied by a path of two or more edges; all edges within a cycle are kept.
 
         implied(A, C) :- edge(A, B), path(B, C), edge(A, C), not path(B, A), not path(C, B).
         reduced(A, B) :- edge(A, B), not implied(A, B).

@@ -85,7 +85,7 @@ class RuleProgram:
 
 
 def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set[int]:
-    """The start numbers, and all numbers that are read from them, directly or indirectly."""
+    """The numbers of the predicates `starts`, and of all predicates that they read, directly or indirectly."""
     waiting = list(starts)
     numbers = set(waiting)
     while waiting:

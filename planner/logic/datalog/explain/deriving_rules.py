@@ -138,8 +138,8 @@ class _Makers:
             yield rule, rows.pop(rule.number)
 
     def _rows(self, rule: Rule, wanted: AbstractSet[Row], passed: dict[int, Rows]) -> AbstractSet[Row]:
-        """The requested rows that the rule derives. If it passes on a relation, only these rows of that relation are
-        read; `passed` is a cache of them for other rules."""
+        """The requested rows that the rule derives. If the rule passes on a relation, only the requested rows of this
+        relation are read, and added to `passed`, a cache for other rules: {number of the relation: rows}."""
         if not wanted:
             return wanted
         if self.database.produced and rule.number not in self.database.produced:  # the rule was dead
@@ -202,7 +202,7 @@ class _Makers:
         return indexes
 
     def _is_apart(self, rule: Rule, below: str, rows: AbstractSet[Row]) -> bool:
-        """Whether the rows that the rule passes on from `below` cannot match another atom of the rule."""
+        """Whether none of the rows that the rule passes on from `below` can match one of its other atoms."""
         columns = {str(term): n for n, term in enumerate(rule.head.arguments) if isinstance(term, RuleVariable)}
         for atom in rule.body:
             if isinstance(atom, Atom) and atom.predicate != below:
@@ -276,8 +276,8 @@ class _Reasons:
 
     def _looked_up(self, columns: Columns, count: int) -> Columns:
         """The columns, extended by values that simple lookups find; None where a value is not unique. A unique value is
-        correct because this rule derives the rows. Lookups use atoms without calls; the next one is always that with
-        the fewest rows per key."""
+        correct because this rule derives the rows. Lookups use atoms without calls; the atom with the fewest rows per
+        key is always used next."""
         simple = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_plain, x.arguments))]
         while not columns.keys() >= self.named and simple:
             near = [_Lookup.of(self.relations.database[atom.predicate], atom, columns) for atom in simple]

@@ -361,7 +361,7 @@ time_minute(time: time) = number [fails]
     the minute, from 0
     > N = time_minute("2026-01-31T12:00:00Z")
 duration_seconds(duration: duration) = number [fails]
-    its seconds; units are w d h m s ms us ns, or ISO 8601 without years and months
+    the seconds of the duration; units are w d h m s ms us ns, or ISO 8601 without years and months
     > N = duration_seconds("72h30m")
 duration_text(seconds: number) = symbol [fails]
     the seconds as a string of hours, minutes and seconds

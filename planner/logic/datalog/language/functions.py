@@ -318,7 +318,7 @@ def multiply(a: Value, b: Value) -> Number | None:
 
 
 def divide(a: Value, b: Value) -> Number | None:
-    """The quotient; that of integers is rounded towards zero."""
+    """The quotient; the quotient of integers is rounded towards zero."""
     if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
         return None
     if type(a) is not int or type(b) is not int:
@@ -354,7 +354,8 @@ def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
 
 
 def aggregate(function: str, values: list[Any]) -> Any | None:
-    """The count, sum, minimum or maximum of the values; None if there is none, for example the sum of strings."""
+    """The count, sum, minimum or maximum of the values; None if there is no result, for example for the sum of
+    strings."""
     if function == "count":
         return len(values)
     if function == "sum":

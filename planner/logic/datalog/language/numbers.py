@@ -33,7 +33,7 @@ def ceil(value: Value) -> Number | None:
 
 
 def rounded(value: Value, digits: Value) -> Number | None:
-    """The nearest number with this number of decimal places; of two, the one further from 0."""
+    """The nearest number with this number of decimal places; halves are rounded away from 0."""
     return _round(value, digits, "ROUND_HALF_UP")
 
 

@@ -66,7 +66,8 @@ def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> t
 
 
 def run_case(program: RuleProgram, case: Case) -> list[Mismatch]:
-    """The predicates with wrong rows; empty if the case passes."""
+    """The predicates with wrong rows; empty if the case passes. Raises ValueError for facts with invalid values, and
+    Failure if computed values grow without bound."""
     return compare(case, evaluate(program, case.facts, case.wanted))
 
 

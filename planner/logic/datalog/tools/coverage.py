@@ -67,7 +67,8 @@ class RuleCoverage:
 
 
 def coverage(program: RuleProgram, cases: Iterable[Case], rules: Sequence[Rule]) -> list[RuleCoverage]:
-    """The coverage of these rules by the cases. Facts in rule files do not count as rules."""
+    """The coverage of these rules by the cases. Facts in rule files do not count as rules. Raises ValueError and
+    Failure like `evaluate`."""
     watched = [_Watch.of(rule) for rule in rules if rule.body]
     want = sorted({w.rule.head.predicate for w in watched})
     for case in cases:
