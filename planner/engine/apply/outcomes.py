@@ -12,8 +12,8 @@ from planner.logic.programs.actions import NO_OP, does
 
 KINDS = ("done", "unmet", "tainted", "lost", "left", "failed", "not_reached")
 DONE, UNMET, TAINTED, LOST, LEFT, FAILED, NOT_REACHED = KINDS
-"""done; done, but a condition failed; created, but tainted; destroyed, but not created again; created, but the former
-object still exists; failed; not begun"""
+"""in this order: done; done, but a condition failed; created, but tainted; destroyed, but not created again; created,
+but the former object still exists; failed; not begun"""
 MAKING = "instance_apply"
 STEPS = frozenset((MAKING, "instance_destroy", "deposed_destroy", "instance_forget", "deposed_forget"))
 """kinds of vertices for a planned change or one of its steps"""

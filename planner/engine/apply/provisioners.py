@@ -80,8 +80,8 @@ def provisioner_schema(type: str) -> BlockSchema | None:
 
 
 def validate_provisioner(type: str, config: Value | None) -> list[AttributeDiagnostic]:
-    """Problems of a decoded, unmarked configuration; unknown values are not problems. Without a configuration, the
-    problems that every configuration would have."""
+    """Problems of a provisioner of this type, and of its decoded, unmarked configuration; unknown values are not
+    problems. If the configuration is None, only the type is checked."""
     problem = unsupported(type)
     if problem is not None:
         return [problem]

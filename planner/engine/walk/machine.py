@@ -409,8 +409,8 @@ class Work(Protocol):
         called several times, with the same result."""
 
     def run(self, node: str) -> WorkResult:
-        """Do the work of a node. Several threads may call this at once, for different nodes. A `Failure` is treated as
-        its diagnostics."""
+        """Do the work of a node. Several threads may call this at once, for different nodes. The diagnostics of a
+        raised `Failure` are treated like returned ones."""
 
 
 @frozen(eq=False)

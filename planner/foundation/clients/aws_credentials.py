@@ -77,8 +77,8 @@ class CredentialSettings:
 
 
 class CredentialChain:
-    """Access keys, obtained once and renewed before they expire. May be called by several threads. Raises
-    ServiceError."""
+    """A function that returns access keys, obtained on the first call and renewed before they expire. May be called by
+    several threads. Raises ServiceError."""
 
     def __init__(self, given: CredentialSettings, http: Http) -> None:
         self.given, self.http = given, http

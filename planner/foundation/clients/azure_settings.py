@@ -123,7 +123,7 @@ def cloud_of(environment: str, metadata_host: str, http: Http) -> Cloud:
 
 
 def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
-    """The first authentication method whose settings are complete. If there is none: "", and the reasons."""
+    """The first authentication method whose settings are complete, or "" and the reasons why no method can be used."""
     reasons: list[Reason] = []
     for name, title, missing in _METHODS:
         result = missing(account)

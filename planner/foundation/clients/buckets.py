@@ -58,7 +58,7 @@ class BucketClient:
         return answer
 
     def head(self, key: str) -> HttpResponse | None:
-        """The headers of an object; None if the object does not exist. Raises ServiceError."""
+        """A response with the headers of an object; None if the object does not exist. Raises ServiceError."""
         return self._if_any("HEAD", key)
 
     def get(self, key: str) -> HttpResponse | None:
@@ -80,7 +80,7 @@ class BucketClient:
                 raise
 
     def keys(self, prefix: str, more: Mapping[str, str] | None = None) -> Iterator[str]:
-        """The keys that begin with a prefix. `more`: further query parameters. Raises ServiceError."""
+        """The keys of objects that begin with a prefix. `more`: further query parameters. Raises ServiceError."""
         marker = ""
         while True:
             query = {"prefix": prefix, **(more or {}), **({"marker": marker} if marker else {})}

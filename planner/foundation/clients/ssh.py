@@ -150,7 +150,7 @@ def reason(e: OSError | ValueError) -> str:
 
 
 class _Client(asyncssh.SSHClient):
-    """Answers each prompt of the server with the password. The password is tried once."""
+    """Logs in with a password: once by password authentication, and once as the answer to all prompts of the server."""
 
     def __init__(self, password: str) -> None:
         self.passwords = [password] if password else []
@@ -490,9 +490,10 @@ def _as_ssh_errors(path: str) -> Iterator[None]:
 
 
 async def upload(files: Files, source: str | IO[bytes], destination: str) -> None:
-    """Upload a stream or a file to a path. A directory is uploaded into the destination if that is an existing
-    directory, otherwise as the destination. If the path of the source ends with a slash, only the content of the source
-    is uploaded, and the destination must exist. Raises SshError."""
+    """Upload a stream, a file or a directory. If the destination ends with a slash, a stream or a file gets the name of
+    the destination inside this directory, as with scp. A directory is uploaded into an existing destination; otherwise
+    the destination is created as its copy. If the path of a directory ends with a slash, only its content is uploaded,
+    and the destination must exist. Raises SshError."""
     if destination == "~" or destination.startswith("~/"):
         destination = await files.home() + destination[1:]
     name = destination

@@ -124,8 +124,8 @@ class Tfe:
         /,
         **query: str,
     ) -> Any:
-        """The parsed response, None for status 404. `on_headers` receives the headers of the response. Raises
-        ServiceError whose code is the status."""
+        """Send a request. Returns the parsed response, None for status 404. `on_headers` receives the headers of the
+        response. Raises ServiceError, with the status as its code."""
         headers = self._headers("application/vnd.api+json")
         if body is not None:
             headers["Content-Type"] = "application/vnd.api+json"

@@ -20,8 +20,8 @@ VERSION = "v0"
 
 
 class NotAnEnvelopeError(Exception):
-    """The data is not an envelope; perhaps it was never encrypted. `reason` is empty for a JSON object without a
-    version of encryption."""
+    """The data is not an envelope; perhaps it was never encrypted. `reason` is empty for a JSON object without
+    `encryption_version`."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)

@@ -25,7 +25,7 @@ class Kind:
 
 
 class ProtocolError(Exception):
-    """The first line of the program's output is wrong for its kind."""
+    """The first line of the program's output is not valid for this kind of program."""
 
 
 class ExitError(Exception):

@@ -407,7 +407,7 @@ def own_reads() -> Iterator[None]:
 
 
 class FilesUsed:
-    """The files that functions read, and the files that match their patterns."""
+    """The files that functions read, and the files that match the patterns of functions such as `fileset`."""
 
     __slots__ = ("matched", "read")
 

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Later(Sequence[T], Generic[T]):
-    """A sequence that `make` computes when it is first read. The inputs of `make` must not change before that."""
+    """A sequence that `make` computes on first use. The inputs of `make` must not change before the first use."""
 
     __slots__ = ("_made", "_make")
 

@@ -30,8 +30,8 @@ class CheckedObject:
 
 @frozen
 class Deprecation:
-    """A deprecated object (`module.a.old`), the message of its author, and whether it belongs to a remote module. As a
-    mark, it means that the value depends on this object."""
+    """A deprecated object (`module.a.old`), the message of its author, and whether the object belongs to a remote
+    module. A value with this mark depends on the deprecated object."""
 
     by: str
     message: str = ""

@@ -114,7 +114,7 @@ def option(name: str, value: str) -> str:
 
 
 def file(path: str) -> str:
-    """A path that is always quoted: in double quotes, unless the shell would expand something in them."""
+    """A path in double quotes; in single quotes if the shell would expand a character in double quotes."""
     return word(path) if set(path) & set('"$`\\!\n') else f'"{path}"'
 
 

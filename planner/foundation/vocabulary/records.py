@@ -1,9 +1,9 @@
-"""Replacements for `attrs.frozen` and `attrs.define` that take a tenth of the time.
+"""Replacements for `attrs.frozen` and `attrs.define` that create classes in a tenth of the time.
 
 A command that plans one resource imports about 150 records and creates objects of only a third of them, mostly fewer
 than ten of each. So no code is generated when a class is created: the class gets slots, and methods that examine the
-fields when they are called. A method that is called often is then compiled, as attrs does for all methods at once. Type
-checkers see attrs classes with the same meaning. `attrs.fields`, `attrs.asdict` and similar functions work."""
+fields when they are called. Only a method that is called often is compiled; attrs compiles all methods at once. For
+type checkers, records are attrs classes. `attrs.fields`, `attrs.asdict` and similar functions work with records."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class _Record:
 
 
 class _Attributes:
-    """The fields in the form of attrs, for functions of attrs and libraries that use them; created on first use."""
+    """The fields in the form of attrs, created on first use. Functions of attrs, and libraries for attrs, read them."""
 
     __slots__ = ()
 
@@ -216,7 +216,7 @@ def _redirect_super(value: Any, old: type, new: type) -> None:
 def _warming(
     cell: list[Any], name: str, loose: Callable[..., Any], compiled: Callable[[_Record], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """A method that is compiled when it has been called often."""
+    """A method that calls `loose` at first, and replaces itself by its compiled form after some calls."""
     calls = 0
 
     def method(self: Any, *given: Any, **named: Any) -> Any:

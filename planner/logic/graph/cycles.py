@@ -135,7 +135,7 @@ def decisive(proof: Proof) -> Proof:
 
 
 def _leaf_positions(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
-    """The positions of a proof's leaves: references first, the state last."""
+    """The positions of a proof's leaves: first references, then dependencies in the state, then all others."""
     leaves: list[tuple[int, Any]] = []
     for at in proof.leaves():
         source = graph.database.facts.source(at.predicate, at.row)

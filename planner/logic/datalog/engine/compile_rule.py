@@ -145,7 +145,7 @@ class BodyCompiler:
     def _inline(self, term: syntax.RuleCall, arguments: list[str], bases: list[str]) -> str | None:
         if term.function in ("+", "-") and bases == ["number", "number"]:
             return f"({arguments[0]} {term.function} {arguments[1]})"
-        # appending a constant adds at most its length; joining two variables may double a string, so `join` limits that
+        # appending a constant adds only its length; joining two variables may double a string, so `join` checks lengths
         is_short = any(isinstance(a, syntax.Constant) for a in term.arguments)
         if term.function == "++" and bases == ["symbol", "symbol"] and is_short:
             return f"({arguments[0]} + {arguments[1]})"

@@ -1,4 +1,4 @@
-"""Strongly connected components of a relation and the acyclic graph of these, from which most operators start."""
+"""Strongly connected components of a relation, and the acyclic graph of the components, which most operators use."""
 
 from __future__ import annotations
 

@@ -260,8 +260,8 @@ def matched_head(rule: Rule, row: Row) -> Assignment | None:
 
 
 class _Search:
-    """The search for the best proof of one goal. It tries derivations in the order of their lower bounds until no other
-    can be better."""
+    """The search for the best proof of one goal. Derivations are tried in the order of their lower bounds, until no
+    remaining derivation can be better or MAX_FOLLOWED were tried."""
 
     __slots__ = ("best", "derivations", "followed", "goal", "prover")
 

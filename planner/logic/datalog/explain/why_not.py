@@ -30,9 +30,9 @@ class Obstacle:
 
 
 def why_not(prover: Prover, predicate: str, row: Row) -> list[Obstacle] | None:
-    """An obstacle for each rule of the predicate, in order; None if the row is in the relation. The solution that
-    satisfies the most literals is shown, the first one in the order of rows. After MAX_STEPS steps, the search stops
-    and returns the best solution so far."""
+    """An obstacle for each rule of the predicate, in order; None if the row is in the relation. An obstacle shows the
+    assignment that makes the most literals true; of several such assignments, the first in the order of rows. After
+    MAX_STEPS steps, the search stops and returns the best assignment so far."""
     if row in prover.database[predicate]:
         return None
     return [_obstacle(prover, rule, row) for rule in prover.program.rules_for(predicate)]

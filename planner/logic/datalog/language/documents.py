@@ -13,7 +13,7 @@ from typing import Any
 from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row, Value, encode, member, number
 
 LONGEST_JSON = 16_000_000  # characters
-LONGEST_YAML = 1_000_000  # maximum length in characters; YAML is read event by event
+LONGEST_YAML = 1_000_000  # characters; reading YAML is slower, because it is read event by event
 MAX_VALUES = 300_000
 MAX_TEXT = 100_000_000  # maximum total length of all paths in a string, in characters
 DEEPEST = 250
@@ -264,7 +264,8 @@ def read_yaml(text: str) -> Any:
 
 
 def _document(loader: Any) -> Any:
-    """The only document. Open containers are on a stack. Raises UnreadableError."""
+    """The value of the only document; open containers are kept on a stack. Raises UnreadableError if there are several
+    documents or none."""
     root: list[Any] = []
     stack: list[tuple[Any, str | None]] = [(root, None)]  # container, anchor
     keys: list[Any] = []

@@ -37,7 +37,8 @@ LARGEST_EXPONENT = 10_000
 
 class Fraction:
     """An exact decimal that is not an integer, or an integer with a decimal point: in a rule, `1.0` differs from `1`.
-    Computed numbers are ints if their value is an integer. Comparable with ints by size, but never equal to one."""
+    Computed numbers are ints if their value is an integer. A Fraction is comparable with ints, but never equal to an
+    int."""
 
     __slots__ = ("value",)
     value: Decimal
