@@ -391,9 +391,7 @@ def test_module_instances_refer_within_themselves(planner, work: Path):
     assert planner("init").code == 0 and planner("plan", "-out=p").code == 0
     b, a = "module.m[0].terraform_data.b", "module.m[1].terraform_data.a"
     ran = planner("why", "-not", "-plan=p", b, a)
-    assert ran.out.startswith(
-        f"{b} refers to {a} by name, but in its own module instance: module.m[0], not module.m[1]."
-    )
+    assert ran.out.startswith(f"{b} refers to an object in its own module instance, module.m[0], not to {a}.")
 
 
 def test_an_instance_falls_back_to_what_stands_for_it(planner, work: Path):

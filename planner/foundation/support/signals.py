@@ -68,8 +68,8 @@ class StopSignal:
             self._heard.clear()
 
     def tell(self) -> None:
-        """Call the listeners once, or wait until another thread has done so. Must not be called from a signal handler,
-        because it acquires locks."""
+        """Call the listeners, unless another thread already calls them: then wait at most a second until they were
+        called. Must not be called from a signal handler, because it acquires locks."""
         with self._lock:
             is_first = not self._told.is_set()
             self._told.set()
@@ -116,7 +116,7 @@ _STOP: ContextVar[StopSignal] = ContextVar("stop", default=STOP)
 
 @contextmanager
 def stopped_by(stop: StopSignal) -> Iterator[None]:
-    """A context in which `stop` ends the work, instead of the stop request of the process."""
+    """A context in which work is stopped by `stop` instead of STOP, the stop request of the process."""
     token = _STOP.set(stop)
     try:
         yield

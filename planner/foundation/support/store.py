@@ -96,7 +96,7 @@ class Shelf:
         self.store_parts(name, (head,), rest)
 
     def store_parts(self, name: str, head: tuple[bytes, ...], rest: bytes = b"") -> None:
-        """Like `store`, with the head in several parts."""
+        """Like `store`, for a head in several parts. Errors of writing are ignored."""
         sealed = seal(self.folder, name, *head) if _is_on() else None
         if sealed is not None:
             _write_entry(self.folder, name, (sealed, sum(map(len, head)).to_bytes(_LENGTH, "little"), *head, rest))
@@ -119,7 +119,7 @@ class Shelf:
         return StoreEntry(head, file, SEAL + _LENGTH + size)
 
     def value(self, name: str) -> Any:
-        """The unpickled object, None if it is missing."""
+        """The unpickled object, None if it is missing or invalid."""
         data = self.load(name)
         if data is None:
             return None
@@ -138,7 +138,7 @@ class Shelf:
                 gc.enable()
 
     def keep(self, name: str, value: Any) -> None:
-        """Pickle and store an object."""
+        """Pickle and store an object. An object that is nested too deeply for pickle is not stored."""
         if not _is_on():
             return
         self._pickle(name, value)

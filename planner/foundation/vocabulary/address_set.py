@@ -1,7 +1,7 @@
 """Compact sets of addresses.
 
 Thousands of objects depend on mostly the same addresses. All sets share one list of addresses, and each set is a whole
-number (bit n for address n). This needs a hundredth of the memory of tuples of strings."""
+number (bit n for address n). Such numbers need a hundredth of the memory of tuples of strings."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class _MissSearch:
         modules = {row[0]: row[2] for row in self.database["module_instance_of"]}
         mine, other = modules.get(self.a), modules.get(self.b)
         if mine is not None and other is not None and mine != other:
-            text = f"{self.a} refers to {self.b} by name, but in its own module instance: {mine}, not {other}."
+            text = f"{self.a} refers to an object in its own module instance, {mine}, not to {self.b}."
             yield NearMiss("instance", text)
 
     def mentions(self) -> Iterator[NearMiss]:

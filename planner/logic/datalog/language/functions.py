@@ -20,7 +20,7 @@ _LARGEST_NUMBER = 1 << 512
 
 
 def _limit(what: str) -> Failure:
-    detail = f"A rule computed {what}. Rules compute names and small numbers; look for a rule that doubles a value."
+    detail = f"A rule computed {what}. Look for a rule that doubles a value: computed values must stay small."
     return Failure(error("rules.limit", "Computed value too large", detail))
 
 

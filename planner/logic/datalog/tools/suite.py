@@ -67,8 +67,8 @@ def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diag
 
 
 def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
-    """Evaluate rules that are not the product's own, first in a separate process, so that they can neither hang this
-    process nor take all its memory. `files` names their origin. Raises Failure if they exceed a limit."""
+    """Evaluate rules that are not the product's own in a separate process, where they can neither hang this process nor
+    take all its memory. `files`: the names of their files, for messages. Raises Failure if they exceed a limit."""
     wanted = None if want is None else tuple(want)
 
     def problem(what: str) -> Diagnostic:
