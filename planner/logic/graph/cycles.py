@@ -24,7 +24,7 @@ ORDER = "order_before"  # the predicate for orders required by a user's rule and
 
 @frozen(eq=False)
 class CycleEdge:
-    """An edge, the rule that derives it, the reason, and its position (in the proof format, or None)."""
+    """An edge, the rule that derives it, the reason, and the position of its cause (in the proof format, or None)."""
 
     dependent: str
     dependency: str

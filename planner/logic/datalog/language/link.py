@@ -340,13 +340,13 @@ MAX_ALTERNATIVES = 200  # maximum number of rules to which one rule is expanded
 
 
 def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies of a rule, one for each combination of its alternatives. Empty if there would be too many
-    (reported)."""
+    """The bodies of a rule, one for each combination of its alternatives, and errors. There are no bodies if there is
+    an error, for example if there are too many combinations."""
     return expanded_body(statement.body, statement.source)
 
 
 def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies without alternatives to which a body expands; none if there is an error."""
+    """The bodies without alternatives to which a body expands, and errors. There are no bodies if there is an error."""
     inside = [node for literal in body for node in _within_braces(literal)]
     if inside:
         detail = "Alternatives are not allowed between the braces of an aggregate. Derive them as a predicate first."

@@ -164,7 +164,8 @@ def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
 
 
 def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """The body of an aggregate with a new variable for each wildcard: rows that differ only there count separately."""
+    """The body of an aggregate with a new variable for each wildcard, so that rows that differ only in the column of a
+    wildcard count separately."""
     numbers = count(1)
 
     def variable(term: Term) -> Term:

@@ -163,8 +163,8 @@ class _CaseReader:
         return exported[0] if len(exported) == 1 else name
 
     def _row(self, statement: syntax.Statement, atom: syntax.Atom) -> Row | None:
-        """The tuple of an atom, which must have no variables and must match its declaration; None otherwise
-        (reported)."""
+        """The tuple of an atom. None, and an error is added, if the atom has variables or does not match the
+        declaration of its predicate."""
         if not self._is_known(statement, atom.predicate, atom):
             return None
         predicate = self.program.predicates[self._name(atom.predicate)]
