@@ -56,7 +56,7 @@ def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSc
 
 
 def module_json(config: Config) -> dict[str, Any]:
-    """A single module as `show -json -module` prints it, without expressions, which need schemas and the called
+    """A single module as `show -json -module` prints it: without expressions, because these need schemas and the called
     modules."""
     writer = _ModuleWriter(_no_schema, lambda type: None, config)
     out: dict[str, Any] = {}
@@ -243,8 +243,8 @@ class _ModuleWriter(_ConfigWriter):
 
 def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
     """`constant_value` for an expression without references and calls, otherwise `references`, the most specific first.
-    In JSON files, every value is also a constant, which is written unchanged. {} for a constant expression that cannot
-    be evaluated."""
+    In JSON files, every expression also has a `constant_value`: the JSON as it was written. {} for a constant
+    expression that cannot be evaluated."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}

@@ -62,7 +62,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
         out["resource_changes"] = changes
     if plan.invocations:  # as in Terraform 1.14 and later
         out["action_invocations"] = [writer.invocation(one) for one in plan.invocations]
-    if plan.deferred:  # OpenTofu makes no plan then
+    if plan.deferred:  # in this case, OpenTofu does not make a plan
         out["complete"] = False
         out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
         out["deferred_changes"] = list(writer.deferred_changes(plan))  # as in experimental builds of Terraform
@@ -80,7 +80,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     checks = plan_groups(plan)
     if checks:
         out["checks"] = checks_json(checks)
-    if plan.policy is not None and plan.policy.overrides:  # OpenTofu has no such member
+    if plan.policy is not None and plan.policy.overrides:  # OpenTofu's plans do not have this member
         out["policy_overrides"] = [{"code": code, "reason": reason} for code, reason in plan.policy.overrides]
     if plan.timestamp:
         out["timestamp"] = plan.timestamp
@@ -89,7 +89,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """Changes made outside planner; in mode refresh-only also objects that only move."""
+    """Changes made outside planner; in refresh-only mode also moves of unchanged objects."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 

@@ -13,8 +13,8 @@ from planner.language.syntax.body import Body
 
 @frozen(eq=False)
 class ProviderEntry:
-    """A configuration. `parent`: key of the configuration that it inherits or receives; "" if there is none, as for one
-    with its own block."""
+    """A configuration. `parent`: key of the configuration that it inherits or receives; "" for a configuration without
+    a parent, such as one with its own block."""
 
     name: str
     full_name: str

@@ -127,8 +127,8 @@ def _present(name: str, value: Any) -> dict[str, Any]:
     return {name: value} if value else {}
 
 
-# Reads provider schemas from the JSON form above, as far as plans and states need them: without functions, and only the
-# versions of identities
+# Reads provider schemas from the JSON form above, as far as plans and states need them: functions are not read, and
+# identities have only their versions
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:

@@ -42,14 +42,14 @@ _KEPT = {
 
 
 _READS = ("file", "templatefile")
-"""prefixes of functions that read files"""
+"""prefixes of the names of functions that read files"""
 
 
 @frozen
 class FileReader:
     """An expression that reads files. `resource`: the declaration, for an argument of a resource. `shown`: the parts of
-    the expression whose results contain contents of files, as far as this can be determined; for files that are only
-    named in calls, these calls."""
+    the expression whose results may show contents of files: the whole expression or, if it also computes digests, only
+    calls; () if there are none."""
 
     module: ModulePath
     expression: Expression
@@ -60,7 +60,7 @@ class FileReader:
 @frozen(eq=False)
 class RecordedSources:
     """The configuration as it may be recorded. `texts`: {file: recorded content}. `readers`: recorded expressions that
-    read more files. `variables`: root variables whose values may be recorded."""
+    read other files. `variables`: root variables whose values may be recorded."""
 
     texts: dict[str, str]
     readers: list[FileReader]
@@ -239,7 +239,8 @@ def _blocks_in(body: Any) -> Sequence[Block]:
 
 
 def _block_type(block: Block) -> tuple[str, list[Any]]:
-    """The type and bodies of a block; for a dynamic block, of the blocks that it creates."""
+    """The type and bodies of a block. For a dynamic block, these are the type and bodies of the blocks that it
+    creates."""
     if block.type != "dynamic" or not block.labels:
         return block.type, [block.body]
     return block.labels[0].value, [content.body for content in _blocks_in(block.body)]

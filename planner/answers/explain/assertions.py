@@ -29,8 +29,8 @@ _COPIES = {("terraform_data", "output"): "input"}
 
 @frozen
 class AssertionCause:
-    """A step of an explanation: `what` has `value` because of `how`, at `span`. Its causes follow with a greater
-    `depth`."""
+    """A step of an explanation: `what` has `value`, which comes from `how`, at `span`. The causes of the step follow
+    it, with a greater `depth`."""
 
     depth: int
     what: str

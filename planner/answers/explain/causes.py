@@ -80,9 +80,9 @@ class CauseStep:
 
 @frozen
 class Way:
-    """A path from a root cause into a change. `steps` begin at the nearest changed object, or at the root without one,
-    and end at a part of the change or at the whole change. `roots`: the change's roots on this path, as (name,
-    kind)."""
+    """A path from a root cause into a change. `steps` begin at the nearest changed object (at the root cause if there
+    is none) and end at a part of the change or at the whole change. `roots`: the root causes of the change on this
+    path, as (name, kind)."""
 
     steps: tuple[CauseStep, ...]
     roots: frozenset[tuple[str, str]]
@@ -110,15 +110,15 @@ class Because:
     """all paths into the change that are known to matter"""
 
     def forcing(self) -> set[tuple[str, str]]:
-        """The roots that force the replacement, as (name, kind); empty if it is not known which ones do, and for other
-        changes."""
+        """The roots that force the replacement, as (name, kind); empty if these are not known, and for changes other
+        than replacements."""
         if self.is_guess:
             return set()
         forcing = {part for way in self.ways if way.forces for part in way.roots}
         return forcing | {(one.what, one.kind) for one in self.roots if one.kind in _REPLACING}
 
     def is_itself(self, name: str) -> bool:
-        """Whether a change has no cause but itself."""
+        """Whether the only root cause of a change is the change itself."""
         return len(self.roots) == 1 and self.roots[0].what == name
 
     @property
@@ -175,8 +175,8 @@ class Checks(Protocol):
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
-    """{change or output: its causes}. `derived`: an entry for each former world. `has_others`: with the chains of all
-    roots."""
+    """{change or output: its causes}. `derived`: one for each former world. `has_others`: also find the chain of each
+    further root (`Because.others`)."""
     return _Chains(derived, has_others).answers()
 
 
@@ -308,8 +308,8 @@ class _Chains:
         return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
-        """Whether a chain continues with a known value after an unknown value, although another source is unknown,
-        too."""
+        """Whether a chain continues from an unknown value to a known one, although another source of the unknown value
+        is unknown."""
         for at, step in pairwise((name, *chain)):
             if is_part(step, at):
                 continue
@@ -318,7 +318,7 @@ class _Chains:
         return False
 
     def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
-        """The steps between a root and a change, without other names of the root."""
+        """The steps between a root and a change, without steps that are other names of the root."""
         inner: list[CauseStep] = []
         own, others = "", list[str]()  # the instance with these steps, and other instances with equal steps
         for at, (before, step) in enumerate(pairwise((name, *chain))):
@@ -337,8 +337,8 @@ class _Chains:
         return inner[::-1]
 
     def _alike(self, reader: str, chain: Sequence[str]) -> tuple[str, list[str]]:
-        """For a chain through a mention of a whole resource: the instance with which it continues, and the other
-        instances with equal steps. ("", []) for other chains."""
+        """For a chain that leads through a mention of a whole resource: (the instance through which it continues, other
+        instances with equal steps). ("", []) for other chains."""
         match = _FIRST_KEY.match(chain[0][len(reader) :])
         if match is None or not match[2]:
             return "", []
@@ -349,7 +349,7 @@ class _Chains:
         return own, [other for other in others if self._leads_on(other, own, chain)]
 
     def _leads_on(self, other: str, own: str, chain: Sequence[str]) -> bool:
-        """Whether another instance has equal steps up to a step outside of both instances."""
+        """Whether the chain's steps inside `own`, and its step out of `own`, also exist for the instance `other`."""
         for before, step in pairwise(chain):
             if not before.startswith(own):
                 return True
@@ -359,7 +359,8 @@ class _Chains:
         return True
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
-        """A step of a chain; if a mention covers several parts, the value around these."""
+        """A step of a chain. If one mention refers to several parts of a value, the step is the innermost value with
+        all of these."""
         what = plain(step)
         source = self._places[world].of(what)
         if self._worlds.owner(step) is None:
@@ -392,8 +393,8 @@ class _Chains:
         return CauseStep(what, kind, source, *shown)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
-        """The root; for an element of a list, the list with all added and removed elements, because these are one
-        edit."""
+        """The root; for an element of a list or set, instead the list or set with all added and removed elements,
+        because these are one edit."""
         lead = "the text of " if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
         if root.kind in _WRITTEN and (number, name) not in self._lists:
@@ -413,7 +414,7 @@ class _Chains:
         trace = self._derived[0].trace
         name, kind, source, origin = trace.describe(unit)
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
-            name = f"the text of {plain(value)}"  # the input is a part of this text
+            name = f"the text of {plain(value)}"  # the expression of the value contains the input
         note = _note(origin, source)
         self._added[name] = CauseStep(name, kind, source, *trace.shown_values(unit), note)
         return name
@@ -430,7 +431,7 @@ _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]'
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
-    """The chain, with a root that is a part of its last step instead of that step; [] without such a root."""
+    """The chain, with its last step replaced by the first of these roots that is a part of it; [] if there is none."""
     part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
     return [*chain[:-1], part] if part else []
 
@@ -521,9 +522,9 @@ def _note(origin: str, source: Any) -> str:
 
 @frozen
 class RootCause:
-    """A root cause and its changes, as (name, action), the riskiest first. The action is an update if the object is
-    replaced for other causes, and this one only updates it. `is_certain`: the causes of all these changes are certain.
-    `parts`: root causes from the same edit, as (name, kind); empty for changes without another cause."""
+    """A root cause and its changes, as (name, action), the riskiest first. If this cause only updates an object, which
+    is replaced for other causes, the action is an update. `is_certain`: the causes of all these changes are certain.
+    `parts`: root causes from the same edit, as (name, kind); empty for changes that are their own root cause."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -534,8 +535,8 @@ class RootCause:
 def grouped(
     chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
 ) -> tuple[RootCause, ...]:
-    """The changes by root cause; changes without another cause by kind. A change with several causes is listed for
-    each. `risks`: {action: rank}."""
+    """The changes by root cause. Changes that are their own root cause are grouped by kind; a change with several
+    causes is in several groups. `risks`: {action: rank}, the riskiest first."""
     members: dict[Key, list[str]] = {}
     roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
     forced: set[tuple[Key, str]] = set()
@@ -592,7 +593,7 @@ _PART = re.compile(
     rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"
     rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{_KEY.pattern}?\.[\w-]+)"
 )
-"""matches the variable, local value or argument of a name"""
+"""matches the variable, local value or argument with which a name begins"""
 
 
 def _key(root: CauseStep, crowded: Collection[str]) -> Key:
@@ -650,7 +651,8 @@ def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, st
 
 
 class _Ways:
-    """The ways from names to their leaves. `_next`: {name that has a leaf: next step towards the nearest leaf}."""
+    """The chains from names to leaves, which are their final steps. `_next`: {name that leads to a leaf: next step
+    towards the nearest leaf}."""
 
     def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
         self.leaves: dict[str, str] = {}
@@ -713,7 +715,8 @@ class _Ways:
         return steps[1:]
 
     def roots(self, name: str) -> list[str]:
-        """All leaves that lead to a name; the leaf of its chain first. A leaf leads only to itself."""
+        """All leaves that lead to a name, also the name itself if it is a leaf; first the leaf at the end of its
+        chain."""
         nearest = self.chain(name)
         if not nearest and name not in self.leaves:
             return []
@@ -721,7 +724,7 @@ class _Ways:
         return [first, *sorted(self._leaves_behind(name) - {first})]
 
     def beside(self, name: str) -> set[str]:
-        """Other changed arguments of created instances from which a name has its value."""
+        """Changed arguments of the created instances from which a name has its value, directly or indirectly."""
         seen, waiting = {name}, [name]
         values: set[str] = set()
         for at in waiting if self.besides else ():
@@ -745,7 +748,8 @@ class _Ways:
         return ""
 
     def _leaves_behind(self, name: str) -> frozenset[str]:
-        """The leaves that lead to a name, joined from earlier names or, in a cycle, found by a search."""
+        """The leaves that lead to a name: joined from the leaves of its next steps or, in a cycle, collected by a
+        search."""
         stack = [(name, False)]
         open_ones: set[str] = set()
         while stack:

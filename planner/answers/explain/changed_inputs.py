@@ -32,7 +32,8 @@ ChangedInputs: TypeAlias = frozenset[ChangedInput]
 
 
 def describe(unit: ChangedInput, config: Config) -> tuple[str, str, Span | None]:
-    """An input as a root cause: (name, kind, place)."""
+    """An input as a root cause: (name, kind, place). The place is None for variables and files, and if it is
+    unknown."""
     if unit.kind == "variable":
         return place_name(f"var.{unit.name}", unit.path), "variable", None
     if unit.kind == "file":

@@ -16,7 +16,7 @@ class Steps(Protocol):
     """Relations of rules/plan/because.dl. `further`: next steps from each name. `leaves`: {final step: kind}. `forces`:
     steps each of which would replace an instance. `besides`: values that would change a created instance if it had
     existed before. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`: values
-    that may be. `doubtful`: values whose known causes may be incomplete."""
+    that may be unknown for this reason. `doubtful`: values whose known causes may be incomplete."""
 
     further: dict[str, list[str]]
     leaves: dict[str, str]
@@ -51,7 +51,7 @@ class CheckedRoots:
         self._met: dict[str, set[str]] = {}
         """{name: values and instances on the way to its roots}"""
         self._met_besides: dict[str, set[str]] = {}
-        """like `_met`, for the roots of values that others read from an instance"""
+        """like `_met`, for steps from an instance to its values in `Steps.besides`"""
 
     def is_alone(self, name: str) -> bool:
         """Whether a change is its own root, because no step leads to it."""
@@ -68,9 +68,9 @@ class CheckedRoots:
         return (self._behind_value(value, units) if units else None) or ()
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
-        """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: with
-        the roots of a created object's other values, which matter to objects that read them. None if a value on the way
-        was not checked."""
+        """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: also
+        the roots of values in `Steps.besides`, which matter to other objects that read this one. None if a value on the
+        way was not checked."""
         key = name, only_replaced, for_others
         if key not in self._known:
             self._known[key] = frozenset()  # the result if a cycle leads back to this name
@@ -112,7 +112,7 @@ class CheckedRoots:
             for step in [*(further if at == name else self._further).get(at, ()), *besides]:
                 met = self._met_besides if step in besides else self._met
                 behind: Collection[str] | None = ()
-                if step == name:  # mentioned as a whole
+                if step == name:  # a step back to the change itself
                     continue
                 if step in self._checks:
                     units = self._checks[step]
@@ -128,7 +128,7 @@ class CheckedRoots:
                 elif step not in seen:
                     seen.add(step)
                     waiting.append(step)
-                    # the sources of an untested value
+                    # a leaf behind an untested value cannot be confirmed
                     behind = None if at != name and step in self._leaves else [step] if step in self._leaves else []
                 if behind is None:
                     return None
@@ -184,7 +184,8 @@ class CheckedRoots:
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
     def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:
-        """The keys of a variable that matter, if the leaf also covers others; otherwise the leaf."""
+        """The roots at a leaf: the keys of a variable that matter, if the leaf also covers other keys; otherwise the
+        leaf."""
         if unit is None or unit.kind != "variable" or not fitting:
             return {leaf}
         deeper = [one.path[len(unit.path) :] for one in fitting]
@@ -193,8 +194,8 @@ class CheckedRoots:
         return {self._name_of(one, value) for one in fitting}
 
     def _leaf_or_name(self, unit: ChangedInput, value: str) -> str:
-        """The name of an input as a root: its leaf on the way to the value, if there is exactly one; otherwise the name
-        of the input in this value."""
+        """The root that represents an input: its leaf on the way to the value if there is exactly one, otherwise the
+        name of the input in this value."""
         seen, waiting = {value}, [value]
         while waiting:
             for step in self._further.get(waiting.pop(), ()):
@@ -208,8 +209,8 @@ class CheckedRoots:
         return known[0] if len(known) == 1 else self._name_of(unit, value)
 
     def _nearest(self, value: str, units: ChangedInputs) -> tuple[set[str], dict[str, bool], set[str], set[str]]:
-        """(nearest leaves of a value, {nearest instance: whether only its replacement counts}, known values of these
-        instances, all steps between). The search does not go beyond instances and these values."""
+        """(nearest leaves of a value, {nearest instance: whether only its replacement counts}, nearest tested values of
+        objects, all steps up to these). The search does not go beyond instances and tested values."""
         leaves, values, seen = set(), set(), {value}
         objects: dict[str, bool] = {}
         waiting = deque([value])
@@ -242,8 +243,8 @@ class CheckedRoots:
         return next((owner for owner in owners if owner is not None), None)
 
     def ways(self, name: str, is_forced: bool) -> Iterator[list[str]]:
-        """The paths into a change through tested values. A path begins at a part of the change, with `is_forced` at a
-        part that forces the replacement, and ends at a changed object or root that matters to the part."""
+        """The paths into a change through tested values. A path begins at a part of the change (at a part that forces
+        the replacement, if `is_forced`), and ends at a changed object or root that matters to the part."""
         inside = (f"{name}.", f"{name}[")
         forced = self._steps.forces.get(name, ())
         others = [part for part in self._further.get(name, ()) if part not in forced]

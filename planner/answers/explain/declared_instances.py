@@ -115,8 +115,8 @@ class DeclaredInstances:
         return keys is not None and all(key in some for some in keys)
 
     def new_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """The object of an instance that exists in neither world: its configured values, and unknown values for the
-        others. Unknown as a whole if its configuration cannot be evaluated."""
+        """The object of an instance that exists in neither world: its configured values, and an unknown value for each
+        other attribute. Unknown as a whole if its configuration cannot be evaluated."""
         schemas = module.context.schemas
         of = schemas.object_type(module.config, decl)
         scope = module.with_repetition(expand(decl, module.scope, decl.key).instances[key])
@@ -152,8 +152,8 @@ class DeclaredInstances:
         return bool(was) and not now & was
 
     def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """A substitute for an object that the state lost: the former configured values. An unknown string, or value of
-        any type, is replaced by a unique string; other unknown values remain unknown."""
+        """A substitute for an object that the state lost: the former configured values. An unknown value of type string
+        or any is replaced by a unique string; other unknown values remain unknown."""
         places, known = self._former.places, {}
         for name, of in module.context.schemas.object_type(module.config, decl).attributes.items():
             with view(self._former.tree):

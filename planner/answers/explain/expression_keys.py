@@ -1,4 +1,4 @@
-"""Compares expressions of two versions of a text by position; layout, comments and parentheses are ignored."""
+"""Compares the expressions of two versions of a source by position; layout, comments and parentheses are ignored."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class _Keys(dict[int, int]):
 
 def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] | None = None) -> dict[int, int]:
     """{id of an expression: key} for the expression and all in it. Equal keys mean equal expressions at equal
-    positions; they are hashes, valid in this process. Empty if the expression is nested too deeply. `former` returns
-    the former form of a reference, which is compared instead."""
+    positions. Keys are hashes that are valid only in this process. Empty if the expression is nested too deeply. If
+    `former` is set, its result for a reference is compared instead of the reference."""
     keys = _Keys()
     keys.former = former
     try:

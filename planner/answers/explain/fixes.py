@@ -43,7 +43,8 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
 
 
 class _Unknown:
-    """Derivations of the fact that a value is unknown, which holds as long as one of its causes remains."""
+    """Derives that a value is unknown from the causes that remain: it is unknown as long as there is one of its
+    causes."""
 
     def __init__(self, base: FactBase, goal: str) -> None:
         self.base, self.goal = base, goal
@@ -150,8 +151,8 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
 
 
 class _Denial:
-    """Derives a finding again, with its code and address and any message, from changed facts: removed values are
-    absent, and values whose absence was a cause exist and are arbitrary."""
+    """Derives a finding again (its code and address, with any message) from changed facts: removed values are absent,
+    and a value whose absence was a cause exists and is arbitrary."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits
@@ -234,8 +235,8 @@ class Cause:
 
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
-    """Sets of causes to remove. Certain causes: the options alone, if there are also other causes, then all causes
-    together. Candidates: each alone."""
+    """Sets of causes to remove, each of which avoids the change. Candidates are in a set each. Certain causes are in
+    one set together; before it, options have a set of their own if there are also other causes."""
     known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))

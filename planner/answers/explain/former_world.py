@@ -53,10 +53,10 @@ class FormerWorldsOf(Protocol):
     """whether unrecorded values count as unchanged"""
 
     def doubt(self) -> None:
-        """From now on, treat unrecorded values as unknown."""
+        """Treat unrecorded values as unknown from now on."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world of a change; None if nothing is known. `change` None: the latest former world."""
+        """The former world of a change (None: the latest former world); None if nothing is known."""
 
 
 class FormerWorld:
@@ -71,7 +71,7 @@ class FormerWorld:
     destroyed: Collection[str] = ()
     """instances that a later apply destroyed"""
     created: Collection[str] = ()
-    """former addresses of resources whose instances a later apply created"""
+    """former addresses of resources, instances of which a later apply created"""
 
     def __init__(
         self,
@@ -93,8 +93,8 @@ class FormerWorld:
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
-        """The former place of a value; None if its module instance did not exist. If `exists` is false, the instance
-        need not have existed, and None means that its module was not called."""
+        """The former place of a value; None if its module instance did not exist. With `exists` false, the instance
+        need not have existed: None only if the module was not called."""
         name, key = place.name, place.key
         if place.kind in ("resource", "resources", "each"):
             address, name, key = self.names.resource(place.module.text, name, key)
@@ -107,8 +107,8 @@ class FormerWorld:
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
-        """A module instance. Its repetition is unknown if the keys of its call are unknown, or if it did not exist and
-        `exists` is false. None if there is no such module, or, with `exists`, no such instance."""
+        """A module instance. Its repetition is unknown if the keys of its call are unknown or, with `exists` false, if
+        it did not exist. None if there is no such module or, with `exists`, no such instance."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:
@@ -139,7 +139,7 @@ class FormerWorld:
         return parts[0][1], is_wholly_known(parts[0][1])
 
     def lacks(self, module: ModuleInstance) -> bool:
-        """Whether the module, or an enclosing one, has no former version."""
+        """Whether the module, or a module around it, has no former version."""
         path = self.names.module(module.text).path
         return any(path[: len(lost)] == lost for lost in self.lost)
 
@@ -174,9 +174,8 @@ class FormerWorld:
         return "same" if same_parts(was, value) else "other"
 
     def is_applied(self, place: ValueLocation, state: Value) -> Status:
-        """Whether the value in the state (None: no value) results from the former expression ("same"). If not, it was
-        changed in another way, or the expression was never applied. "same" also if there is no value or no former
-        expression."""
+        """Whether the value in the state (None: no value) results from the former expression. "other" if it was changed
+        in another way, or the expression was never applied. "same" if there is no value or no former expression."""
         given = self.text(place)
         if given is None or state is None:
             return "same"
@@ -258,9 +257,10 @@ class FormerWorld:
         return now is was or (bool(keys) and keys[id(now)] == before.get(id(was)))
 
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
-        """The outermost module that contains a place and was not called in the former world; None without one."""
+        """The outermost module, of those that contain a module instance and itself, that was not called in the former
+        world; None if all were called."""
         outer = self.new_call(module.parent) if module.parent is not None else None
-        # of a moved module with a new key, only the path has a former name
+        # a moved module with a new key has a former name only by its path
         paths = (self.names.module(module.text).path, self.names.path(module.config.path))
         if self.lacks(module) or any(self.context.config.root.descendant(was) is not None for was in paths):
             return outer
@@ -330,7 +330,7 @@ class FormerWorld:
         return used
 
     def file_status(self, path: str, before: str = "") -> Status:
-        """Whether a file is unchanged, or equal to the former file `before`."""
+        """Whether a file is unchanged; with `before`, whether it is equal to this former file."""
         now = _content(path)
         try:
             with view(self.tree):

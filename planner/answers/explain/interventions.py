@@ -121,8 +121,8 @@ class Interventions:
 
         none: ChangedInputs = frozenset()
         if place.kind in ("each", "each_call") and _same(outcome(none), now):
-            raise UncheckedError  # an unchanged argument does not show why the instance is created or destroyed
-        if outcome(none) is _NOTHING:  # then its value does not matter
+            raise UncheckedError  # an unchanged repetition does not show why the instance is created or destroyed
+        if outcome(none) is _NOTHING:  # before these inputs changed there was no value; only its existence counts
             return _needed(units, lambda some: outcome(some) not in (_NOTHING, _INVALID))
         if now is _NOTHING or is_wholly_known(now):
             return _needed(units, lambda some: _same(outcome(some), now))
@@ -138,8 +138,8 @@ class Interventions:
         return frozenset(unit for unit in units if any(matters(s, s | {unit}) for s in _subsets(units, unit)))
 
     def _is_enough(self, place: ValueLocation, units: ChangedInputs) -> bool:
-        """Whether undoing the changes of all these inputs restores the former value of an object or output, or makes
-        its value known."""
+        """Whether undoing the changes of all these inputs restores the former value of an object or output, or makes an
+        unknown value known."""
         before, is_known = self.former.value(place) if place.kind in ("resource", "output") else (None, False)
         outcome = self._outcome(place, frozenset(), units) if is_known or place.kind == "output" else _INVALID
         if outcome is _NOTHING:
@@ -214,7 +214,7 @@ class Interventions:
         return units
 
     def _own_repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of the repetition of a block that exists in only one world."""
+        """The inputs of the repetition of a block that exists only now, or only in the former world."""
         decl = block_of(self._now.get(path), block) or self._former_block(module, block)
         exprs = (_expr(getattr(decl, argument, None)) for argument in _REPETITION)
         units = (self._mentions(expr.node, None, module, block) for expr in exprs if expr is not None)
@@ -236,7 +236,7 @@ class Interventions:
             raise UncheckedError
         if key in self._texts:
             return known
-        self._texts[key] = frozenset()  # the result if a cycle leads back to this text
+        self._texts[key] = frozenset()  # the result if a cycle leads back to this expression
         try:
             self._texts[key] = units = self._inputs_in(unit, now, was, module, block)
         except UncheckedError:
@@ -260,7 +260,7 @@ class Interventions:
         self, node: Expression, given: Any, module: ModuleInstance, block: str, is_new: bool = False
     ) -> set[ChangedInput]:
         """The inputs behind the mentions in an expression, and the files that it reads. `is_new`: the expression was
-        edited, so inputs that it did not read before do not count. Raises UncheckedError."""
+        edited, so inputs that were not read before the edit do not count. Raises UncheckedError."""
         units: set[ChangedInput] = set()
         mentions, calls = self.former.mentions(node)
         for mention in mentions:
@@ -272,7 +272,7 @@ class Interventions:
         return units
 
     def _is_unread(self, ref: Ref, module: ModuleInstance) -> bool:
-        """Whether a mentioned variable is not sensitive, yet unrecorded because nothing read it."""
+        """Whether a root variable that is not sensitive was not recorded, because nothing read it."""
         was = self.former.context.given.get(ref.name) if ref.kind == "var" and module.parent is None else None
         decl = module.config.variables.get(ref.name)
         return was is not None and decl is not None and not decl.sensitive and not is_wholly_known(was.value)
@@ -307,7 +307,7 @@ class Interventions:
         return frozenset()
 
     def _reads_otherwise(self, module: ModuleInstance, name: str) -> bool:
-        """Whether a data source returned another result than the state has."""
+        """Whether a data source returned a result that differs from the one in the state."""
         decl = module.config.resources.get(name)
         if decl is None or decl.mode != "data":
             return False
@@ -324,7 +324,7 @@ class Interventions:
         before, after = (_expr(_expression(table.get(name))) for table in tables)
         unit = ChangedInput(kind, path, name)
         types = [decl.type for table in tables if isinstance(decl := table.get(name), OutputDecl)]
-        is_converted = len(types) == 2 and types[0] != types[1]  # the type of an output is part of its text
+        is_converted = len(types) == 2 and types[0] != types[1]  # an output's type counts as a part of its expression
         return self._text(unit, before, after, module) | ({unit} if is_converted else frozenset())
 
     def _variable(self, name: str) -> ChangedInputs:
@@ -362,8 +362,8 @@ class Interventions:
         return was is not None and any(map(is_unrecorded, self.former.mentions(was.node)[0]))
 
     def _files(self, node: Expression, given: Any, module: ModuleInstance, is_new: bool) -> ChangedInputs:
-        """The changed files that an expression reads or lists. If the former content of one is unknown, the file does
-        not count in a new expression (`is_new`); otherwise raises UncheckedError."""
+        """The changed files that an expression reads or lists. A file with unknown former content does not count in a
+        new expression (`is_new`); in others, it raises UncheckedError."""
         scope, source = getattr(given, "scope", module.scope), getattr(given, "source", None)
         files = self.former.files(lambda: try_evaluate(node, scope, source))
         unknown = {name for name, status in files.items() if status == "unknown"}
@@ -446,8 +446,8 @@ class Interventions:
         return whole if unmark(whole)[0].__class__ is Set else _part(value, place.path)
 
     def _context(self, new: ChangedInputs, units: ChangedInputs) -> tuple[LazyContext, MixedTree]:
-        """The values and files of a mixture. Inputs in `new` have new values, others in `units` old values; everything
-        else is current."""
+        """The values and files of a mixture: inputs in `new` have new values, other inputs in `units` have old values,
+        everything else is current."""
         new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
         key = new, old, frozenset(self._unread)
         if key not in self._contexts:
@@ -558,8 +558,8 @@ def _texts_in(blocks: Iterable[Block], prefix: str) -> Iterator[tuple[str, Expre
 
 
 def _needed(units: ChangedInputs, is_enough: Callable[[ChangedInputs], bool]) -> ChangedInputs:
-    """The inputs in all minimal sets that suffice for the current value; empty if no set suffices. Of more than
-    MOST_ENUMERATED inputs, only two such sets are searched; the result is all inputs if no set suffices."""
+    """The inputs in all minimal sets that suffice for the current value; empty if no set suffices. With more than
+    MOST_ENUMERATED inputs, only two such sets are searched, and the result is all inputs if no set suffices."""
     if len(units) <= MOST_ENUMERATED:
         sets = (
             frozenset(some) for size in range(len(units) + 1) for some in combinations(sorted(units, key=str), size)
@@ -583,8 +583,8 @@ def _is_open(outcome: Any) -> bool:
 
 
 def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:
-    """Sets of other inputs with which an input is tried: all subsets; with more than MOST_ENUMERATED inputs, only none,
-    one, all but one, and all of the others."""
+    """Sets of the other inputs with which an input is tried: all subsets. With more than MOST_ENUMERATED inputs, only
+    the empty set, sets of one, sets of all but one, and the set of all."""
     rest = sorted(units - {without}, key=str)
     if len(units) <= MOST_ENUMERATED:
         sizes: Iterable[int] = range(len(rest) + 1)
@@ -595,7 +595,7 @@ def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInp
 
 
 def _presence(place: ValueLocation, module: ModuleInstance) -> Any:
-    """Whether the repetition includes a place's instance; for other places, the number of instances."""
+    """For the place of one instance, whether the repetition includes it; for other places, the number of instances."""
     table: Mapping[str, Any] = module.config.calls if place.kind == "each_call" else module.config.resources
     instances = expand(table[place.name], module.scope, str(place)).instances
     return place.path[0][1] in instances if place.path else len(instances)

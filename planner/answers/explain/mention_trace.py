@@ -49,8 +49,8 @@ _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
 
 @frozen
 class OtherSource:
-    """A module whose source changed. `words`: the change. `directory`, `before`: its current and former directory (""
-    if not available)."""
+    """A module whose source changed. `words`: the name of the changed source. `directory`, `before`: the module's
+    current and former directory ("" if not available)."""
 
     words: str
     span: Span
@@ -89,13 +89,13 @@ class MentionTrace:
         self._waiting: list[ValueLocation] = []
         self._by_name: dict[str, ValueLocation] = {}
         self._named = 0
-        """number of places in `_seen` that `_by_name` has"""
+        """number of places from `_seen` that are in `_by_name`"""
         self.checks_causes = True
         self.checks: dict[str, ChangedInputs | None] = {}
         """{place in a change: inputs that affect its value}; None if undecidable"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
-        """{place that another place only copies: its former value}"""
+        """{place whose value another place copies: its former value}"""
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         """The places that a name means, with their values."""
@@ -131,8 +131,8 @@ class MentionTrace:
         return known.declared.input_of(change) if known is not None else changed_resource(change)
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
-        """An input as a root cause: (name, kind, place, origin of a variable's value). An input in a module whose
-        source changed is reported as that change."""
+        """An input as a root cause: (name, kind, place, origin of a variable's value). If the source of the input's
+        module changed, that change is the root cause."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):
@@ -283,8 +283,8 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """How the source of a module around a place changed: that of the outermost such module whose call now has
-        another source or version than in the former configuration. None if there is none."""
+        """The change of the source of a module around a place: of the outermost such module whose call has another
+        source or version than in the former configuration. None if there is none."""
         if self.former is None:
             return None
         was = self.former.place(place)
@@ -293,8 +293,8 @@ class MentionTrace:
         return self._lost_source(place.module) if self.former.lacks(place.module) else None
 
     def _lost_source(self, module: ModuleInstance) -> OtherSource | None:
-        """The changed source or version in the outermost call above a module that has no former version; None if there
-        is none."""
+        """The source in the outermost call of a module that has no former version, if the call's source or version
+        changed; otherwise None."""
         assert self.former is not None
         now, before = self.config.root, self.former.context.config.root
         path = module.config.path
@@ -311,7 +311,8 @@ class MentionTrace:
         return None
 
     def _changed_source(self, module: ModuleConfig, former: ModuleConfig) -> OtherSource | None:
-        """The changed source in the outermost call above a module that has a former version; None if there is none."""
+        """The source in the outermost call whose source changed, for a module that has a former version; None if there
+        is none."""
         if self.former is None or former.directory == module.directory:
             return None
         now, before = self.config.root, self.former.context.config.root
@@ -459,7 +460,8 @@ class MentionTrace:
 
 
 def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
-    """Whether an expression is neither a single mention nor computed from a loop's key."""
+    """Whether an expression has a text of its own: it is not just a mention, and not computed only from keys of
+    loops."""
     node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
         return False
@@ -472,7 +474,8 @@ def _items_of(value: Value) -> Sequence[Value]:
 
 
 def _join_paths(path: Path, rest: Path) -> Path:
-    """A path, extended by `rest`. If the path has the step ANY, the first step of `rest` replaces it."""
+    """A path with `rest` appended. If the path has the step ANY, the first step of `rest` replaces this step
+    instead."""
     if rest and ANY in path:
         at = path.index(ANY)
         return (*path[:at], rest[0], *path[at + 1 :], *rest[1:])
@@ -509,7 +512,8 @@ class WrittenValues:
         self._nodes: dict[tuple[str, int], Expression | None] = {}
 
     def part(self, whole: Span, path: Path) -> tuple[Span, bool]:
-        """The span of a part, or of the nearest text around it, and whether the part may be in that text."""
+        """The span of a part (or of the smallest literal around it that is known), and whether the part may be in
+        it."""
         node, at = self._node(whole) if path else None, whole
         for _, key in path:
             while isinstance(node, Parens):

@@ -86,8 +86,8 @@ def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> 
 
 
 class MixedObjects:
-    """The objects of a plan, but for the resources in `old` those in the state (an ObjectSource, see
-    planner.engine.evaluation.context). `has_lost_ones`: whether an object was needed that the state no longer has."""
+    """The objects of a plan; for the resources in `old`, the objects in the state instead. Implements ObjectSource of
+    planner.engine.evaluation.context. `has_lost_ones`: whether an object was needed that the state no longer has."""
 
     has_lost_ones = False
 
@@ -105,8 +105,8 @@ class MixedObjects:
         """{(module instance, resource): keys}"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
-        """A resource's instances in the former world (`is_old`) or the current one or, if that world does not declare
-        the resource, in the other; None if neither does."""
+        """A resource's instances in the former world (`is_old`) or in the current one. If that world does not declare
+        the resource, its instances in the other world; None if neither declares it."""
         address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
         with view(self._was.tree):
             was = self._was.context.module(address), former_name
@@ -161,8 +161,9 @@ class MixedObjects:
 
 
 class MixedTree:
-    """The former files, except some current ones. `is_digested`: whether only the digest of a file matters, so that its
-    former content may be unrecorded. `is_incomplete`: a needed content is not recorded."""
+    """The former files, except some that are current. `is_digested`: returns whether only the digest of a file matters,
+    so that its former content need not be recorded. `is_incomplete`: whether a content was needed that is not
+    recorded."""
 
     root = "/"
     is_incomplete = False

@@ -65,7 +65,7 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 class GivenExpression(NamedTuple):
     """The expression of the value at a place. `rest`: path into its value. `scope`: values of names. `bound`: names of
     `for` expressions around it. `fresh`: the value at `rest` exists only before or only after the plan. `before`: the
-    former value at `rest`, unless the expression certainly changed. `same_text`: whether the expression certainly did
+    former value at `rest`, None if the expression certainly changed. `same_text`: whether the expression certainly did
     not change."""
 
     node: Expression
@@ -108,7 +108,8 @@ class GivenExpression(NamedTuple):
 
 
 def _item(node: Expression, key: Any) -> Expression | None:
-    """The expression of an item with this key; None if the text does not show it."""
+    """The expression of the item with this key in an object or tuple expression; None if the source does not show
+    it."""
     if isinstance(node, Object) and all(item.bare for item in node.items):
         named = (item.value for item in reversed(node.items) if isinstance(item.key, Literal) and item.key.value == key)
         return next(named, None)
@@ -144,8 +145,8 @@ class _LoopScope(Scope):
 
 
 def origins(given: GivenExpression) -> list[GivenExpression]:
-    """The expressions from which the part comes, as far as the text shows. If there are none, the text itself decides
-    whether the part exists."""
+    """The expressions from which the part at `rest` comes, as far as they can be determined from the source. [] if the
+    source itself decides whether the part exists."""
     places: list[GivenExpression] = []
     waiting = [given]
     while waiting:
@@ -159,8 +160,8 @@ def origins(given: GivenExpression) -> list[GivenExpression]:
 
 
 def _steps(given: GivenExpression) -> list[GivenExpression] | None:
-    """The inner or bound expressions from which an expression directly takes its value; None if the text does not show
-    any."""
+    """The inner or bound expressions from which an expression directly takes its value; None if these cannot be
+    determined."""
     node, rest = given.node, given.rest
     if isinstance(node, (Parens, Wrap)):
         return [given._replace(node=node.expr)]
@@ -210,7 +211,7 @@ def _is_reference(node: Any) -> bool:
 
 
 def _bind(given: GivenExpression, node: Traversal | Variable) -> list[GivenExpression] | None:
-    """The source of a name in a `for` expression, [] for a key; None for other names."""
+    """The sources of a name in a `for` expression ([] for a key); None for other names."""
     name, steps = (node.root, node.steps) if isinstance(node, Traversal) else (node.name, ())
     bound = given.bound.get(name)
     if bound is None:
@@ -298,8 +299,8 @@ def _text(key: Value) -> str:
 
 
 def select(value: Value, path: Path) -> list[tuple[Path, Value]]:
-    """The parts of a value that a path means, as (path, value). A path ends at an unknown value or a set, whose
-    elements have no names."""
+    """The parts of a value that a path means, as (path, value). A path ends early at an unknown value, and at a set,
+    because its elements have no names."""
     values: list[tuple[Path, Value]] = [((), value)]
     for step in path:
         further: list[tuple[Path, Value]] = []
@@ -398,8 +399,8 @@ def same_parts(before: Value, after: Value) -> bool:
 
 
 def _is_turned(given: GivenExpression, node: Conditional, taken: bool) -> bool:
-    """Whether the condition must have changed: the branch not taken has the former value, and the taken one never
-    does."""
+    """Whether the condition must have changed, because the branch not taken has the former value and the branch taken
+    never has it."""
     here, other = (node.then, node.otherwise) if taken else (node.otherwise, node.then)
     if any(chains(here)):
         return False
@@ -410,7 +411,7 @@ def _is_turned(given: GivenExpression, node: Conditional, taken: bool) -> bool:
 
 
 def _is_as_before(given: GivenExpression, node: Conditional, taken: bool) -> bool:
-    """Whether the condition cannot have changed: the branch not taken never has the former value."""
+    """Whether the condition cannot have changed, because the branch not taken never has the former value."""
     other = node.otherwise if taken else node.then
     if given.before is None or any(chains(other)):
         return False
@@ -450,8 +451,8 @@ def within_json(given: GivenExpression, before: Value, after: Value) -> list[Giv
 
 
 def shows_text(node: Expression, before: Value) -> bool:
-    """Whether a template can have the former value for some values of its mentions: then its literal text may be
-    unchanged."""
+    """Whether a template can have had the former value, with other values of its mentions; if so, its literal text may
+    be unchanged."""
     text = unmark(before)[0]
     if text.__class__ is not str or not isinstance(node, Template):
         return False

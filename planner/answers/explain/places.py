@@ -45,10 +45,10 @@ Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "ca
 
 
 class ValueLocation(NamedTuple):
-    """The place of a value: the part at `path` of an object in a module. `kind` of the object `name`: a resource
-    instance (with `key`) or all instances, a local, variable or output, a module call, the repetition of a resource or
-    call (count, for_each or enabled), or a provider block. `fresh`: the value exists only before or only after the
-    plan."""
+    """The place of a value: the part at `path` of an object in a module. `kind` is the kind of the object `name`: a
+    resource instance (with `key`) or all instances, a local, variable or output, a module call, the repetition of a
+    resource or call (count, for_each or enabled), or a provider block. `fresh`: the value exists only before or only
+    after the plan."""
 
     module: ModuleInstance
     kind: Kind
@@ -144,15 +144,15 @@ class LocationLookup:
         return self._each[place]
 
     def found(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """The places that a path means, with their values: several for ANY; shorter at an unknown value or a set; none
-        if the path does not exist."""
+        """The places that a path means, with their values. A path with ANY means several; a path ends early at an
+        unknown value or a set. [] if the path does not exist."""
         value = self.value(place)
         if value is None:
             return []
         return [(place.at(p, place.fresh and p == place.path), v) for p, v in select(value, place.path)]
 
     def named(self, place: ValueLocation) -> ValueLocation:
-        """The place with the kinds of steps that its value has: indexes for maps, attributes for objects."""
+        """The place with steps of the kinds that fit its value: indexes for maps and lists, attributes for objects."""
         value, path = self.value(place), []
         for step in place.path:
             plain = unmark(value)[0] if value is not None else None
@@ -317,7 +317,7 @@ class LocationLookup:
     # ---------------------------------------------------------------- mentions
 
     def meant(self, chain: Chain, given: GivenExpression, inside: ValueLocation) -> ValueLocation | None:
-        """The place that a traversal means; None for names without a place (path, terraform, ...)."""
+        """The place that a traversal means; None for names without a place (such as path and terraform)."""
         steps: list[Step] = list(chain.base.steps) if isinstance(chain.base, Traversal) else []
         after: Path = ()
         for index, step in enumerate(chain.suffix):
@@ -388,8 +388,8 @@ class LocationLookup:
     # ---------------------------------------------------------------- parts of all instances of a block
 
     def owner(self, place: ValueLocation) -> ValueLocation | None:
-        """The place in an instance, or in the output of a module instance, with which a path into all instances of a
-        resource or module begins; None for other paths."""
+        """The place with which a path into all instances of a resource or module begins: in one instance, or in an
+        output of one module instance. None for other paths."""
         module, path = place.module, place.path
         if place.kind == "resources" and path and path[0] != ANY:
             return ValueLocation(module, "resource", place.name, path[0][1], path[1:], place.fresh and len(path) > 1)

@@ -277,7 +277,7 @@ def _keys(address: ResourceAddress) -> str:
 
 
 def _looks_by_value(shapes: list[tuple[RenamedObject, str]]) -> Iterator[tuple[RenamedObject, str, str]]:
-    """(object, evidence, look) for objects with a digest of their values."""
+    """(object, evidence, look): descriptions of objects by a digest of their values."""
     alike: dict[str, list[RenamedObject]] = {}
     for item, shape in shapes:
         alike.setdefault(shape, []).append(item)
@@ -297,7 +297,7 @@ def _looks_by_value(shapes: list[tuple[RenamedObject, str]]) -> Iterator[tuple[R
 
 
 def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, str]]:
-    """(evidence, look) that do not depend on all values."""
+    """(evidence, look): descriptions of an object that do not require all values to be equal."""
     kind, block = _kind(item), str(item.address.config)
     yield "name and keys", f"{kind} {item.change.name} {_keys(item.address)}"
     yield "block and key", f"{kind} {block} {format_key(item.address.key)}"

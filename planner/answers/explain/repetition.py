@@ -73,9 +73,9 @@ def repeated(
     known: KnownInstances,
     former: Callable[[RepetitionLocation], Collection[InstanceKey] | None],
 ) -> RepetitionLocation | None:
-    """The outermost repetition that creates or destroys an instance; None if there is none, or its block is gone.
-    `former` returns the former keys of a block (None if unknown), because the state may have only a part of a module
-    instance."""
+    """The outermost repetition that creates or destroys an instance; None if there is none, or its block no longer
+    exists. `former` returns the former keys of a block (None if unknown); these are needed because the state may lack
+    instances of a module."""
     goes = change.after.__class__ is Null
     module: ModuleInstance = context.root
     for name, key in parse_module(change.module).steps:

@@ -100,7 +100,7 @@ class Trace(ValueTrace):
 
     def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
         """Add facts that explain the creation of an instance: its module call is new, or it was declared before and is
-        missing in the state. Otherwise, add the arguments that changed besides its key, or in which it differs from a
+        missing in the state. In other cases, add the arguments that changed besides its key, or that differ from a
         destroyed object that may be the same one."""
         call = former.new_call(place.module)
         if call is not None:
@@ -125,8 +125,9 @@ class Trace(ValueTrace):
     def _may_have_been(
         self, former: FormerWorld, place: ValueLocation, change: ResourceChange
     ) -> ResourceChange | None:
-        """The destruction of the object that an instance of a new block may have been before a rename of the block.
-        None if the block is not new, or there is no such destruction."""
+        """For an instance of a new block: the destruction of an object of this type and key in this module, the block
+        of which was removed, so that the block may have been renamed. None if the block is not new, or there is no such
+        destruction."""
         if former.declaration(place.module, place.name) is not None:
             return None
         gone = (other for other in self.plan.changes if other.reason == "delete_because_no_resource_config")
@@ -323,7 +324,7 @@ class Trace(ValueTrace):
         self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
 
     def _newly_ignored(self, change: ResourceChange, trigger: str, other: ResourceChange) -> None:
-        """Add the fact that `other`, an object in a trigger, stays unchanged only because its ignore_changes was
+        """Add the fact that `other`, to which `trigger` refers, stays unchanged only because its ignore_changes was
         edited."""
         name = other.address
         for row in other.facts if self.former is not None else ():
@@ -334,7 +335,8 @@ class Trace(ValueTrace):
                 self._facts.add("hidden_trigger", change_name(change), words, trigger, source=source)
 
     def _pending(self, change: ResourceChange, name: str, module: ModuleInstance, decl: ResourceDecl) -> None:
-        """Add facts about the changes for which a data source waits; other instances of its own module do not count."""
+        """Add facts about the changes for which a data source waits; changes in other instances of its own module do
+        not count."""
         others: list[ResourceChange] = []
         for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
             for other in self._resources.get(resource, ()):
@@ -359,8 +361,8 @@ MOST_NAMED = 4
 
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:
-    """For each module in depends_on (of the data source, or of a module call around it) that contains some of the
-    objects: a clause with what waits for it."""
+    """Clauses such as "it waits for all objects of module.a (depends_on)": for each module that contains some of these
+    objects, and that depends_on names in the data source or in a module call around it."""
     seen: set[str] = set()
     at: ModuleInstance | None = module
     references, who = decl.depends_on, "it"

@@ -76,7 +76,8 @@ class ValueTrace(MentionTrace):
                 self._mentions(at, unknown=False, after=value)
 
     def _gone(self, place: ValueLocation) -> list[ValueLocation]:
-        """For a place in all instances of a resource or module: the places in former instances."""
+        """For a place in all instances of a resource or module: the corresponding places in instances that the plan
+        removes."""
         keys: set[InstanceKey] = set()
         if place.path[:1] == (ANY,) and place.kind == "resources":
             changes = self._resources.get(join(str(place.module.address.config), place.name), ())
@@ -107,7 +108,7 @@ class ValueTrace(MentionTrace):
             change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
             before = part_at(change.before, place.path) if change is not None else None
             if before is not None and any(part_at(before, path) is None for path in open_parts(value)):
-                self._state_differs(place, before)  # the whole value differs
+                self._state_differs(place, before)  # an unknown part is new, so the value differs as a whole
             for path in open_parts(value):
                 for inner, _ in self.value(place.at((*place.path, *path))):
                     self._part(place, inner)
@@ -236,7 +237,7 @@ class ValueTrace(MentionTrace):
 
     def _other_instances(self, place: ValueLocation) -> bool:
         """Whether a place is in a module instance that exists only before or only after the plan, so that it changes
-        with the module's repetition."""
+        with the module's repetition. If so, add the facts about this."""
         key = place.path[0][1] if place.path and place.path[0] != ANY else None
         now = place.module.calls.get(place.name, {})
         before = self._known.calls.get((place.module.text, place.name), set())
@@ -296,9 +297,9 @@ class ValueTrace(MentionTrace):
         return ""
 
     def differing_lines(self, name: str, roots: Sequence[str]) -> list[dict[str, Any]]:
-        """The differing lines of a text, or parts of a JSON text, each with `what`, `before` and `value`. Each root is
-        undone by itself; if that shows the causes of all lines, each line also has its `roots`. [] for other and for
-        sensitive values."""
+        """The differing lines of a string, or parts of a JSON string, each with `what`, `before` and `value`; [] for
+        other values, and for sensitive ones. If undoing each root alone shows the causes of all lines, each line also
+        has its `roots`."""
         place = self._places().get(name)
         change = self.changes.get(place.root_text) if place is not None else None
         if place is None or change is None or self.places.is_sensitive(place):
@@ -311,7 +312,7 @@ class ValueTrace(MentionTrace):
             was = unmark(known.value_without(place, unit))[0] if known is not None and unit is not None else None
             taken_back = {value for _, value in text_differences(was, now)}
             if was.__class__ is not str or not taken_back or not taken_back <= of_line.keys():
-                of_line = {}  # the line numbers are of another version of the file
+                of_line = {}  # without this root, other lines would differ
             for value in taken_back & of_line.keys():
                 of_line[value].append(root)
         is_known = bool(of_line) and all(of_line.values())

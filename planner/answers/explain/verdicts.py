@@ -36,7 +36,7 @@ class Culprits:
         self.places: LocationLookup = explainer.places
 
     def told(self, culprit: Culprit) -> dict[str, Any]:
-        """A value with its line and its source."""
+        """A value as JSON, with its source location and the places from which it is copied."""
         told: dict[str, Any] = {"what": culprit.what}
         if culprit.is_action:
             return told | {"action": culprit.value}
@@ -54,7 +54,7 @@ class Culprits:
         return told
 
     def place(self, address: str, path: str) -> ValueLocation | None:
-        """The place of a value; for a missing one, the nearest existing place; None if there is none."""
+        """The place of a value; for a missing value, the nearest place around it that exists. None if there is none."""
         while True:
             place = self.places.read(join_path(address, path))
             if place is not None and (not path or (self.places.found(place) and self.span(place) is not None)):

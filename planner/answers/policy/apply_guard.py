@@ -77,7 +77,7 @@ class PolicyGuard:
 
     @staticmethod
     def _unknown(facts: PolicyFacts) -> set[str]:
-        """The objects with unknown values. A verdict may later depend on other values than now."""
+        """Addresses of all objects with unknown values; a verdict may later depend on other values than now."""
         return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
     def _new(self, address: str | None) -> list[Finding]:

@@ -58,7 +58,8 @@ def _free(body: tuple[Literal, ...]) -> int:
 
 
 def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
-    """The variables for paths that a rule contains or finds."""
+    """The variables that get their values from other literals than reads of values, so that a path in them is not
+    arbitrary."""
     for literal in body:
         if isinstance(literal, Comparison) and literal.operator == "=":
             yield from names(literal)

@@ -57,7 +57,7 @@ MOST_OF_ONE = 32
 """maximum number of cases of one object in a count or sum"""
 _DEEPEST = 40
 _KEYS = {"json": 1, "yaml": 1, "split": 1, "captures": 1, "find_all": 1, "json_element": 2, "yaml_element": 2}
-"""number of outputs of a built-in relation that determine the others"""
+"""number of first outputs of a built-in relation that determine its other outputs"""
 
 
 def _may_be(known: Any, value: Any) -> bool:
@@ -285,8 +285,8 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
 
     def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
-        """The row of an atom that only names the source of a variable's value. Other objects with an equal value do not
-        matter then. None for other atoms."""
+        """For an atom that only looks up the place of a variable's unknown value: the row of this place alone, because
+        other objects with an equal value do not matter. None for other atoms."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
@@ -539,8 +539,8 @@ class _CaseEvaluation(Interpreter):
                 yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
 
     def symbolic_rows(self, literal: Builtin, inputs: tuple[Any, ...], values: Values) -> Iterator[tuple[Any, ...]]:
-        """The row of a built-in relation with unknown inputs: the requested row, otherwise a row that represents
-        any."""
+        """The row of a built-in relation with unknown inputs: the requested row, otherwise one row with symbols for any
+        row."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs
@@ -608,8 +608,8 @@ class _CaseEvaluation(Interpreter):
         return Symbol(("call", function, *shown), kind)
 
     def apart(self, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
-        """A count or sum over many objects with unknown values, to which each contributes between two bounds,
-        independently. None if cases must decide."""
+        """A count or sum over many objects with unknown values, each of which contributes between two bounds,
+        independently of the others: a number, or a symbol with bounds. None if cases must decide."""
         first = ordered[0]
         if literal.function not in ("count", "sum") or not isinstance(first, Atom) or first.predicate not in VALUES:
             return None

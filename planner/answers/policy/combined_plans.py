@@ -82,8 +82,8 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
 
 
 def three_valued(own: Files, closed: frozenset[str], name: str) -> tuple[Modal, RuleProgram, list[Diagnostic]]:
-    """The user's rules combined with a product program (batch, deployments), for certain and for possible results; with
-    warnings. No rule may add to relations that a file in `closed` declares. Raises Failure."""
+    """(rewritten rules of the user, the product program `name` with these rules, warnings). No rule may add to
+    relations that a file in `closed` declares. Raises Failure."""
     plain, problems = check_fleet_rules(own, name)
     foreign = list(foreign_rules(plain, closed))
     if foreign:

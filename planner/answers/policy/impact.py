@@ -50,8 +50,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """{resource: direct dependencies}, {resource: dependencies that it reaches over a path out of its module}, and
-        the resources to which provider configurations refer."""
+        """{resource: direct dependencies}, {resource: dependencies that it reaches by a path that leaves its module},
+        and the resources to which provider configurations refer."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -82,7 +82,8 @@ class Impact:
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """{resource: direct dependencies}; if one of the two is no longer declared, from the state."""
+        """{resource: direct dependencies}. A dependency comes from the state if it, or the resource, is no longer
+        declared."""
         result = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
             object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)

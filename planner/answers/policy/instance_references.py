@@ -28,8 +28,8 @@ _ALL: Any = ("every element",)
 _ANY: Any = ("some element",)
 """a step into an unknown element"""
 LOOSE, UNSURE, SURE = 0, 1, 2
-"""certainty of a reference: it only lists existing objects; it is a choice that may turn out differently; it certainly
-refers to its target"""
+"""certainty of a reference: LOOSE only lists existing objects, UNSURE is a choice that may turn out differently, SURE
+certainly refers to its target"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))
 """functions whose result has the elements of their argument under the same keys"""
@@ -172,9 +172,9 @@ class _Walk:
             around = around.caller
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
-        """Trace the references that determine the instances of a block, as far as they matter for the instance's key,
-        and the references in depends_on. Of several instances, depends_on certainly refers only to those whose keys it
-        names: an object that waits for all instances of a resource may have nothing to do with some of them."""
+        """Trace the references in the repetition of a block, as far as they matter for the key of the instance, and in
+        depends_on. In depends_on, only a reference to an instance is certain: an object that waits for all instances of
+        a resource may not need some of them."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)

@@ -113,7 +113,7 @@ def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
 
 JUDGED = "judged"
 PARTLY_KNOWN = "partly_known"
-"""the relation of relations whose rows a Python function could not provide, with the reason"""
+"""the relation (relation, reason) that lists relations whose rows a Python function could not provide"""
 
 
 class Judging:

@@ -49,8 +49,8 @@ class Pack:
 
 @frozen(eq=False)
 class Packs:
-    """The packs in a set of files, by name. `rules`: all rule files, in packs or not. `spaces`: the namespace of each
-    of the packs' files, by file name."""
+    """The packs in a set of files, by name. `rules`: all rule files, in packs or not. `spaces`: {file of a pack: its
+    namespace}."""
 
     packs: dict[str, Pack] = field(factory=dict)
     rules: Files = ()

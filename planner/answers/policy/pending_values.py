@@ -15,8 +15,8 @@ from planner.logic.datalog.language.values import Row
 def waits(
     program: RuleProgram, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
 ) -> tuple[set[Row], set[tuple[str, bool]]]:
-    """The unknown values (`keys` columns and a path) behind a row of the rewritten program; and the objects with
-    unknown references behind it, each with whether only the resource's instance is unknown."""
+    """(unknown values, objects with unknown references) behind a row of the rewritten program. A value is a row of
+    `keys` columns and a path; an object is (address, whether only the instance to which it refers is unknown)."""
     items: set[Row] = set()
     untold: set[tuple[str, bool]] = set()
     stack, seen = [(predicate, row)], {(predicate, row)}

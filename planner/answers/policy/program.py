@@ -132,7 +132,7 @@ def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
 
 
 def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
-    """{relation: relation without data on which it depends}, verdicts aside."""
+    """{relation: relation without data on which it depends}; verdicts are not included."""
     rests: dict[str, str] = {name: name for name in untold}
     changed = True
     while changed:

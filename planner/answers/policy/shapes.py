@@ -50,8 +50,8 @@ class Shapes(Protocol):
         """The resource types in the available schemas."""
 
     def lacks(self, mode: str, type: str) -> str:
-        """The available provider to which a resource type's name points although it does not have the type; "" if there
-        is none."""
+        """The available provider to which a resource type belongs by its name, but which does not have the type; "" if
+        there is none."""
 
 
 READERS = VALUES | {"prior"}

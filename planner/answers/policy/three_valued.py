@@ -578,7 +578,8 @@ class _Body:
 
 
 def _made_of(name: str) -> Callable[[syntax.Literal], str | None]:
-    """A function that returns the beginning of a string in a literal: for `P = I ++ ".x"`, the I of P."""
+    """A function that returns the variable with which the string `name` begins in a literal: I for `P = I ++ ".x"`;
+    None for other literals."""
 
     def first(literal: syntax.Literal) -> str | None:
         if not isinstance(literal, syntax.Comparison) or literal.operator != "=":

@@ -90,8 +90,8 @@ class PlainProofs:
         return None
 
     def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
-        """The first condition that fails for the address, of each rule with the code; as written in the rule if the
-        plan has sensitive values."""
+        """For each rule with the code: the first condition that fails for the address. Conditions are as written in the
+        rules if the plan has sensitive values."""
         result = []
         for rule in self.policies.program.rules_for(predicate):
             first, _, message = rule.head.arguments

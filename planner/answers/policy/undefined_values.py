@@ -66,8 +66,8 @@ _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"
 @frozen
 class Flaw:
     """A way in which a computation has no value. `parts`: literals that hold together in this case. `needed`: variables
-    that need values before. `nothing_in`: the flaw is that this aggregate is empty, and unknown values cannot add a
-    row."""
+    that need values before. `nothing_in`: an aggregate that must be empty in this case, even if unknown values become
+    known."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]
@@ -343,7 +343,7 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 
 
 def _of_all_paths(rule: Rule) -> set[str]:
-    """Variables with values at a path of which the rule determines only the beginning."""
+    """Variables with values at paths of an object, if the rule determines at most the beginning of the paths."""
     path_of: dict[str, str] = {}
     seen: set[str] = set()
     for literal in rule.body:

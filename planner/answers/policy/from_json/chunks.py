@@ -34,12 +34,12 @@ LEAST_SHARE = 2 << 20
 SIZE = 1 << 18
 """bytes of changes in a chunk"""
 RULES_OF_A_PIECE = 600
-"""for each further group of so many rules and facts outside the plan, chunks are larger by SIZE, because all of these
-are read for each chunk"""
+"""number of rules, and facts outside the plan, for which chunks have SIZE bytes; with a multiple of them, chunks are
+larger by this factor, because all of them are read for each chunk"""
 MOST_SUSPECTS = 1000
 """maximum number of objects that are set aside to be checked together"""
 _MANY = 4
-"""if more than one object in this number would be set aside, the whole chunk is checked"""
+"""if more than one of this number of objects would be set aside, the whole chunk is checked instead"""
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
@@ -96,8 +96,8 @@ class _Work:
 
 
 class _Share:
-    """The chunks of one process. Most objects have no findings; the others are checked again together, to prove their
-    findings."""
+    """The chunks of one process. Most objects have no findings. Objects that may have findings are checked again
+    together, to prove their findings."""
 
     def __init__(self, work: _Work, has_outputs: bool) -> None:
         self.name, self.policies, self.members = work.name, work.policies, work.document.members
@@ -155,7 +155,8 @@ def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span
 
 
 def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
-    """The findings of all processes; None if a result depends on other results."""
+    """The findings of all processes; None if the plan must be checked as a whole, because a process could not check its
+    share, an object occurs twice, or a finding depends on other chunks."""
     items: list[_ChunkResult] = [part for part in parts if part is not None]
     addresses = [address for part in items for address in part.addresses]
     if len(items) < len(parts) or len(set(addresses)) < len(addresses):

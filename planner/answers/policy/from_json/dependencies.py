@@ -78,8 +78,8 @@ class ShownImpact(Impact):
 
     @property
     def _declared(self) -> list[Node]:
-        """The resources with dependencies from the configuration; none if everything is destroyed, because then the
-        state has them."""
+        """The resources with dependencies from the configuration; none if everything is destroyed, because then their
+        dependencies come from the state."""
         return self.mentions.resources if self.plan.mode != "destroy" else []
 
     def maybe_through(self) -> Iterator[Row]:
