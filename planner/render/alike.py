@@ -22,7 +22,7 @@ def every_key(name: str) -> str:
 
 
 def alike(names: Iterable[str]) -> list[AlikeNames]:
-    """Names that differ only in keys, combined; each group at its first name's position."""
+    """Names that differ only in keys, combined; each group is at the position of its first name."""
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for name in dict.fromkeys(names):
         pieces = _KEY.split(name)
@@ -67,7 +67,7 @@ def numbered(names: Iterable[str]) -> list[AlikeNames]:
 
 
 def _products(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[AlikeNames]:
-    """Texts for the rows; each text means all combinations of its keys."""
+    """Combined names for the rows. Each covers all combinations of its keys, and only rows."""
     columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
     total = 1
     for column in columns:

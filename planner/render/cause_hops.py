@@ -118,7 +118,7 @@ class _ChainsOfGroup:
         return self._first[name][: None if has_further else 1]
 
     def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
-        """Further chains to a change, which are also added to `chains`."""
+        """Chains to a change that are not yet in `chains`. They are also added to it."""
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:
@@ -141,7 +141,7 @@ class _ChainsOfGroup:
 
 
 def object_before(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str]) -> str:
-    """The last changed object on a chain before the change; "" without one."""
+    """The last changed object on a chain before the change; "" if there is none."""
     hops = hops_of(chain, name, planned)
     return next((hop.what for hop in reversed(hops) if hop.what in planned), "")
 
@@ -160,7 +160,8 @@ def _whole(step: CauseStep) -> str:
 
 
 def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], because: Because) -> CauseStep | None:
-    """The change as the last hop, at the line that uses the value before it; None if that value is at the same line."""
+    """The change as the last hop, at the line that uses the value of the hop before; None if there is no such line
+    besides that hop's own."""
     is_placed = name.startswith("output.")
     own = [
         step
@@ -225,7 +226,8 @@ class _Lines:
             yield f"{lead}-> {', '.join(ends)}"
 
     def _number_and_action(self, hop: _Hop) -> str:
-        """Action and number of the changes at a chain's end: `updated`, `3 updated`."""
+        """The action of the changes at a chain's end, with their number if there are several: `updated`, `3
+        updated`."""
         number = f"{len(hop.steps)} " if len(hop.steps) > 1 else ""
         return f"{number}{words_for(self._planned[next(iter(hop.steps))]).done}"
 
@@ -235,8 +237,8 @@ _MOST_MODULE = 30
 
 
 def without_module(text: str, module: str) -> str:
-    """A name in `module`, the module of the previous name: `….var.tag` if the module's name is long, otherwise
-    unchanged."""
+    """A name; if it is in the same module as the name before, and the module's name is long, without it:
+    `….var.tag`."""
     is_left_out = len(module) > _MOST_MODULE and module_of(text).startswith(module)
     return f"…{text.removeprefix(module[:-1])}" if is_left_out else text
 

@@ -112,14 +112,15 @@ def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
 
 
 def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]) -> list[CauseStep]:
-    """A chain's steps between root and change, without steps in the changed object, and without steps that an adjacent
-    step contains. Steps in another changed object become that object."""
+    """A chain's steps between root and change. Steps in the changed object are left out, and so are steps that contain
+    the step before or after them. Steps in another changed object are replaced by this object."""
     root, steps = chain[0], list[CauseStep]()
     for step in chain[1:]:
         if step.kind or not (owner := owner_of(step, actions)):
             steps.append(step)
         elif owner not in (address, root.what):
-            # of several steps in one object, the first remains, because its line uses the value; it names the object
+            # several steps in one object become one, which has the object's name and the first step's line, because
+            # this line uses the value
             last = steps.pop() if steps and steps[-1].what == owner else step
             also = tuple(name.removesuffix(step.what[len(owner) :]) for name in step.also)
             steps.append(evolve(last, what=owner, before="", value="", also=also))
@@ -161,8 +162,8 @@ def _module_path(name: str) -> str:
 
 
 def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseStep]:
-    """The steps, without variables and local values that are between two steps of the same module, or between the root
-    and a step of the same module."""
+    """The steps without the variables and local values that are between two steps (or the root and a step) of their own
+    module."""
     paths = [_module_path(name_of(step)) for step in steps]
     around = zip([_module_path(root), *paths], steps, paths, [*paths[1:], ""], strict=False)
     for before, step, path, after in around:
@@ -172,13 +173,14 @@ def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseSte
 
 
 def inside_text(step: CauseStep, *inside: CauseStep | None) -> str:
-    """The name of a step after steps inside an installed module; for an argument of that module, the module's name."""
+    """The name of a step next to steps inside an installed module; for a step that belongs to that module, the name of
+    the module."""
     modules = [one for one in inside if one is not None and name_of(step).startswith(f"{one.what}.")]
     return alike_name(min(modules, key=lambda one: len(one.what))) if modules else alike_name(step)
 
 
 def is_each_value(step: CauseStep) -> bool:
-    """Whether a step is part of a for_each value, and so only passes on a part of the next step."""
+    """Whether a step is part of a for_each value, and therefore only passes on a part of the next step."""
     key = _NEW_KEY.fullmatch(step.what)
     return key is not None and not step.kind and bool(key[3])
 
@@ -189,7 +191,7 @@ def _without_repeats(words: Iterable[str]) -> list[str]:
 
 
 def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """The changed object that the step is, or is part of; "" without one."""
+    """The changed object that the step is, or is part of; "" if there is none."""
     for end in _ENDS.finditer(f"{step.what}."):
         if step.what[: end.start()] in actions:
             return step.what[: end.start()]
@@ -379,9 +381,8 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """(characters of each text after the first difference, number of differences). `before` and `value` are without
-    their common start and end; `end` is the length of that end, which counts. Differences close to each other count as
-    one."""
+    """(number of characters in `before` after the first difference, the same in `value`, number of differences). The
+    common end was cut off from both; its length `end` is included. Differences close to each other count as one."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     apart = [
@@ -407,7 +408,7 @@ def origin_of(step: CauseStep) -> str:
 
 
 def place_of(source: Any) -> str:
-    """A cause's place: a line of a file, an option, `state`, or ""; a text is unchanged."""
+    """A cause's place: a line of a file, an option, `state`, or ""; a string is returned unchanged."""
     if source.__class__ is str:
         return str(source)
     if isinstance(source, Span):

@@ -97,7 +97,8 @@ class Causes:
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
         self.renames: Callable[[bool], str] = lambda is_listed: ""
-        """line about objects that look renamed, or ""; `is_listed`: without objects listed as causes"""
+        """returns the line about objects that look renamed, or ""; if `is_listed`, without the objects that the list of
+        causes shows"""
         self.twins: Callable[[], Mapping[str, str]] = dict
         """{object: remark} on objects that look like others"""
         self.separate = grouped(chains, planned, risks())
@@ -154,7 +155,7 @@ class Causes:
         return fold(roots_sentence(words, because.is_guess) + ending, self.width and self.width - 4)
 
     def _through(self, name: str, roots: Sequence[CauseStep]) -> str:
-        """`through terraform_data.a`: changed objects directly between causes and change; "" without any."""
+        """`through terraform_data.a`: changed objects directly between causes and change; "" if there are none."""
         because = self.chains[name]
         wanted = {(root.what, root.kind) for root in roots}
         first, *_ = because.steps
@@ -332,8 +333,8 @@ class Causes:
         )
 
     def _also_by(self, group: RootCause) -> str:
-        """A remark on the changes of a cause that also follow from other causes, ` (4 of them also by [2])`; "" without
-        any, or if there are too many such causes."""
+        """A remark on the changes of a cause that also follow from other causes, ` (4 of them also by [2])`; "" if
+        there are none, or if there are too many such causes."""
         by = dict[str, list[int]]()
         for number, other in enumerate(self._with_number(), 1):
             if other is not group and {*group.changes} != {*other.changes}:
@@ -400,8 +401,8 @@ def _in_words(change: tuple[str, str]) -> str:
 def _shown_hops(
     group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]
 ) -> tuple[list[str], set[str]]:
-    """An overview's hops, and the names of the changes shown in them. As far as there is room, changes at the ends are
-    shown: with the first chain to each, or with all chains."""
+    """An overview's hops, and the names of the changes among them. Changes are shown only if all lines fit: with all
+    chains to each change if possible, otherwise with the first."""
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
         return hops, set()
@@ -467,7 +468,7 @@ def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMea
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
-    """The hops nearest to a cause: all hops down to the greatest possible depth, or only the first hops."""
+    """The hops nearest to a cause, as many levels as fit; if the first level does not fit, its first hops."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
     fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
     return (
@@ -476,13 +477,14 @@ def _nearest(hops: Sequence[str]) -> Sequence[str]:
 
 
 def _title(group: RootCause, hops: Sequence[str]) -> str:
-    """A group's root cause in words, without its place if the first hop has the same."""
+    """A group's root cause in words, without its place if the first hop has the same place."""
     place = place_of(group.root.source)
     return title_of(group, place if hops and f"({place}" in hops[0] else "")
 
 
 def title_of(group: RootCause, place: str = "") -> str:
-    """A group's root cause in words. `place`: where a file is read, if the next line shows it."""
+    """A group's root cause in words. `place`: the place where a file is read, left out because the next line shows
+    it."""
     root = group.root
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
@@ -545,8 +547,8 @@ class ChangeCount:
 
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:
-    """JSON of the summary: `causes`, each with `root`, `changes` and `certain`. `changes` counts objects and outputs;
-    `objects` and `outputs` count them apart."""
+    """JSON of the summary: `causes`, each with `root`, `changes` and `certain`. `changes` is the number of objects and
+    outputs together, `objects` and `outputs` are the separate numbers."""
     total = ChangeCount.of(planned)
     return {
         "format_version": "1.0",

@@ -173,9 +173,9 @@ def _shortened(line: str) -> str:
 
 
 def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
-    """Groups diagnostics that have a place and the same severity, title and `group`, for these severities and without
-    results of checks. A group comes where its first diagnostic was in the list. Each other diagnostic is a group of its
-    own."""
+    """Groups of similar diagnostics: those with one of these severities, a place, and the same severity, title and
+    `group`, except results of checks. A group is at the position of its first diagnostic. Each other diagnostic is a
+    group of its own."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     out: list[list[Diagnostic]] = []
     for d in diagnostics:

@@ -136,7 +136,7 @@ def entries_of(value: Value) -> dict[str, Value]:
 
 
 def hidden(change: ValueChange, differ: Callable[[ValueChange], Diff], is_block: bool = False) -> Diff | None:
-    """The difference where the former or new value is sensitive; None elsewhere."""
+    """The difference if the former or the new value is sensitive, otherwise None."""
     was, is_now = is_sensitive(change.before), is_sensitive(change.after)
     if not was and not is_now:
         return None
@@ -158,8 +158,8 @@ def _reveal(value: Value) -> Value:
 def not_yet_known(
     change: ValueChange, differ: Callable[[ValueChange], Diff], leaves: Iterable[str] = ()
 ) -> Diff | None:
-    """The difference where the value is known only after apply; None elsewhere. `leaves`: parts shown as becoming
-    unknown, not as deleted."""
+    """The difference if the value is known only after apply, otherwise None. `leaves`: parts that are shown as becoming
+    unknown instead of deleted."""
     if not is_unknown(change.after):
         return None
     if _absent(bare(change.before)):

@@ -80,7 +80,7 @@ class DiffText:
         self._leads: dict[tuple[int, str], str] = {}
 
     def render(self, diff: Diff, indent: int, style: Style) -> str:
-        """A difference, to follow `name = ` or a block header. `indent`: level of later lines."""
+        """The text of a difference, which follows `name = ` or a block header. `indent`: level of its further lines."""
         return _RENDERERS[diff.__class__](self, diff, indent, style)
 
     def symbol(self, action: str) -> str:

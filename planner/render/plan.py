@@ -502,12 +502,12 @@ def pending(counts: Counts) -> str:
 
 
 def pending_actions(counts: Counts) -> str:
-    """The sentence about planned invocations, after the counts; "" without any."""
+    """The sentence about planned invocations, after the counts; "" if there are none."""
     return f" Actions: {counts.invoke} to invoke." if counts.invoke else ""
 
 
 def finished_actions(counts: Counts) -> str:
-    """The sentence about invoked actions, after the counts; "" without any."""
+    """The sentence about invoked actions, after the counts; "" if there are none."""
     if not counts.invoke and not counts.failed:
         return ""
     return f" Actions: {counts.invoke} invoked{f', {counts.failed} failed' if counts.failed else ''}."
@@ -522,8 +522,8 @@ def finished(counts: Counts) -> str:
 
 
 def rename_line(plan: Plan, causes: Causes | None = None, is_listed: bool = False) -> str:
-    """The line about destroyed and created objects that look renamed; "" without any. `is_listed`: without objects
-    listed as causes."""
+    """The line about destroyed and created objects that look renamed; "" if there are none. If `is_listed`, without the
+    objects that the list of causes shows."""
     if causes is not None:
         return causes.renames(is_listed)
     if not any(does(change.action, "removes") for change in plan.changes):

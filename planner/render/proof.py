@@ -40,8 +40,8 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 
 
 class _ProofLine:
-    """A line of the short form, and the lines below. `places`: sources. `again`: printed above. `about`: predicate and
-    first column. `earlier`: entries before this one in the same list."""
+    """A line of the short form, and the lines below. `places`: its sources. `again`: whether it was printed above.
+    `about`: its predicate and first column. `earlier`: the lines before it in the same list."""
 
     __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
 
@@ -164,7 +164,8 @@ def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> l
 
 
 class _Telling:
-    """Chooses the steps to show: not those whose places an earlier step, or one with more places, also has."""
+    """Chooses the steps to show. A step is left out if all its places are also those of an earlier step, or of a step
+    with more places; or if it has no place."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs

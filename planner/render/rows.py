@@ -22,8 +22,8 @@ def table(columns: Sequence[str], rows: Rows) -> str:
 
 
 def by_object(columns: Sequence[str], rows: Rows) -> Rows:
-    """The answer of a verb, with objects instead of vertices: an object's vertices become a row, or a step of a path.
-    Sets omit the root, and vertices that close providers and modules."""
+    """The answer of a verb, with objects instead of vertices: the vertices of an object become one row, or one step of
+    a path. In rows other than paths, the root and vertices that close providers and modules are left out."""
     if "node" not in columns:
         return rows
     if "step" in columns:

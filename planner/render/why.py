@@ -255,7 +255,8 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def _decisive(proofs: dict[str, Any], name: str) -> str:
-    """The last step about the same terms; steps above only repeat the relation."""
+    """The last step of a proof that has the same columns as the step `name`; the steps above only repeat the
+    relation."""
     columns = proofs[name]["tuple"][1:]
     while True:
         body = proofs[name].get("body", ())

@@ -81,8 +81,8 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
-    """The document; of a changed text, each chain has only the lines that its root determines: the first in the chain,
-    others among the differences. Unchanged if there are too many lines."""
+    """The document. If a text changed in several lines, each chain has only the lines that its root determines: the
+    first of them in the chain, the others among the differences. Unchanged if there are too many lines."""
     left: dict[str, list[dict[str, Any]]] = {}
     for line in document.get("lines", ()):
         left.setdefault(line["what"], []).append(line)
@@ -246,7 +246,7 @@ def _headline(document: dict[str, Any]) -> str:
 
 
 def _parts(document: dict[str, Any]) -> list[str]:
-    """An object's differing parts, with those known only after the apply."""
+    """An object's differing parts, also those known only after the apply."""
     name = document["goal"][1]
     traced = [step["what"] for step in document.get("because", ()) if step["what"].startswith((f"{name}.", f"{name}["))]
     parts = [part["what"] for part in document.get("differences", ())]
@@ -325,7 +325,7 @@ def _is_in(what: str, name: str) -> bool:
 
 
 def _further_ways(document: dict[str, Any]) -> Iterator[str]:
-    """Other parts of a change: those that depend on its causes through an object that is in no chain."""
+    """Lines about parts of a change that are in no chain: they depend on the causes through other objects."""
     name = document["goal"][1]
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     passed = {step["what"] for chain in chains for step in chain}

@@ -20,11 +20,11 @@
 other edges imply. A column contains nodes as their numbers, and child boxes as -1 minus their number. Box 0 contains
 everything. In the reason of a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and
 \\x04 for their objects. A place is a file with its line, or a state entry. A view `is_reduced` if it has so many edges
-that implied edges are left out. `reads` has the ends of further edges that are left out, by which values are read that
-the shown edges alone may not lead to. `about` of a node is an address. Very long `texts` and `blocks` are JSON,
-compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A cause has the values
-of each of its parts; "" is an unknown value, `nothing` means that there is none. Its changes are those that it only
-updates, as other causes replace them. Everything is sorted: the same input gives the same bytes."""
+that implied edges are left out. `reads` has the ends of omitted edges by which values are read; the shown edges need
+not lead from one end to the other by reads alone. `about` of a node is an address. Very long `texts` and `blocks` are
+JSON, compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A cause has the
+values of each of its parts; "" is an unknown value, `nothing` means that there is none. The changes of a cause are only
+those that it updates while other causes replace their objects. Everything is sorted: equal input gives equal bytes."""
 
 from __future__ import annotations
 
@@ -420,8 +420,8 @@ class _NumberedView:
         return made
 
     def _lifted(self, parents: list[int]) -> list[set[tuple[int, int]]]:
-        """For each box, the edges between its members: an edge between two nodes belongs to the lowest box that
-        contains both."""
+        """For each box, the edges between its members. An edge belongs to the lowest box that contains both its
+        nodes."""
         ways = [self._way(box, parents) for box in range(len(parents))]
         lifted: list[set[tuple[int, int]]] = [set() for _ in parents]
         known: dict[tuple[int, int], tuple[int, int | None, int | None]] = {}
@@ -438,8 +438,8 @@ class _NumberedView:
 
     @staticmethod
     def _meeting(way_a: list[int], way_b: list[int]) -> tuple[int, int | None, int | None]:
-        """The lowest box that contains both boxes, and for each of the two the member of that box in which it lies;
-        None if it is that box."""
+        """The lowest box that contains both boxes, and for each box the member of it through which it is reached; None
+        for a box that is itself the lowest one."""
         depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(way_a, way_b, strict=False)))
         one, other = (-1 - way[depth] if depth < len(way) else None for way in (way_a, way_b))
         return way_a[depth - 1], one, other
@@ -550,8 +550,8 @@ def _instances(items: Sequence[PageNode], dangerous: AbstractSet[int]) -> dict[s
 
 
 def _parts(members: list[T], name: Callable[[T], str] | None = None) -> Iterator[tuple[int, list[T]]]:
-    """Splits members that are too many for one box: each part with its start; empty if all fit into one box. Members
-    with the same `name` stay together."""
+    """Splits members that are too many for one box: (index of the first member, members) for each part; nothing if all
+    fit into one box. Neighbours with the same `name` stay together."""
     count = len(members)
     size = -(-count // min(PARTS, isqrt(count) + 1)) if count > MOST_TOGETHER else count
     end = 0

@@ -135,7 +135,7 @@ def _causes(
 
 
 def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hide: Callable[[str], str]) -> CausePart:
-    key = presence(step, planned).strip()  # of a for_each key, which has no values
+    key = presence(step, planned).strip()  # a new or removed for_each key, which has no values
     before, after = {"added": ("nothing", ""), "removed": ("", "nothing")}.get(key, (step.before, step.value))
     line = "".join(text for _, text in places.of(step.source)[:1]) if isinstance(step.source, Span) else ""
     line = "" if _OPENING.search(line) else line.strip()[:CLIPPED]
@@ -149,7 +149,7 @@ _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 
 def _containing(causes: Sequence[PageCause]) -> Mapping[str, tuple[int, ...]]:
-    """{name of a value or an object, with and without instance keys: indexes of the causes that are parts of it}."""
+    """{name of a value or an object, with and without instance keys: indexes of the causes in it}."""
     holders: dict[str, dict[int, None]] = defaultdict(dict)
     for number, cause in enumerate(causes):
         for part in cause.parts:
@@ -393,8 +393,8 @@ class _SourcePlaces:
         return place
 
     def keep_block(self, source: Span, where: str) -> None:
-        """Keep the text of a declaration with several lines. One that may have sensitive values is left out: a page is
-        passed on, and only known strings can be replaced."""
+        """Keep the text of a declaration with several lines. A declaration that may have sensitive values is not kept,
+        because pages are passed on, and only known strings can be replaced."""
         if where in self.blocks or source.source.is_secret or isinstance(source, Unquoted):
             return
         text, header = source.source.text, source.text
@@ -445,7 +445,8 @@ def _boxes(modules: set[str]) -> Mapping[str, tuple[str, str]]:
 
 
 def _parents(module: str) -> tuple[str, str]:
-    """The box around a module, which is the module without its key for an instance, and the module around it."""
+    """(box around a module, module around it). The box of a module instance is the module without its key; otherwise,
+    both are the same."""
     try:
         address = parse_module(module)
     except AddressError:

@@ -63,8 +63,8 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
 def _of_data(
     held: str, end: str, text: str, removed: Sequence[Mapping[str, Any]], replaced: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """(kind, text, objects) of decisions about destroyed objects, and about replaced objects by order of steps, for
-    each list of types in protect_stateful."""
+    """(kind, text, objects) of decisions about destroyed and replaced objects, for each list of types in
+    protect_stateful. Replacements that destroy first and those that create first have different decisions."""
     orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
     emptied = "; each new one starts empty" if end else ""
     for by in sorted({c.get("data_by", "") for c in (*removed, *replaced) if c["data"] == held}):
@@ -93,7 +93,7 @@ def finding_decisions(
 
 
 def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
-    """A decision for each kind with objects."""
+    """A decision for each of these (kind, text, objects) that has objects."""
     return [
         {"kind": kind, "text": text, "objects": objects}
         for kind, text, given in kinds
@@ -164,8 +164,8 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A verdict; for each value with the changed objects in its expression, which change before the verdict is
-    decided."""
+    """A verdict. Each value for which it waits has the changed objects in its expression, because these change before
+    the verdict is decided."""
     waits = [
         {**one, "settled_by": named}
         if (named := [_settling(change) for change in changes if _names(one["expression"], change)])

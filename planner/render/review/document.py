@@ -225,7 +225,7 @@ def _data(name: str, action: str, subject: ReviewSubject) -> tuple[str, str]:
 
 
 def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The cause; for an edited attribute with an unknown value, with both sides of the change."""
+    """The cause. If it is an edited attribute without shown values, it has both sides of the attribute's change."""
     item = attributes.get(cause["what"])
     if item is None or cause["before"] or cause["after"]:
         return cause
@@ -363,14 +363,15 @@ def _numbers(name: str, causes: Causes) -> list[int]:
     return list(dict.fromkeys(number for number in numbers if number is not None))
 
 
-# Edits with values that another cause makes unknown: that cause lists the edits, and omits their changes.
+# Two causes of one unknown value: the edit of the argument, and the change of the object to which the argument now
+# refers
 
 
 def with_unsettled(
     cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A cause with the numbers of edits whose values it makes unknown: an argument was edited to refer to another
-    object, and the cause also changes the argument's object."""
+    """A cause with the numbers of edits whose values it makes unknown: the edit of an argument refers to another
+    object, and the cause changes that object."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     numbers = [
         edits[what]
@@ -383,9 +384,9 @@ def with_unsettled(
 
 
 def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The causes without repeated changes. An argument may be edited so that it refers to something that another cause
-    makes unknown. If an object changes only because of such edits, its change is listed below the edits alone, and not
-    below the other cause, unless that cause has no other change or attributes of the change are left out."""
+    """The causes, with fewer changes listed twice. If an object changes only because of edits whose values another
+    cause makes unknown, its change is listed only below the edits. It is also listed below the other cause if that
+    cause has no other change, or if attributes of the change are left out."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     for change in changes:
         items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}

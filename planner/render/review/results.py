@@ -118,7 +118,7 @@ def _is_destroyed(change: Mapping[str, Any]) -> bool:
 
 
 def result_text(change: Mapping[str, Any]) -> str:
-    """The outcome of a change: `not reached, so not updated`; "" if the word of the plan is still right."""
+    """The outcome of a change: `not reached, so not updated`; "" if the outcome is as planned."""
     outcome = change["result"]["outcome"] if "result" in change else DONE
     done = words_for(change["verb"]).done
     if outcome == TAINTED:
