@@ -111,8 +111,8 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
 
 @frozen(eq=False)
 class TriedBlock:
-    """A moved block that was tried in a plan. `kept`, `updated` and `replaced`: the former addresses of its objects, by
-    what the plan does with them."""
+    """A moved block that was tried in a plan. `kept`, `updated` and `replaced`: former addresses of its objects that
+    the plan leaves unchanged, updates or replaces."""
 
     block: MovedBlock
     kept: tuple[str, ...]
@@ -122,8 +122,7 @@ class TriedBlock:
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
     """Moved blocks for objects that look renamed, tested by a plan. Moves that are invalid, or would replace objects,
-    are left out. Blocks that leave no object unchanged come last; the plan that tested the other blocks did not have
-    them."""
+    are left out. Blocks that leave no object unchanged come last; the other blocks were tested without them."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)
@@ -210,8 +209,8 @@ def _effect(change: ResourceChange) -> str:
 
 
 def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> bool:
-    """Whether a plan for `state`, in which the objects are already moved, leaves them unchanged. `moves`: {former
-    address: new address}."""
+    """Whether a plan leaves the moved objects unchanged. `state`: the state after the moves. `moves`: {former address:
+    new address}."""
     planned = _plan_again(start, start.loaded.config, state)
     if planned.complete is None:
         return False

@@ -142,7 +142,7 @@ def _apply(
         more, unsaved = rescue(store, state)
         diagnostics += more
         return Applied(state, outcome.counts, unsaved=unsaved, outcomes=outcome.outcomes)
-    if plan.mode != "refresh-only":  # a refresh-only apply does not use current values
+    if plan.mode != "refresh-only":  # a refresh-only apply does not use the current inputs
         diagnostics += keep_record(made, stored or State(), state, whole, dict(approval))
     else:
         diagnostics += keep_moves(store, state, moves_of(plan))

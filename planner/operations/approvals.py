@@ -107,8 +107,8 @@ def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
 
 
 def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
-    """(name, value) of the signed variables. Sensitive ones are left out: from the digest of a value with few
-    possibilities, anyone could find the value."""
+    """(name, value) of the signed variables. Sensitive variables are left out, because a value with few possibilities
+    could be guessed from its digest."""
     declared = made.loaded.config.root.variables
     for name, value in made.plan.variables.items():
         if value is not None and not (name in declared and declared[name].sensitive):

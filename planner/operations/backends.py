@@ -57,8 +57,8 @@ class BackendRequest:
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether type and settings, including those of -backend-config, are the ones that were set up. Nulls and empty
-        lists are ignored."""
+        """Whether type and settings (also those of -backend-config) equal those that were set up. Nulls and empty lists
+        are ignored."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
@@ -67,7 +67,7 @@ class BackendRequest:
 def wanted_backend(
     config: Config | None, given: RawVariables, workspace: str, overrides: Overrides | None = None
 ) -> tuple[BackendRequest | None, list[Diagnostic]]:
-    """The root module's backend block; None without one, or with errors."""
+    """The root module's backend block; None if there is none, or if it has errors."""
     if config is None or config.root.backend is None:
         return None, []
     return _configured_request(config, config.root.backend.type, given, workspace, overrides)
@@ -97,7 +97,7 @@ def data_folder(directory: str) -> str:
 
 
 def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend that init set up, with local states if `pointer` is None."""
+    """The backend that init set up; a backend with local states if `pointer` is None."""
     return open_backend("local", {}, seal) if pointer is None else open_backend(pointer.type, pointer.settings, seal)
 
 

@@ -48,9 +48,9 @@ def discover(
     policies: tuple[str, ...] = (),
 ) -> list[Diagnostic]:
     """Run the list blocks of a directory's query files in the order of their references; `hooks` receive the results.
-    `is_streamed`: pass generated configuration to the hooks instead of writing a file. `others`: objects of other
-    units. `covers`: pass the numbers of `coverage` to the hooks. `policies`: files and directories of policies about
-    managed objects."""
+    `is_streamed`: also pass generated configuration to the hooks, instead of writing a file. `others`: objects of other
+    units. `covers`: also pass the numbers of `coverage` to the hooks. `policies`: files and directories of policies
+    about managed objects."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():

@@ -46,15 +46,15 @@ GRAPH_WORDS = {
     DEFERRED: "deferred_vertex",
     FORCED: "forced_create_before_destroy",
 }
-"""short words of `why` for predicates about a vertex: it is selected by -target and -exclude; it is left out because of
--exclude; it is left for a later plan; it is create-before-destroy because of a dependent"""
+"""{short word of `why`: predicate about a vertex}: the vertex is selected by -target and -exclude, left out because of
+-exclude, left for a later plan, or create-before-destroy because of a dependent"""
 
 
 DRIFT = "drift"
 """word of `why`: changes made outside planner"""
 
 INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
-"""{short word: predicate about an instance whose resource has one vertex for all instances}"""
+"""{short word: predicate about a single instance}, for resources with one vertex for all instances"""
 
 MOVED = "moved"
 """word of `why`: an object of the state that moved"""
@@ -63,7 +63,7 @@ INVOKE = "invoke"
 """word of `why`: invocations of an action, or actions that an object invokes"""
 
 DEPENDENCY = "recorded_dependency"
-"""relation of the dependencies recorded in a state; an operator computes it, without proofs"""
+"""relation with the dependencies recorded in a state; it is computed by an operator, so it has no proofs"""
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
@@ -77,7 +77,8 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 
 def is_single_instance(graph: Graph, what: str) -> bool:
-    """Whether an address is of an instance without its own vertex, because one vertex represents the resource."""
+    """Whether an address is of an instance without a vertex of its own, because one vertex represents all instances of
+    the resource."""
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
         return False
@@ -96,8 +97,8 @@ def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
 
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
-    """The graph with the recorded dependencies that a question (a Datalog query) is about, and the question with the
-    name of the relation that contains them."""
+    """For a question (a Datalog query) about recorded dependencies: the graph with these dependencies in another
+    relation, and the question with the name of this relation."""
     from planner.logic.graph.why import read_query
 
     facts = FactBuilder(graph.database.facts)
@@ -141,7 +142,7 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
 
 
 def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The derivations of the rules about which values contribute to a plan, as a graph without vertices; None without a
+    """The derivations of the rules about values that contribute to a plan, as a graph without vertices; None without a
     plan."""
     from planner.engine.plan.findings import block_lookup, changed_outputs
     from planner.logic.facts.relevance import RelevanceFacts
@@ -166,8 +167,8 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
 def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
-    """(derivations of the decision about an address, as a graph without vertices, None without a plan; action of a
-    change made outside planner, or ""; diagnostics). Raises Failure."""
+    """(graph, action, diagnostics). The graph has the derivations of the decision about an address, and no vertices;
+    None without a plan. The action is that of a change made outside planner, or "". Raises Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -271,8 +272,8 @@ MOST_ANSWERS = 4
 
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
-    """The proofs of a resource's instances. Instances with equal actions and causes share a proof, which lists the
-    instances in `instances`; `also` has the proofs of the other groups, after MOST_ANSWERS groups only their instances.
+    """The proofs of a resource's instances. Instances with equal actions and causes form a group with one proof, which
+    lists them in `instances`. `also` has the other groups; after MOST_ANSWERS groups, they have only `instances`.
     Raises Failure."""
     causes = result.causes()
     groups: dict[tuple[Any, ...], list[str]] = {}
@@ -293,7 +294,7 @@ def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names
 
 
 def _place_besides(proof: dict[str, Any], span: Any) -> str:
-    """Example: ` (main.tf:38)`; "" if the first sentence about the change shows the place."""
+    """A place in parentheses, such as ` (main.tf:38)`; "" if the first step of the causes already shows it."""
     place = source_json(span) if span is not None else {}
     shown = [step.get("source", {}) for step in proof.get("because", ())[:1]]
     is_shown = [place.get(name) for name in ("file", "line")] in [[s.get("file"), s.get("line")] for s in shown]
@@ -301,8 +302,8 @@ def _place_besides(proof: dict[str, Any], span: Any) -> str:
 
 
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
-    """The proof of an action, with the edges of the plan graph that decide it: why the new object is created first, or
-    why a data source is read after others."""
+    """The proof of an action, with the chains of reasons that are not in it: a moved block, -target, why the new object
+    is created first, which objects a data source waits for, and a rename that could be declared."""
     from planner.answers.explain.renames import declared_at, sure_moves
     from planner.logic.graph.decision_chains import ChainStep, replacement_chain, target_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
@@ -352,7 +353,7 @@ def plan_graph(made: MadePlan[Unstored]) -> Graph:
 
 
 def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics, mentioning -target or -exclude if one of these caused them."""
+    """The diagnostics; if an object has no change because of -target, -exclude or a deferral, with this reason."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 
@@ -375,8 +376,8 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """The diagnostic with a remark about the deferred block; or about all deferred blocks, because their dependents are
-    deferred, too."""
+    """The diagnostic with a remark about the deferred block that contains the object; otherwise about all deferred
+    blocks, because their dependents are deferred, too."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]

@@ -316,8 +316,8 @@ class _FormerFiles:
 
 
 def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
-    """(former value, its text, whether it is only the default, which the variable may not have had). The value is None
-    if none is known."""
+    """(former value, the value as text, whether it is only the default). The variable may have had another value than
+    the default. The value is None if none is known."""
     name = cause.root.what.removeprefix("var.")
     value = _value(str(cause.before), made) if cause.before is not None else None
     if value is not None:

@@ -131,7 +131,7 @@ class FormerWorlds:
         return self._world_of(record, key)
 
     def _world_of(self, record: InputRecord, key: str) -> FormerWorld | None:
-        """The former world of one run; None if the record does not contain the run."""
+        """The former world of one run of apply; None if the record does not contain the run."""
         if key in record.runs and key not in self._worlds:
             self._worlds[key] = _of_record(self._made, record, record.runs[key], self._entry)
         return self._worlds.get(key)
@@ -188,8 +188,8 @@ def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
-    """The attributes that applies after this run changed, whose values after the run are not recorded; and the
-    instances that these applies created."""
+    """(attributes that applies after this run changed, so that their values after this run are not recorded; instances
+    that these applies created)."""
     later: dict[str, dict[InstanceKey, frozenset[str]]] = {}
     created = []
     for address, serials in record.altered.items():
@@ -203,9 +203,10 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
-    """The world at a revision, and whether it has values that are not in git. A variable now set by -var had the value
-    of the last apply (`run`) or, if not recorded, the revision's value. Without a recorded apply, values that are not
-    in git count as unchanged or, with `doubts`, as unknown. Raises Failure if the revision cannot be read."""
+    """The world at a revision, and whether it has values that are not in git. With a recorded apply (`run`), variables
+    now set by -var have their values of that apply, if recorded, otherwise the revision's values. Without one, values
+    that are not in git count as unchanged or, with `doubts`, as unknown. Raises Failure if the revision cannot be
+    read."""
     from planner.world.git.tree import git_tree
 
     options = made.loaded.options
@@ -330,8 +331,8 @@ class RecordedTree:
         return text.encode()
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """See Tree. The recorded names or, without a record, the current names; for a module's configuration files
-        always the recorded names."""
+        """See Tree. The names are the recorded ones; without a record, the current ones. Configuration files of modules
+        always have the recorded names."""
         relative = os.path.relpath(f"/{directory}", self._directory)
         folder = "" if relative == "." else relative
         names = self._run.listed.get(relative)

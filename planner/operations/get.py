@@ -132,8 +132,8 @@ class _Fetching:
         return self.installer.install(path, call, problems)
 
     def _begin(self) -> ModuleInstaller:
-        """Create the installer, after waiting for other processes, whose modules need not be installed again. Raises
-        Failure."""
+        """Create the installer, after waiting for other processes. Modules that these installed are not installed
+        again. Raises Failure."""
         from planner.operations.install_providers import lock_modules, module_installer
 
         self.lock.enter_context(lock_modules(self.directory, self.data_dir, self.say))
@@ -143,8 +143,8 @@ class _Fetching:
 
 
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
-    """The test files of a root module; None if there are none, and the named directory exists. `test_directory`: "" for
-    the default."""
+    """The test files of a root module; None if there are none. A `test_directory` that does not exist is reported.
+    `test_directory`: "" for the default."""
     names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
     return None if not names and (is_there or not test_directory) else read_test_files(directory, test_directory)
 

@@ -40,8 +40,8 @@ def graph(
     as_planned: bool = False,
     queried_address: str | None = None,
 ) -> Graph:
-    """`kind`: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: the graph of the operation, after moves and
-    with import blocks. Otherwise the drawn graph, from the unchanged configuration and state, with only the relations
+    """The graph of an operation. `kind`: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: after moves and
+    with import blocks; otherwise the graph to draw, from the unchanged configuration and state, with only the relations
     of a walk. `queried_address`: the vertex whose dependents are needed. Problems are in the graph's diagnostics."""
     if plan_file is not None or options.made is not None:
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
@@ -97,7 +97,7 @@ def _none(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> Graph:
 
 
 def _refreshed(start: Start) -> State | None:
-    """The prior state of a destroy plan; None if the plan that reads the objects has errors."""
+    """The prior state of a destroy plan; None if the ordinary plan before it has errors."""
     variables, _ = load_values(start)
     refreshed = refreshed_to_destroy(start, variables)
     return None if refreshed is None else apply_moves(start.config, refreshed).state
@@ -109,7 +109,7 @@ def _refreshed(start: Start) -> State | None:
 def cut(
     options: OperationOptions, kind: str = "", plan_file: str | None = None
 ) -> tuple[list[Knot] | None, list[Diagnostic]]:
-    """The cycles, and which references to remove; None without a graph. `kind`: as for graphs; by default the plan
+    """The cycles, each with the references to remove; None without a graph. `kind`: as for graphs; "" for the plan
     graph or, if that has no cycles, the apply graph. Raises Failure."""
     if plan_file is not None or kind in ("plan", "plan-destroy", ""):
         built = graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
@@ -132,7 +132,7 @@ def cut(
 @frozen(eq=False)
 class Explored:
     """A plan with its graphs, which are built on request, and the causes of changes. `kinds`: the graphs to show (plan,
-    apply), without the apply graph if another is requested and nothing changes."""
+    apply). The apply graph is left out if nothing can be applied and another graph is requested."""
 
     plan: Plan
     kinds: tuple[str, ...]
@@ -190,7 +190,7 @@ def explore(
 
 
 def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:
-    """The graph built while planning is reused if it has everything that is shown."""
+    """A graph of the plan. The graph built while planning is reused if it has everything that is shown."""
     loaded, derived = made.loaded, made.loaded.derived
     known = derived.plan_graph
     if is_last:

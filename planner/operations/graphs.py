@@ -126,7 +126,7 @@ def apply_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = N
 
 
 def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
-    """The facts for making an existing plan again from `loaded`."""
+    """The facts for planning again with the state of an existing plan, made from `loaded`."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_deferral
 

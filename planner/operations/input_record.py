@@ -192,8 +192,8 @@ class StateEntries:
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
-    """The instances and outputs (`output.NAME`) that an apply did not reach. All others match their inputs: changes
-    were applied, or there were none."""
+    """The instances and outputs (`output.NAME`) that an apply did not reach, although they have changes. All others
+    match their inputs."""
     earlier, now = _objects(before), _objects(after)
     left = set(now)
     for change in plan.changes:
@@ -232,8 +232,8 @@ def _is_kept(before: State, after: State, name: str) -> bool:
 
 
 def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """{name: entry} of the root variables that have a value other than a recorded default. The entry is {} for unknown
-    and long values, and for values that must not be recorded."""
+    """{name: entry} of the root variables, without recorded variables that have their default. The entry is {} for
+    unknown and long values, and for values that must not be recorded."""
     return {
         name: _variable_entry(variable.value) if name in shown else {}
         for name, variable in variables.items()
@@ -280,8 +280,8 @@ def _files_read(
 
 
 def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool = False) -> set[str]:
-    """Absolute paths of the files that expressions read directly, in all instances; `is_shown`: whether to return only
-    files whose contents are in results."""
+    """Absolute paths of the files that expressions read directly, in all instances. `is_shown`: return only files whose
+    contents may be shown in results."""
     if not readers:
         return set()
     loaded = made.loaded

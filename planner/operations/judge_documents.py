@@ -41,8 +41,8 @@ def judged_document(
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """The result of policies for a document in a file or on standard input; None on errors. `kind`: the required kind,
-    plan or state. With `processes`, a large plan is checked in parts, by at most this number of processes, if that
-    gives the same result. `ahead`: the file, if it is already being read."""
+    plan or state. With `processes`, a large plan is checked in chunks by at most this number of processes, if that
+    gives the same result. `ahead`: the file, if reading it has already begun."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():

@@ -113,8 +113,8 @@ class RunInputs(Generic[O]):
 
 @define(eq=False)
 class Derived:
-    """Derived facts, cached for the next graph of the same command. `declared`: facts of the configuration with (True)
-    and without (False) its import blocks."""
+    """Facts and graphs, cached for the next graph of the same command. `declared`: {whether import blocks are included:
+    facts of the configuration}."""
 
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
@@ -256,7 +256,7 @@ def new_schemas(
     reused: Callable[[], dict[str, bool]] | None = None,
 ) -> Schemas:
     """Schemas by provider. Plugins are searched for from a directory, in the versions that the configuration allows.
-    `offline`: providers only return schemas; `mocked`: providers are mocks with made-up objects. `encryption`: of
+    `offline`: providers only return schemas. `mocked`: providers are mocks with made-up objects. `encryption`: decrypts
     states that data sources read. `deferral_allowed`: providers may defer objects. `reused`: returns the plugin calls
     that may be answered from an earlier command."""
     from planner.engine.evaluation.schemas import Schemas

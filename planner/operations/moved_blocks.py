@@ -72,7 +72,7 @@ class MovedBlock:
 
 
 def moved_blocks(moves: Sequence[ProposedMove], config: Config, state: State) -> list[MovedBlock]:
-    """The blocks for the moves, sorted; each in the innermost module where it is right for all instances of the
+    """The blocks for the moves, sorted. Each is in the innermost module in which it is correct for all instances of the
     module."""
     places = _Places(moves, config, state)
     placed: dict[tuple[str, str, str], tuple[ModuleConfig, list[ProposedMove]]] = {}
@@ -130,7 +130,8 @@ class _Places:
         )
 
     def _origin(self, from_: Address, to: Address) -> int:
-        """The depth of the outermost module whose expressions determine the keys that differ."""
+        """The depth of the module that determines the keys that differ: the outermost one whose expressions contribute
+        to them."""
         depths = [len(to.path)]
         for path, declaration in _repeated_anew(self.config, from_, to):
             expressions = (declaration.count, declaration.for_each, declaration.enabled)
@@ -147,8 +148,8 @@ def _seen_from(address: Address, depth: int) -> Address:
 def _repeated_anew(
     config: Config, from_: Address, to: Address
 ) -> Iterator[tuple[tuple[str, ...], ResourceDecl | ModuleCall]]:
-    """The module calls in `to`, and its resource, whose keys differ from those in `from_`; each with its module's
-    path."""
+    """The module calls in `to`, and its resource, that have other keys than in `from_`; each with the path of its
+    module."""
     path, steps, before = to.path, to.module.steps, from_.module.steps
     for depth, step in enumerate(steps):
         module = config.root.descendant(path[:depth])
@@ -194,8 +195,8 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
-    """The module's file for the block: a file that has moved blocks, otherwise the moved object's file; if that is in
-    JSON syntax, the first file of the module in native syntax, if there is one."""
+    """The module's file for the block: a file that has moved blocks; otherwise the file of the moved object; if that is
+    in JSON syntax, the module's first file in native syntax, if there is one."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps
@@ -216,8 +217,8 @@ def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
 
 
 def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, dict[Span, MovedBlock]]:
-    """The configuration with the blocks, which are parsed from their text; and the block of each parsed statement, by
-    the span of the statement. Raises Failure if a text is invalid."""
+    """The configuration with the blocks, and {span of a parsed block: the block}. Blocks are parsed from their text.
+    Raises Failure if a text is invalid."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)

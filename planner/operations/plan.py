@@ -115,7 +115,8 @@ def _plan(
             "write a .tf file here, or name the directory of the configuration with -chdir."
         )
         raise Failure(error("plan.no_configuration", "No configuration files", detail))
-    # readers of the JSON lines expect the root module's warnings twice: from finding the backend, and from loading
+    # readers of the JSON lines expect the root module's warnings twice: from the search for the backend, and from
+    # loading
     diagnostics += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
     diagnostics.check(selection_problems(loaded.config, options.directory))
     try:
@@ -217,7 +218,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
 
 
 def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
-    """The last plan, with the earlier plans' results about objects that the last plan defers."""
+    """The last plan. For objects that it defers, it has the results of the earlier attempts."""
     from planner.logic.graph.build import build_graph
 
     plan = attempts[-1]
@@ -237,8 +238,8 @@ def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
 def _unknown_repetitions(
     config: Config, problems: list[Diagnostic], known: Iterable[tuple[str, str, str]]
 ) -> list[tuple[str, str, str]]:
-    """The blocks to defer, as (address, argument or reason, place), because instances or imports are unknown or a
-    provider deferred them; without the `known` ones. Empty if there are other errors."""
+    """The blocks to defer that are not in `known`, as (address, argument or reason, place): those with unknown
+    instances or imports, and those that a provider deferred. Empty if there are other errors."""
     errors = [d for d in problems if d.is_error]
     reasons = {code: reason for reason, code in DEFERRALS.items()}
     if not {d.code for d in errors} <= {"plan.unknown_count", "plan.unknown_for_each", "plan.unknown_import", *reasons}:
@@ -317,7 +318,7 @@ def _make_plan(
 
 
 def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
-    """The prior state of a destroy plan: an ordinary plan's refreshed state. None on failure."""
+    """The prior state of a destroy plan: the refreshed state of an ordinary plan before it. None on failure."""
     from planner.engine.plan.make_plan import make_plan
     from planner.engine.walk.hooks import Hooks
 

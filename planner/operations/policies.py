@@ -59,8 +59,8 @@ def check(
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of policies for a plan, and proofs by the rules as written; both None if a policy is wrong or none
-    applies. Raises Failure."""
+    """The result of policies for a plan, and proofs by the rules as written; both None without policies, or if one of
+    them is wrong. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)
@@ -72,8 +72,8 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 @as_step("judge")
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """The plan, with policies and results recorded in it, and the verdict; if a policy is wrong, the plan as it is, and
-    None."""
+    """(the plan with its policies and their results recorded in it, verdict, diagnostics). If a policy is wrong, the
+    plan is unchanged and the verdict is None."""
     from planner.operations.plan_context import record_rows
 
     try:

@@ -128,8 +128,8 @@ def _ask_policies(
     mentioned: Mentioned,
     text: str,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer a query about policy relations and perhaps a graph: the plan graph, which policies read, unless the query
-    is about an apply."""
+    """Answer a query about policy relations, and perhaps about a graph: the plan graph, which policies read, or the
+    apply graph if the query is about an apply."""
     space = program.beside(mentioned.own)
     parsed, problems = _parsed(space, text)
     others = parsed.predicates - mentioned.own.keys() - mentioned.shared.keys()

@@ -24,8 +24,8 @@ _VARIABLE = re.compile(r"\bvar\.([\w-]+)")
 
 
 def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
-    """The plan with its inputs, and the causes that evaluation confirmed; None without any, for a failed plan, and if
-    objects were changed outside planner, because the readable state lacks these changes."""
+    """The plan with its inputs, and the causes that evaluation confirmed. None if there are none, if the plan failed,
+    and if objects were changed outside planner, because the state that can be read does not have these changes."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
         return None
     diagnostics = Diagnostics()

@@ -58,7 +58,7 @@ _UNFIT = {
     "discarded": "it was discarded by a user, or because another run was applied first",
     "errored": "its plan failed",
     "planned_and_finished": "it has no changes",
-    "policy_override": "it failed policies, which someone with the permission has to override first",
+    "policy_override": "it failed policies, which a user with permission must override first",
 }
 
 

@@ -19,7 +19,7 @@ from planner.world.git.revisions import GitError, implied_base
 from planner.world.git.tree import GitTree, git_tree
 
 REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module": True}
-"""{reason of a change that a missing block alone causes: whether this block is a module call}"""
+"""{reason of a change that only a missing block causes: whether this block is a module call}"""
 
 
 @frozen
@@ -33,8 +33,8 @@ class RemovedBlock:
 
 
 def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, RemovedBlock]:
-    """{address: former place}: in the revision with which the plan is compared, or in the one that implied_base names;
-    without these, only the name of the file at the last apply."""
+    """{address: former place} of destroyed objects. The place is in the revision with which the plan is compared,
+    otherwise in the revision of implied_base. Without both, it is only the name of the file at the last apply."""
     result: dict[str, RemovedBlock] = {}
     bodies: dict[str, FileBody | None] = {}
     base: GitTree | None = None
@@ -46,7 +46,7 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
         name = block.source.filename
         if not bodies:
             base = world.tree if isinstance(world.tree, GitTree) else _base(made.loaded.options.directory)
-        if name not in bodies:  # a record has no comments, so its line numbers differ
+        if name not in bodies:  # a recorded file has no comments, so its line numbers differ
             bodies[name] = _body(base, made.loaded.options.directory, name) if base is not None else None
         former = _same(bodies[name], block)
         result[change.address] = (

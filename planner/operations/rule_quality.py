@@ -35,12 +35,12 @@ class Quality:
 
     @property
     def covered(self) -> tuple[int, int]:
-        """Numbers of outcomes of literals: those that occurred in a case, and all possible ones."""
+        """(outcomes of literals that occurred in a case, all possible outcomes), as numbers."""
         return sum(rule.covered for rule in self.coverage), sum(rule.ways for rule in self.coverage)
 
     @property
     def score(self) -> tuple[int, int]:
-        """Numbers of mutants: detected, and all."""
+        """(detected mutants, all mutants), as numbers."""
         return sum(one.case is not None for one in self.mutants), len(self.mutants)
 
 
@@ -79,7 +79,7 @@ def _together(one: RuleCoverage, other: RuleCoverage) -> RuleCoverage:
 
 
 def _known_cases(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
-    """The cases of a file, with their plans as facts, and without unknown values."""
+    """The cases of a file. A case about a plan has the plan's facts, without unknown values."""
     cases = file.load()[0]
     return _with_plans(file, cases, rules) if any(case.given for case in cases) else list(cases)
 

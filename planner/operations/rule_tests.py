@@ -205,8 +205,8 @@ def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Rul
 
 
 def _loaded(rules: Files, name: str) -> RuleProgram:
-    """Load rules that `check` found valid in this process before, which makes this fast. Raises Failure if the rules
-    are valid only with others."""
+    """Load rules that `check` already accepted in this process, so that loading is fast. Raises Failure if the rules
+    are valid only together with others."""
     program, diagnostics = load(rules, name)
     if program is None:
         raise Failure(diagnostics)

@@ -51,7 +51,7 @@ def _valid(
     reasons: list[str] = []
     for signed in verify_envelope(data, verifiers):
         if not signed.signers:
-            reasons.append("one was not made with any of these keys, or was changed")
+            reasons.append("a signature was not made with any of these keys, or was changed")
             continue
         names = ", ".join(f"{one.key_id} ({one.name})" for one in signed.signers)
         try:
@@ -60,7 +60,7 @@ def _valid(
         except (KeyError, TypeError, AttributeError, ValueError, IndexError):
             wrong, moment = "its statement is not an approval of planner", ""
         if wrong:
-            reasons.append(f"that of {names} does not count: {wrong}")
+            reasons.append(f"the signature of {names} does not count: {wrong}")
         else:
             valid |= {one.key_id: moment for one in signed.signers}
     return valid, reasons

@@ -46,8 +46,8 @@ def edit(
     moves: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[Diagnostic]]:
     """Lock and read the state, change it, and write it if there is no error. Returns the descriptions of `change`. The
-    old state is kept in a file of its own; with `usual_backup` in the backup file of plans. `exactly`: keep the serial
-    and lineage from `change`. `moves`: {new address: old address}, filled by `change`."""
+    old state is kept in a separate file or, with `usual_backup`, in the backup file of plans. `exactly`: keep the
+    serial and lineage from `change`. `moves`: {new address: old address}, filled by `change`."""
     diagnostics = Diagnostics()
     done: list[str] = []
     with diagnostics.until_an_error():

@@ -115,7 +115,7 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """The entries, but objects that depend on a moved address lose their recorded dependencies, which the next apply
+    """The entries. Objects that depend on a moved address are without their recorded dependencies, which the next apply
     records again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
@@ -173,7 +173,7 @@ class StateMove:
     producer: str = ""
     """root module that gets outputs, which the other root module reads"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
-    """{output: value}; None if read from a record"""
+    """{output: value}; a value is None if the move was read from a record"""
     timestamp: int = 0
     """the number in the names of the backups: the time of the move"""
 
