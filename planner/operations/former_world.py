@@ -102,7 +102,7 @@ class FormerWorlds:
         self._git, _ = _of_git(self._made, self.origin, None, doubts=True)
 
     def _implied(self) -> str:
-        """The commit to compare with, if there is no record; "" without one."""
+        """The commit to compare with if there is no record; "" if there is no such commit."""
         from planner.world.git.revisions import implied_base
 
         base = implied_base(os.environ, self._made.loaded.options.directory)

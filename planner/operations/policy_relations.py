@@ -73,8 +73,8 @@ def needs_plan(options: OperationOptions, program: RuleProgram, text: str) -> bo
 def mentioned(
     options: OperationOptions, program: RuleProgram, text: str, made: MadePlan[Unstored] | None = None
 ) -> Mentioned | None:
-    """The policy relations in a question about `program`; None without any, or if it cannot be parsed, which the parser
-    reports. Raises Failure if policies are wrong."""
+    """The policy relations in a question about `program`; None if there are none, or if the question cannot be parsed,
+    which the parser reports. Raises Failure if policies are wrong."""
     names = _names(text)
     if names <= program.predicates.keys():
         return None

@@ -68,9 +68,9 @@ Explain: TypeAlias = "Callable[[], tuple[MadePlan[Any], Chains] | None]"
 
 @frozen(eq=False)
 class RemoteView:
-    """The user's side of a run. `line` receives the lines of logs. `plan` receives the plan's document, if the server
-    has it, and a function that finds its causes. `approve` receives the workspace's name before any change, `override`
-    a prompt about failed policies."""
+    """The interface to the user during a run. `line` receives the lines of logs. `plan` receives the plan's document,
+    if the server has it, and a function that finds its causes. `approve` receives the workspace's name before any
+    change, `override` a prompt about failed policies."""
 
     line: Callable[[str], None]
     plan: Callable[[JsonPlan, Explain], None]
@@ -90,7 +90,7 @@ class RemoteResult:
 
 @frozen(eq=False)
 class FollowedRun:
-    """A run, and what is needed to follow it."""
+    """A run, and the data needed to follow it."""
 
     run: ServerRun
     opened: Opened[OperationOptions]

@@ -146,7 +146,8 @@ def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
 
 
 def _new_address(address: ResourceAddress, source: Address, target: Address, whole: bool) -> ResourceAddress:
-    """An instance's new address. If `source` has no key, the instance keeps its key."""
+    """The new address of an instance. If neither `source` nor `target` has a key, an instance of a resource keeps its
+    key."""
     if isinstance(source, ModuleAddress):
         assert isinstance(target, ModuleAddress)
         inner = ModuleAddress(address.module.steps[len(source.steps) :])

@@ -27,8 +27,8 @@ _READERS = ("reference", "validation_reference", "destroy_reference", "import_re
 
 @frozen(eq=False)
 class GivenValue:
-    """A value, marked if sensitive; None if it cannot be read. An invalid value is unknown, or None if another
-    overrides it. `source`: a description."""
+    """A value from one source. `value`: marked if sensitive; None if it cannot be read. An invalid value is unknown, or
+    None if another value overrides it. `source`: a description."""
 
     value: Value | None
     source: str

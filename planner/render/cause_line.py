@@ -56,7 +56,7 @@ _ASKED = ("replace_by_request", "no-call")
 """kinds of causes shown without a place"""
 GONE = "was removed or changed outside"
 REQUESTS = {"gone": GONE, "replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
-"""kinds of causes that only request a replacement, in words"""
+"""kinds of causes that are requests for a creation or replacement, in words"""
 _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 

@@ -188,7 +188,7 @@ def _hop(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def chains_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
-    """Decisions along a graph's edges, step by step; "" without any."""
+    """Decisions along a graph's edges, step by step; "" if there are none."""
     lines: list[str] = []
     for chain in document.get("chains", ()):
         if (single := _replaced_first(chain)) is not None:

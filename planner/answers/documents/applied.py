@@ -14,7 +14,8 @@ from planner.world.state.model import State
 
 def was_applied(plan: Plan, current: State) -> bool:
     """Whether a state looks like the result of applying a plan: created and updated objects are in it, not tainted, and
-    with all values that were known; destroyed and forgotten objects are not. False for a plan without changes."""
+    with all planned values that are known; destroyed and forgotten objects are not. False for a plan without
+    changes."""
     # decided in Python: whether a stale plan has been applied -- a comparison of a state with a plan, value by value
     objects = {
         (resource.address + format_key(instance.key), deposed): record

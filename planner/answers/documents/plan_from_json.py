@@ -125,7 +125,7 @@ def _with_marks(value: Any, unknown: Any, sensitive: Any) -> Value:
 
 
 def part_at(structure: Any, step: str | int) -> Any:
-    """The part of a structure parallel to a value (such as after_unknown) at a step; None if there is none."""
+    """The part at a step of a structure that is parallel to a value, such as after_unknown; None if there is none."""
     if isinstance(structure, dict):
         return structure.get(step)
     if isinstance(structure, list) and isinstance(step, int) and step < len(structure):

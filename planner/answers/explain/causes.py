@@ -501,7 +501,7 @@ class _Worlds:
 
 def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str, str]]:
     """{name of a root cause: (former value, current value, note)}, for root variables, provider configurations, and
-    objects that are tainted or changed outside planner. The note is that of CauseStep."""
+    objects that are tainted or changed outside planner. For the note, see CauseStep."""
     before = dict(sorted(relations["former_value"], reverse=True))
     told = {}
     for name, text, origin in facts.relation("root_variable"):
@@ -582,7 +582,8 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
 
 Key = tuple[Any, ...]
 _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
-"""kinds of root causes for which objects and effects are listed together"""
+"""kinds of root causes that are objects themselves; such an object is listed together with the objects that it
+affects"""
 _MOST_APART = 3
 """maximum number of lines of one variable that are separate causes"""
 _WRITTEN = ("variable", "text")

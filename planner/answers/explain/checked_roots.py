@@ -238,7 +238,7 @@ class CheckedRoots:
         return _is_met(self._owner(instance), units)
 
     def _object_of(self, value: str) -> ChangedInput | None:
-        """The input for the change of the instance that contains a value; None without one."""
+        """The input for the change of the instance that contains a value; None if no changed instance contains it."""
         owners = (self._owner(whole) for whole in wholes(value) if whole != value)
         return next((owner for owner in owners if owner is not None), None)
 

@@ -446,7 +446,7 @@ def repeatable(place: ValueLocation) -> Repeatable:
 
 
 def repetition(block: Repeatable) -> tuple[str, Expr | None]:
-    """(argument, expression) of the repetition; ("for_each", None) without one."""
+    """(argument, expression) of the repetition; ("for_each", None) for a block without a repetition."""
     name = repetition_argument(block)
     return ("for_each", None) if name == "none" else (name, getattr(block, name))
 

@@ -88,7 +88,7 @@ def rename_text(objects: Sequence[tuple[str, str]], moves: Sequence[tuple[str, s
 
 
 def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]] = ()) -> tuple[ProposedMove, ...]:
-    """The moves for objects that look renamed, sorted. `refused`: pairs that are not one object."""
+    """The moves for objects that look renamed, sorted. `refused`: (old, new) pairs that must not be proposed."""
     old, new = _candidates(plan)
     if not old:
         return ()
@@ -109,8 +109,8 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
 def _same_values(
     old: list[RenamedObject], new: list[RenamedObject], refused: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """(old, new) of objects whose values are equal and differ from those of all other objects. Pairs that become unique
-    without the pairs found before are included."""
+    """(old, new) of objects whose values are equal and differ from those of all other objects. This includes pairs that
+    are unique only after other pairs have been taken out."""
     settled: list[tuple[str, str]] = []
     while old and new:
         facts = FactBuilder()
@@ -312,7 +312,8 @@ def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, 
 
 
 def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
-    """An instance and what contains it, inside out: (address, height, rest of the instance address)."""
+    """An instance, then its resource and the modules around it, the innermost first: (address, height, rest of the
+    instance's address). A module comes with its key, then without."""
     yield str(address), 0, ""
     yield str(address.resource), 1, format_key(address.key)
     steps, rest = address.module.steps, f".{address.relative}"

@@ -69,8 +69,8 @@ class Policies:
 
 
 def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
-    """{(deny or warn, code): (first rule, relation)} for verdicts of rules that depend on relations without data and
-    that could hold with such data. In place of a computed code: the name of the rule."""
+    """{(deny or warn, code): (first rule, relation)} of rules that depend on a relation without data, and whose
+    verdicts could hold with such data. A computed code is replaced by the name of the rule."""
     rests = _rests(program, untold)
     result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):

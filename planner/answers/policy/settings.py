@@ -114,7 +114,8 @@ class PolicySettings:
 
     @property
     def longest(self) -> int | None:
-        """Maximum remaining seconds of a waiver, the shortest in the organisation's files; None without one."""
+        """The maximum remaining seconds of a waiver: the smallest limit in the organisation's files; None if there is
+        no limit."""
         days = [config.longest_days for config in self.configs if config.longest_days is not None]
         return 86_400 * min(days) if days else None
 

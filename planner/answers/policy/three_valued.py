@@ -57,8 +57,8 @@ from planner.logic.datalog.language.model import Predicate, Rule, atoms, inner_n
 from planner.logic.datalog.language.order import join_order
 
 LOST = "(known after apply)"
-"""in a column with an unknown value; an equal string in a configuration is treated alike, which also errs on the safe
-side"""
+"""replaces the unknown value in a column; an equal string in a configuration is treated in the same way, which is safe,
+too"""
 FILE = "policies"
 """name of the file of rewritten rules"""
 VERDICTS: tuple[Kind, ...] = ("deny", "warn")
@@ -390,8 +390,8 @@ class _Rewriter:
     # -------- aggregates
 
     def _doubt(self, rule: Rule, literal: syntax.Aggregate) -> tuple[syntax.Atom, set[str]]:
-        """An atom that holds if unknown values could change an aggregate, and its variables. Each of its rules has one
-        unknown literal, and the other literals that do not read values."""
+        """(an atom that holds if unknown values could change an aggregate, its variables). Each rule for the atom has
+        one literal that reads an unknown value, and all literals that do not read values."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
