@@ -59,7 +59,7 @@ class RuleResult:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
-        """The diagnostics. Those about the result have the object of the condition (`kind` as in `CheckedObject`)."""
+        """The diagnostics. Each one that reports the result gets a `CheckedObject`: the object with the condition."""
         for d in self.diagnostics:
             yield evolve(d, checked=CheckedObject(kind, address, rule)) if d.code in _VERDICTS else d
 
@@ -352,7 +352,7 @@ def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[
 
 
 def of_instance(problems: Iterable[Diagnostic], address: str) -> list[Diagnostic]:
-    """The problems in the body of an instance. A diagnostic about a deprecated value is about the whole body."""
+    """The problems in the body of an instance. Diagnostics about deprecated values get the address of the instance."""
     return [d.at(address) if d.deprecation is not None else d for d in problems]
 
 

@@ -68,8 +68,8 @@ class VertexWalk:
         return True
 
     def idle(self) -> bytes:
-        """For each vertex, in the order of their names, whether it is skipped, because there is nothing to do for it.
-        In a trace, none is skipped."""
+        """A byte for each vertex, in the order of the names: 1 if the vertex is skipped, because there is nothing to do
+        for it. While a trace is recorded, no vertex is skipped."""
         nodes, names = self.graph.nodes, self.graph.numbered.names
         if trace.RECORDER is not None:  # a trace has a span for each vertex
             return bytes(len(names))
@@ -103,7 +103,7 @@ class VertexWalk:
 
     def run_all(self) -> list[Diagnostic]:
         problems = walk_straight(self.graph.numbered, self, self.idle())
-        self._work.clear()  # its methods refer to this object: a reference cycle
+        self._work.clear()  # the table has methods of this object, which is a reference cycle
         return list(problems)
 
 
@@ -146,7 +146,7 @@ class ValueWalk(VertexWalk):
         return problems
 
     def warnings_of(self, warnings: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        """Those warnings of an expansion that this walk reports."""
+        """Select the warnings of an expansion that this walk reports: all of them, unless a subclass overrides this."""
         return warnings
 
     WORK: ClassVar[Mapping[str, str]] = {
@@ -232,8 +232,8 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- the walk as a whole
 
     def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
-        """Walk the graph. `verb`: the name of the walk in the log. `interrupted`: the diagnostic after a stop.
-        `listeners`: called when the walk should stop."""
+        """Walk the graph, and return all problems. `verb`: the name of the walk in the log. `interrupted`: the
+        diagnostic to report if the walk was stopped. `listeners`: called when the walk should stop."""
         machine, options = Machine(self.graph.numbered, idle=self.idle()), self.driving
         heard = (self.providers.stop, *listeners)
         for listener in heard:

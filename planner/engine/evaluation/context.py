@@ -39,13 +39,13 @@ from planner.language.functions import CallContext, Function
 
 
 class ObjectSource(Protocol):
-    """Objects that exist although the walk has not set them: those in the state with which it began."""
+    """Objects that the walk itself has not set, such as the objects in the state with which the walk began."""
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         """The keys of instances with a current object; None if nothing is known about the resource."""
 
     def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
-        """The keys of instances with only a deposed object, because its replacement was never created."""
+        """The keys of instances that have only deposed objects, because creating the replacements failed."""
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
         """The object of an instance, with marks."""
@@ -153,7 +153,8 @@ class ResourceObjects:
         return tuple(self._object_or_unknown(i) if i in keys else missing for i in range(length))
 
     def _keys_between(self) -> list[InstanceKey]:
-        """The keys of instances that seem to be declared but have no object, and that this walk may not set."""
+        """The keys of instances that have only deposed objects and are declared, or may be declared if the resource is
+        not expanded yet. It is possible that this walk sets no object of them."""
         result = self.context.objects.between(self.module, self.decl)
         return [key for key in result if self.expansion is None or key in self.expansion.instances]
 

@@ -29,8 +29,8 @@ def ignore_changes(
     prior: Value, config: Value, ignored: Literal["all"] | tuple[Reference, ...], schema: BlockSchema | None
 ) -> Value:
     """The configuration of an existing object, with the object's values at the ignored paths. With "all", the result is
-    the object without the attributes that only the provider sets; without a schema, the unchanged object (to undo
-    changes that a provider with a legacy type system planned)."""
+    the object without the attributes that only the provider sets, or the whole object if `schema` is None. (This undoes
+    changes that a provider with a legacy type system planned.)"""
     if not ignored or prior.__class__ is Null or config.__class__ is Null:
         return config
     if ignored == "all":

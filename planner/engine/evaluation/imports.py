@@ -131,7 +131,8 @@ class Imports:
 def import_id(
     expr: Expr, scope: ModuleScope, allow_unknown: bool = False, remarks: list[Diagnostic] | None = None
 ) -> str:
-    """The id in an import block; "" if it is unknown and may be. Adds warnings to `remarks`. Raises Failure."""
+    """The id in an import block. With `allow_unknown`, the result is "" if it is unknown. Adds warnings to `remarks`.
+    Raises Failure."""
     result = _evaluate(expr, scope, STRING, "id", allow_unknown, remarks)
     return "" if result is None else str(result)
 
@@ -143,7 +144,8 @@ def import_identity(
     allow_unknown: bool = False,
     remarks: list[Diagnostic] | None = None,
 ) -> Value:
-    """The identity in an import block; None if it is unknown and may be. Adds warnings to `remarks`. Raises Failure."""
+    """The identity in an import block. With `allow_unknown`, the result is None if it is unknown. Adds warnings to
+    `remarks`. Raises Failure."""
     identity = _evaluate(expr, scope, wanted, "identity", allow_unknown, remarks)
     absent = [] if identity is None else [n for n in sorted(wanted.attributes) if identity[n].__class__ is Null]
     if missing := [name for name in absent if name not in wanted.optional]:
@@ -153,7 +155,7 @@ def import_identity(
 
 
 def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
-    """Raises Failure for attributes that identities of the type do not have: conversion would silently drop them."""
+    """Raise Failure if an identity has attributes that its type does not have, which a conversion silently drops."""
     given = type_of(value)
     if not isinstance(given, ObjectType):
         return
@@ -190,7 +192,8 @@ def _evaluate(
     allow_unknown: bool,
     remarks: list[Diagnostic] | None,
 ) -> Value:
-    """The value of an argument of an import block; None if it is unknown and may be. Raises Failure."""
+    """The value of an argument of an import block. With `allow_unknown`, the result is None if it is unknown. Raises
+    Failure."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         raise Failure(problems)

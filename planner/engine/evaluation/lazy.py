@@ -95,7 +95,8 @@ class LazyModule(ModuleInstance):
 
 
 class LazyContext(EvaluationContext):
-    """The values of a configuration with given existing objects. `given`: values of root variables."""
+    """The values of a configuration, evaluated on first use. `given`: values of root variables. `objects`: the existing
+    objects."""
 
     module_type: ClassVar[type[ModuleInstance]] = LazyModule
     may_lack_values = True

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _SENSITIVE = frozenset((SENSITIVE,))
 UnknownAttributes: TypeAlias = Mapping[str, Mapping[InstanceKey, Collection[str]]]
-"""unknown attributes of instances by the address of the resource; "" for all attributes"""
+"""{address of a resource: {key of an instance: names of its unknown attributes}}; the name "" denotes all attributes"""
 
 
 @frozen(eq=False)
@@ -342,7 +342,7 @@ class _FlatReader:
         return {name: self.value(prefix + name, type_) for name, type_ in wanted.attributes.items()}
 
     def set(self, prefix: str, wanted: SetType, count: str) -> Value:
-        """The elements of a set, whose names are hashes. Empty elements appear only in the count."""
+        """A set. The names of its elements are hashes; an empty element has no name and only appears in the count."""
         keys = {name.partition(".")[0] for name in self.names(prefix)}
         items = [self.value(prefix + key, wanted.element) for key in sorted(keys)]
         if not items and count == "1":

@@ -53,10 +53,11 @@ class Schemas:
         self.extensions = set[str]()
         """the optional blocks of the built-in provider (`store`) that a configuration or a state uses"""
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
-        """resolvers of references (planner.engine.evaluation.scope), which all walks over a configuration share"""
+        """resolvers of references (planner.engine.evaluation.scope) by module; all walks over a configuration share
+        them"""
         self.named: dict[Any, tuple[str, str, object, Callable[[Any], tuple[Value, int]]]] = {}
-        """resolvers of references to variables and local values, which all calls of a module share: kind, name,
-        declaration, and resolver"""
+        """{reference to a variable or local value: (kind, name, declaration, resolver)}; all calls of a module share
+        the resolvers"""
 
     def lent(self) -> Schemas:
         """A copy of these schemas for parallel work, which uses and closes its own providers."""
@@ -284,8 +285,8 @@ def _deprecated_parts(block: BlockSchema, value: Value, path: Path, by: Deprecat
 def _deprecated_attributes(
     attributes: dict[str, AttributeSchema], value: Value, path: Path, by: Deprecation, is_nested: bool = False
 ) -> Iterator[PathMarks]:
-    """The paths of deprecated attributes. Within nested attributes, parts of those that are deprecated or sensitive
-    themselves are not searched."""
+    """The paths of deprecated attributes, also of those inside other attributes. From the second level on
+    (`is_nested`), attributes inside a deprecated or sensitive one are left out."""
     for name, attribute in attributes.items():
         here = (*path, ("attr", name))
         if attribute.deprecated:

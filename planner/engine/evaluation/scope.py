@@ -75,7 +75,7 @@ class ModuleValues(Protocol):
 
 
 ResolverKey: TypeAlias = "Traversal | Variable | tuple[str, str, InstanceKey, int]"
-"""a reference, or the common beginning of several references: kind, name, key, and number of steps"""
+"""a reference, or (kind, name, key, number of steps): the beginning that several references have in common"""
 Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
 """returns the value of a reference's first steps, and the number of these steps"""
 
@@ -105,7 +105,7 @@ class ModuleScope(Scope):
     def inside(
         self, repetition: Repetition | None = None, self_value: Value = None, check: str | None = None
     ) -> ModuleScope:
-        """The scope of a block instance in the same module. Whatever is not given is that of this scope."""
+        """The scope of a block instance in the same module. Omitted arguments have the values of this scope."""
         return ModuleScope(
             self.module,
             repetition or self.repetition,

@@ -31,9 +31,9 @@ from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
-"""codes of problems in `value_problems` that need not stop the preparation of values"""
+"""codes of problems in `value_problems` after which planning can go on without the objects that need the variable"""
 
-_LOCAL = re.compile(r"\blocal\b(?:\s*\.\s*([\w-]+))?")  # with the name of the local value, if one follows directly
+_LOCAL = re.compile(r"\blocal\b(?:\s*\.\s*([\w-]+))?")  # group 1: the name of the local value, if it follows directly
 
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
@@ -159,8 +159,8 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
 
 
 def _may_name_local(expr: Expr, name: str) -> bool:
-    """Whether an expression may refer to the local value. In JSON, each may; in native syntax, each except one in whose
-    text every `local` is followed by another name. Searching a text is much faster than walking a large expression."""
+    """Whether an expression may refer to the local value. Always true in JSON. In native syntax, false if each `local`
+    in the text is followed by another name: a search in the text is much faster than a walk over a large expression."""
     source = expr.source
     if source.filename.endswith(".json"):
         return True

@@ -30,8 +30,8 @@ from planner.logic.programs.actions import does
 from planner.logic.programs.rule_programs import product_program
 
 Facts: TypeAlias = dict[str, tuple[Any, ...]]
-"""by predicate, the columns of each fact after the instance: a string or, for several columns, a tuple of strings; an
-empty tuple if the instance is the only column"""
+"""{predicate: facts about one instance}. A fact is represented by its columns after the instance: a string or, for
+several columns, a tuple of strings. If the instance is the only column, the value is an empty tuple"""
 
 _DERIVED = ("action", "reason", "destroy_prevented", "undecided", "differs_from_plan", "read_now")
 _INSTANCE = "instance"
@@ -57,8 +57,8 @@ def decide(facts: Facts) -> Decision:
 
 
 def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
-    """The rows of a predicate for an object with these facts, without the column for the object. Other strings than
-    those in rules must not matter for the rows, because they may be replaced by a placeholder."""
+    """The rows of a predicate for an object with these facts, without the column for the object. The rows must not
+    depend on strings that do not occur in rules, because a placeholder may replace these strings."""
     return _derive(_shape(facts), predicate)
 
 
@@ -85,8 +85,8 @@ def _as_seen(value: str, words: frozenset[object] | None) -> str:
 
 @cache
 def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
-    """By predicate with several columns: the values that rules examine in each column except the first, None for all
-    values."""
+    """{predicate: for each column except the first, the values that rules examine; None if they examine all values},
+    for predicates with several columns."""
     return {
         name: tuple(None if column.compared or column.shown else column.constants for column in columns[1:])
         for name, columns in product_program("decisions").compiled.looks.items()

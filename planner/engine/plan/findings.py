@@ -143,7 +143,8 @@ class PlanRecord:
             self._seen[address] = seen, facts, action
 
     def drift(self) -> tuple[ResourceChange, ...]:
-        """Managed objects that were changed outside planner, or moved without a change, by address."""
+        """The changes of managed objects outside planner, and moves of objects that are otherwise unchanged, sorted by
+        address."""
         return tuple(self._drift(address, *self._seen[address]) for address in sorted(self._seen, key=sort_key))
 
     def _drift(self, address: str, seen: RefreshedObject, facts: Facts, action: Action) -> ResourceChange:

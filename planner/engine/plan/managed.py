@@ -112,7 +112,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def _generated_only(walk: PlanWork, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
-    """A change with only generated configuration, which could not be planned."""
+    """A change without an action, for an object whose generated configuration could not be planned."""
     value = without_write_only(current.value, it.schema.block)
     return walk.record.change_of(
         it,
@@ -173,8 +173,8 @@ def _plan(
         start = PriorObject(Null(it.object_type), answer.private, meta=walk.meta(it))
         answer = ask_plan(it, start, unmark_deep(config)[0], [])
         marked = with_marks(it, answer.planned, proposal.config_marks)
-        # recorded objects have only the marks of their configuration; the marks of the schema are added when they are
-        # read
+        # a recorded object has only the marks of its configuration; the marks of the schema are added when the record
+        # is read
         planned = apply_marks(answer.planned, proposal.config_marks)
     before = Null(it.object_type) if current is None else current.value
     marked, planned = (without_write_only(value, it.schema.block) for value in (marked, planned))
@@ -367,7 +367,7 @@ def _add_simple_facts(walk: PlanWork, it: Instance, current: RemoteObject | None
 
 
 def _add_untainted_plan(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
-    """Add facts, for explanations, about the plan that a tainted object would have without the taint. Adds none if
+    """Add facts, for explanations, about the plan that a tainted object would have if it were not tainted. Adds none if
     planning fails."""
     sound = evolve(current, record=evolve(current.record, tainted=False))
     differing: Facts = {}

@@ -100,9 +100,9 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
 
 
 def address_after(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
-    """(new address of an instance, kind of the object that moves as a whole, new address of that object), None if the
-    statement does not apply to the instance. The kind is module, resource or instance. The new address of the object
-    must not be in use."""
+    """The effect of a statement on an instance; None if the statement does not apply to it. The result is (new address
+    of the instance, kind, destination). The kind, which is module, resource or instance, states what moves as a whole;
+    its new address is the destination, which must not be in use."""
     # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key
     steps = at.module.steps
     if from_.resource is None:
@@ -127,7 +127,8 @@ def address_after(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[R
 
 
 def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
-    """The steps of `to`, with the keys of the declaring module's instance and of a moved module call."""
+    """The module steps after the move: those of `to`, with keys from `steps` where `to` has none (for the module that
+    declares the statement, and for a moved module call)."""
     base = len(from_.base)
     target = list(steps[:base]) + list(to.steps[base:])
     if to.kind == "module call":

@@ -208,7 +208,7 @@ def undo_moves(state: State, origins: Mapping[str, str]) -> State:
 
 
 def follow_moves(state: State, steps: Iterable[tuple[str, str]]) -> State:
-    """The state after objects moved in this order, each a pair (from, to)."""
+    """The state after these moves in this order. A move is a pair (former address, new address)."""
     builder = StateBuilder(state)
     for origin, to in steps:
         _move(builder, origin, to)
@@ -264,8 +264,8 @@ T = TypeVar("T")
 
 
 class _EndIndex(Generic[T]):
-    """Finds ends by module steps and resource, to limit the number of comparisons: two ends overlap only if their names
-    are equal, and for each pair of keys the keys are equal or one of them matches any key."""
+    """Finds ends of moves by module steps and resource, to limit the number of comparisons. Two ends can overlap only
+    if their names are equal and, in each step, the keys are equal or one of them matches any key."""
 
     def __init__(self) -> None:
         self._exact: dict[Any, list[T]] = {}

@@ -64,8 +64,8 @@ class PlanOptions(WalkOptions):
     """whether the expressions of a resource are not needed after the resource is planned, so that their compiled forms
     can be freed"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """the values of resources of the root module, and of outputs of called modules, that are already planned and are
-    not planned again, by address and instance key"""
+    """values that are already planned and are not planned again, by address and instance key: resources of the root
+    module, and outputs of called modules"""
     keep: Callable[[EvaluationContext], None] | None = None
     """receives the values of the finished plan; if it is None, the values are freed"""
 

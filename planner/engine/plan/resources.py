@@ -263,8 +263,8 @@ class ResourceVertices:
         deposed: str = "",
         key_scope: ModuleInstance | None = None,
     ) -> Instance:
-        """An instance in the state. `key_scope`: where the key of its provider is evaluated. Raises Failure if it has
-        no schema or no provider."""
+        """An instance in the state. `key_scope`: the module instance in which the key of its provider instance is
+        evaluated. Raises Failure if the instance has no schema or no provider."""
         configuration = self._configuration(node, resource.provider)
         parsed = parse_provider_configuration(configuration)
         schema = self.walk.schemas.resource(parsed.source, resource.mode, resource.type)
@@ -392,12 +392,12 @@ _DEPARTURES: dict[str, InstanceWork] = {"orphan": plan_orphan, "deposed": plan_d
 # rules/graph/own_references.dl derives.
 
 
-Waits: TypeAlias = dict[str, list[str]]  # by instance address: the other instances of the resource for which it waits
+Waits: TypeAlias = dict[str, list[str]]  # {instance: the other instances of the resource for which it waits}
 
 
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
-    """The instances for which each instance waits, and a position for each instance, after those for which it waits;
-    None if there is a cycle. The facts are `expanded` and `mentions_itself` of one resource."""
+    """The instances for which each instance waits, and the position of each instance in an order without waiting; None
+    in place of the positions if there is a cycle. `facts`: `expanded` and `mentions_itself` of one resource."""
     derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):

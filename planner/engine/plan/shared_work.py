@@ -23,7 +23,7 @@ from planner.logic.model.graph import Graph
 
 
 class PlanWork(ConfigurationWalk):
-    """The services of a plan walk for the work on one instance. That work returns its problems, and changes nothing but
+    """The services of a plan walk for the work on one instance, which returns problems and otherwise changes only
     `record`."""
 
     def __init__(
@@ -63,7 +63,9 @@ class PlanWork(ConfigurationWalk):
         return self._self_references.of(it)
 
     def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
-        """The planned changes because of which a data source must be read later: (resource, action, position)."""
+        """The planned changes because of which a data source must be read later: (resource, action, position). The
+        position of the resource is `here` in the same module instance, `beside` in another instance of the module, or
+        `elsewhere`."""
         own = parse_resource_instance(it.config_address).module
         items = set()
         for resource in self._waits.get(it.config_address, ()):

@@ -268,7 +268,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     facts = _facts(decl, recorded, before, plain)
     action = output_action(facts)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
-    # if the value remains null, the type of the expression's null is not relevant
+    # an output that remains null keeps the recorded null, even if the expression's null has another type
     after = before if not does(action, "changes") and plain.__class__ is Null else value
     origins = rows(f"output.{decl.name}", facts)
     record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, origins)
@@ -321,8 +321,8 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
 
 def unmatched_addresses(walk: PlanWork) -> list[Diagnostic]:
     """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or the
-    state. No warning if the address may match an instance of a block that the plan omits and whose instances are
-    unknown."""
+    state. If the plan omits a block, its instances may be unknown; there is no warning for addresses that may match
+    these."""
     options = walk.options
     named = dict.fromkeys(options.limits.options())
     if not named or options.before_destroy:

@@ -74,7 +74,7 @@ class Provisioners(Protocol):
         """The schema of a provisioner's block; None for an unknown type."""
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """The problems of a configuration. None: the problems that every configuration of this type has."""
+        """The problems of a configuration. If `config` is None, the problems of all configurations of this type."""
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
         """Problems of the connection of a provisioner of this type."""
@@ -484,7 +484,7 @@ class SharedValues:
             self._first.setdefault(id(decl), (decl, module.config, value))
 
     def value(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, expr: Expr) -> Value:
-        """The value that an earlier call of the module has, if this call has the same one; otherwise None."""
+        """The value from an earlier call of the module, if it is certainly equal for this call; otherwise None."""
         first = self._first.get(id(decl))
         if first is None:
             return None

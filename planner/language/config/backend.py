@@ -82,7 +82,7 @@ class _Decoder:
             single = nested.nesting in ("single", "group")
             if (single and len(items) > 1) or 0 < nested.max_items < len(items):
                 most = nested.max_items or 1
-                detail = f'At most {most} block{"s" if most > 1 else ""} "{name}" may be here.'
+                detail = f'Use at most {most} block{"s" if most > 1 else ""} "{name}" here.'
                 self.problems.error("too_many_blocks", f"Too many {name} blocks", detail, blocks[most].span)
             result[name] = (items[0] if items else None) if single else items
         return result

@@ -82,7 +82,7 @@ def _outer_imports(config: Config) -> Iterator[Difference]:
     seen: dict[str, ModulePath] = {}
     for module, target, block in import_blocks(config):
         if seen.setdefault(str(target), module.path) != module.path:
-            text = "an import block of a calling module overrides one of a called module; in Terraform the last counts"
+            text = "an import block of a calling module overrides one of a called module; Terraform uses the last one"
             yield text, block.span
 
 

@@ -22,8 +22,8 @@ _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 
 def folder_at(root_dir: str, directory: str, absolute: str = "") -> str:
-    """The path of the directory of a module. `directory` is absolute or relative to `root_dir`. `absolute`: a directory
-    with copies of the directories that have absolute paths."""
+    """The path of the directory of a module. `directory` is absolute or relative to `root_dir`. `absolute`: the
+    directory below which absolute paths are looked up, because it has copies of these directories; "" for none."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
 
 
@@ -56,7 +56,7 @@ def module_files(directory: str, queries: str = "") -> ModuleFiles:
 
 def is_module(directory: str) -> bool:
     try:
-        # most modules have this file, and then the directory need not be listed
+        # most modules have this file, so the directory is rarely listed
         if S_ISREG(path_mode(f"{directory}/main.tf")):
             return True
     except OSError:
@@ -71,7 +71,7 @@ def is_module(directory: str) -> bool:
 def is_folder(entry: Entry) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to itself; reading it reports the error
+    except OSError:  # a symbolic link to itself; the error is reported when the file is read
         return False
 
 

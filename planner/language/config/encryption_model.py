@@ -9,8 +9,8 @@ from planner.language.syntax.body import Attribute, Body
 
 @frozen(eq=False)
 class NamedBlock:
-    """A key_provider or method block. `alias`: the name of its metadata in envelopes ("": `key_provider.` and its
-    address)."""
+    """A key_provider or method block. `alias`: the name of the block's metadata in envelopes; "" for the default name,
+    which is `key_provider.` and the address."""
 
     type: str
     name: str
@@ -24,8 +24,8 @@ class NamedBlock:
 
 @frozen(eq=False)
 class TargetDecl:
-    """The method that encrypts, and the next one for decryption in `fallback`. `method` is None if it is missing.
-    `enforced`: whether the method `unencrypted` is an error."""
+    """A target block. `method` encrypts and decrypts; None if the argument is missing. `fallback`: another target,
+    which is tried if decryption fails. `enforced`: whether the method `unencrypted` is an error."""
 
     method: Attribute | None
     span: Span

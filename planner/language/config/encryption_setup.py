@@ -317,7 +317,7 @@ class _SetUp:
                 )
                 where = Span(expr.source, node.start, node.end)
                 raise Failure(error("config.key_provider_format", title, detail, where))
-        if not names or None in names:  # other values have the dynamic type
+        if not names or None in names:  # the evaluation reports references of another form
             return {}
         table: dict[str, dict[str, Value]] = {}
         for node, words in zip(mentioned, names, strict=True):
@@ -333,8 +333,8 @@ def _is_provider(node: Traversal | Variable) -> bool:
 
 
 def _provider_name(attribute: Attribute) -> Name | None:
-    """The key provider if the expression is only a reference to one, otherwise None. The provider's keys may then still
-    be unknown."""
+    """The type and name of the key provider, if the expression consists of a single reference to one; otherwise
+    None."""
     try:
         node: nodes.Expression = attribute.expr
     except Failure:

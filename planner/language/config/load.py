@@ -36,8 +36,8 @@ from planner.language.config.variables import RawVariables, given_values
 from planner.language.syntax.files import load_text
 
 DEEPEST_RECURSION = 16
-"""maximum number of nested calls of a module by itself, if the source depends on a variable, which may end the
-recursion"""
+"""how often a module may call itself, directly or indirectly, in a chain of calls. This is allowed only if the source
+depends on a variable, whose value can end the recursion"""
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
 """Locates a called module. Parameters: its path, the call, the directory of the caller, and the list for problems.
@@ -57,9 +57,9 @@ def load_config(
     """The configuration in a directory, and all problems that can be found without evaluating it.
 
     `variables`: values of root variables, which static expressions may use. `manifest`: the installed modules, by
-    default read from the data directory. `absolute`: a directory with copies of the directories that have absolute
-    paths. `queries`: whether files with searches belong to the root module. File names in diagnostics are relative to
-    the directory. The Config is None if there are errors.
+    default read from the data directory. `absolute`: as for `folder_at`. `queries`: whether to read files with searches
+    in the root module, too. File names in diagnostics are relative to the directory. The Config is None if there are
+    errors.
     """
     problems = Problems()
     if manifest is None:
@@ -103,7 +103,7 @@ def load_tree(
     """The module tree, as far as it can be loaded. `directory`: the directory of the tree's root relative to
     `root_dir`, if it is not `root_dir` itself. `queries`: whether to read files with searches, too."""
     collecting = gc.isenabled()
-    gc.disable()  # all objects created here are permanent; collections would double the time for large configurations
+    gc.disable()  # no object created here is garbage, and collecting would double the time for large configurations
     try:
         return _ConfigLoader(root_dir, variables or {}, workspace, locate, absolute, queries).load(directory)
     finally:
@@ -112,8 +112,8 @@ def load_tree(
 
 
 class InstalledModules:
-    """Locates called modules with the manifest that init wrote. `below`: the prefix of keys if the modules belong to
-    another root module. `init`: the command that installs modules."""
+    """Locates called modules with the manifest that init wrote. `below`: the path that precedes the path of each call
+    in keys of the manifest. `init`: the command that installs modules, for messages."""
 
     def __init__(
         self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = (), init: str = "planner init"
@@ -162,9 +162,9 @@ def _fits(wanted: str, version: str | None) -> bool:
 
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], tuple[str, _Read]] = {}
-"""a cache of parsed files with the digests of their contents, by path, name in diagnostics and whether they are
-override files; the last item is the most recently used. One process may load a module several times: for init, a
-survey and a plan"""
+"""a cache of parsed files: {(path, name in diagnostics, whether it is an override file): (digest of the content,
+declarations and problems)}. The most recently used file is last. One process may load a module several times: for init,
+a survey and a plan"""
 _most_files = 64
 
 

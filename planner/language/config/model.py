@@ -102,8 +102,8 @@ class OutputDecl:
     span: Span
     type: TypeConstraint | None = None  # the type to which the output's value is converted
     made_up: tuple[bool, Span] | None = None
-    """(whether it is set, position) if a test overrides the module; without a value from the test, the output is
-    null"""
+    """if a test overrides the module: (whether the test sets this output, position of the override); an output that the
+    test does not set is null"""
 
 
 @frozen(eq=False)
@@ -439,5 +439,5 @@ class Config:
     root: ModuleConfig
     files: dict[str, str] = field(factory=dict)
     root_warnings: tuple[Diagnostic, ...] = ()
-    """warnings about the root module's own files; they are reported again when the files are read to determine the
-    backend"""
+    """warnings about the root module's own files; a plan reports them twice, because it also reads these files to
+    determine the backend"""

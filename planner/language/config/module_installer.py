@@ -167,8 +167,8 @@ class ModuleRecorder:
         return f' Did you mean "{posixpath.join(above, similar)}"?' if similar else ""
 
     def _real(self, directory: str) -> str:
-        """The directory with links resolved one by one, in the form that other programs record: a relative path becomes
-        absolute only if a link has an absolute target, such as a link to a local package."""
+        """The directory with symbolic links resolved one by one, as other programs record it. A relative path remains
+        relative unless a link has an absolute target, such as a link to a local package."""
         done = "/" if directory.startswith("/") else ""
         left = directory.split("/")[::-1]
         while left:

@@ -169,8 +169,8 @@ def _default(expr: ExpressionPiece, constraint: TypeConstraint | None, nullable:
 
 
 def convert_default(value: Value, constraint: TypeConstraint, span: Span, problems: Problems) -> Value:
-    """The converted default; unknown if it does not match the type (reported). Each use and each saved plan convert the
-    default again, which may fail if the type contains `any`, so a second conversion is tried here."""
+    """The converted default; unknown if it does not match the type (reported). The default is converted again when it
+    is used or read from a saved plan. Because this may fail if the type contains `any`, it is tried here."""
     try:
         value = constraint.convert(value)
         return constraint.convert(value) if has_dynamic(constraint.written) else value
@@ -248,7 +248,7 @@ _RULE = BodySchema({"condition": True, "error_message": True})
 def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | None:
     """The rule in a block; None without a condition, or in an override file (reported)."""
     if override:
-        detail = f"Override files may not hold {block.type} blocks."
+        detail = f"Override files may not contain {block.type} blocks."
         problems.error("condition_in_override", f"Can't override {block.type} blocks", detail, block.header_span)
         return None
     content = read(block.body, _RULE, problems)

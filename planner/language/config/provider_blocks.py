@@ -146,8 +146,9 @@ def provider_entries(
     problems: Problems,
     has_quoted_names: bool = False,
 ) -> tuple[tuple[ProviderRef, Outside], ...]:
-    """The entries of a `providers` argument: (name in the called module, configuration of the caller). `detail`: the
-    message if the expression is not an object. `has_quoted_names`: whether the names may be in quotes."""
+    """The entries of a `providers` argument: (name in the called module, configuration of the caller). `outside` reads
+    the configuration; an invalid entry is reported and left out. `detail`: the message if the expression is not an
+    object. `has_quoted_names`: whether the names may be in quotes."""
     entries = pairs(expr)
     if entries is None:
         problems.error("map_required", "Invalid expression", detail, expr.start_span)
@@ -163,7 +164,7 @@ def provider_entries(
         if inner is None or outer is None or mine.has_errors:
             continue
         if str(inner) in passed:
-            message = f"{inner} is already given at {first[str(inner)]}."
+            message = f"{inner} is already passed at {first[str(inner)]}."
             problems.error("duplicate_provider", "Duplicate provider address", message, value.span)
             continue
         passed[str(inner)] = (inner, outer)

@@ -148,7 +148,8 @@ def _forbids(call: ModuleCall) -> Span | None:
 
 
 def _check_keys(mine: _Module, problems: Problems) -> None:
-    """An instance key is required if and only if the configuration has for_each."""
+    """Report references to provider configurations with a missing or superfluous key. A key is required if and only if
+    the configuration has for_each."""
     for call in mine.module.calls.values():
         for inner, outer in call.providers:
             if inner.key is not None:
@@ -219,7 +220,7 @@ def _check_passed_names(
 def _check_passed(
     name: str, inner: ProviderRef, outer: ProviderRef, mine: _Module, parent: _Module, problems: Problems
 ) -> None:
-    """The module must expect each passed configuration, and both must be for the same provider."""
+    """Report a passed configuration that the module does not expect, or that is for another provider."""
     wanted = mine.aliases.get(name) or mine.names.get(name) or mine.types.get(inner.name) or _default(inner.name)
     if name not in mine.names and name not in mine.aliases and name not in mine.empty:
         title = "Reference to undefined provider"

@@ -90,8 +90,8 @@ MALFORMED_TEMPLATE = "config.malformed_template"
 
 
 def expr_of(attribute: Attribute, problems: Problems) -> Expr:
-    """The attribute's expression, UNKNOWN if its template is malformed (in JSON syntax, templates are parsed late).
-    Problems of the template are reported only if there are no others, because evaluation would report them, too."""
+    """The attribute's expression, UNKNOWN if its template is malformed (in JSON syntax, templates are parsed late). The
+    template's problems get the code MALFORMED_TEMPLATE; `load` drops them if there are other errors."""
     try:
         return Expr(attribute.expr, attribute.source)
     except Failure as failure:

@@ -395,7 +395,8 @@ def _ignored_references(expr: ExpressionPiece, problems: Problems) -> Literal["a
 
 
 def _replace_triggers(expr: ExpressionPiece, problems: Problems) -> tuple[Expr, ...]:
-    """Each trigger must refer to exactly one resource and otherwise only to count.index and each.key."""
+    """The expressions in replace_triggered_by. Reports each one that does not refer to exactly one resource, or that
+    refers to anything else except count.index and each.key."""
     triggers = []
     failed = False  # in JSON syntax, elements after an invalid one are not checked
     for item in elements(expr, problems) or ():

@@ -136,7 +136,7 @@ def _check_version(attribute: Attribute | None, problems: Problems, statements: 
     elif constraints.allows(COMPATIBLE_VERSION) or constraints.allows(NEXT_VERSION):
         statements.append(LanguageStatement("opentofu", text, attribute.span))
     else:
-        detail = f"The module wants version {text}; this program is compatible with {COMPATIBLE_VERSION}."
+        detail = f"The module requires version {text}; this program is compatible with {COMPATIBLE_VERSION}."
         problems.error("incompatible_module", "Incompatible module", detail, attribute.span)
 
 

@@ -260,7 +260,8 @@ def root_variables(
         raw = given.get(name)
         mine = Problems()
         value = raw.value(variable.verbatim, mine) if raw is not None else None
-        problems.extend(evolve(d, detail=f"{d.detail}\n\nIt was given by {raw.source}.") if raw else d for d in mine)
+        origin = f"\n\nThe value comes from {raw.source}." if raw is not None else ""
+        problems.extend(evolve(d, detail=d.detail + origin) for d in mine)
         if raw is None or value is None or mine.has_errors:
             if variable.default is None:
                 detail = f"The variable {name} has no default: set it with -var, -var-file or TF_VAR_{name}."

@@ -75,8 +75,8 @@ class _Loop:
         env.slots[self.value_slot] = value
 
     def check_condition(self, env: Environment) -> frozenset[Any] | None:
-        """Evaluate the condition once with unknown variables, so that its errors are reported only once. Returns its
-        marks; None if the condition is invalid."""
+        """Evaluate the condition once with unknown variables, so that errors which do not depend on an element are
+        reported only once. Returns the marks of the condition; None if it is invalid (reported)."""
         if self.condition is None:
             return NO_MARKS
         before = len(env.errors)
@@ -230,7 +230,7 @@ def compile_template_for(compiler: Compiler, node: nodes.TemplateFor) -> Run:
     def run(env: Environment) -> Value:
         collection, marks = loop.source(env)
         if collection.__class__ is Unknown:
-            return Unknown(STRING)  # HCL forgets the marks of an unknown collection here
+            return Unknown(STRING)  # as in HCL, the marks of an unknown collection are dropped here
         texts: list[str] = []
         body = _tuple(env, loop, collection, marks)
         items, all_marks = (body.value, body.marks) if body.__class__ is Marked else (body, NO_MARKS)

@@ -166,9 +166,9 @@ def _logical(left: Run, right: Run, node: nodes.Binary) -> Run:
 
 
 def _short_circuit(a: Value, b: Value, decisive: bool, of_a: list[Any], of_b: list[Any]) -> tuple[Value, list[Any]]:
-    """The result if one operand decides it, and the remaining errors; None if both operands are needed. `decisive`: the
-    value that decides; it takes precedence, on either side. An unknown operand takes precedence over a value that does
-    not decide. `of_a`, `of_b`: the errors of the operands."""
+    """(result, errors) if one operand determines the result, otherwise (None, all errors). `decisive`: the operand's
+    value that determines the result: false for `&&`, true for `||`. If neither operand has this value and one is
+    unknown, the result is unknown. `of_a`, `of_b`: the errors of the operands."""
     unknown_a, unknown_b = a.__class__ is Unknown, b.__class__ is Unknown
     if unknown_a and unknown_b:
         return (None, of_a + of_b) if of_a else (UNKNOWN_BOOL, [])
@@ -222,7 +222,7 @@ _OF_FUNCTION = {
 
 
 def precision(compiler: Compiler, node: Any) -> int:
-    """The precision, in bits, of whole numbers in an expression."""
+    """The precision, in bits, of a whole number that is the value of the expression."""
     cls = node.__class__
     if cls is nodes.Call:
         if node.name == "abs" and len(node.arguments) == 1:
@@ -242,7 +242,8 @@ def precision(compiler: Compiler, node: Any) -> int:
 
 
 def narrowed(compute: Callable[[Value, Value], Value], left: int, right: int) -> Callable[[Value, Value], Value]:
-    """The operation, with its operands rounded to these precisions."""
+    """The operation on operands with these precisions, in bits: whole numbers become floats with the precision, or with
+    a higher one if the number does not fit."""
     if left == FULL and right == FULL:
         return compute
     return lambda a, b: compute(_narrow(a, left), _narrow(b, right))

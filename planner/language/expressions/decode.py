@@ -150,7 +150,7 @@ class Decoder(BodyProblems):
         return tuple(items) if has_dynamic(item_type) else List(item_type, tuple(items))
 
     def _collect_set(self, name: str, nested: NestedBlock, items: list[Value], blocks: list[DecodedBlock]) -> Value:
-        """A set of blocks. If blocks have attributes of any type, all blocks must use the same types."""
+        """A set of blocks. If the schema allows any type for an attribute, all blocks must use the same type."""
         item_type: Type = implied_type(nested.block)
         if has_dynamic(item_type):
             common = unify([type_of(v) for v in items])
@@ -159,7 +159,7 @@ class Decoder(BodyProblems):
                     raise ConversionError("their arguments are of different types")
                 items, item_type = [convert(v, common) for v in items], common
             except ConversionError as e:
-                detail = f"The {name} blocks make a set, so their arguments must have the same types: {e}."
+                detail = f"The {name} blocks form a set, so their arguments must have the same types: {e}."
                 self.report("block_types", f"Inconsistent argument types in {name} blocks", detail, blocks[0].span)
                 return UNKNOWN
         return make_set(item_type, items)
@@ -197,7 +197,7 @@ def _blocks_of(count: int, name: str) -> str:
 
 
 def _unknown_blocks(nested: NestedBlock) -> Type:
-    """The type of the value if the number of blocks is unknown."""
+    """The type of the value of all blocks of one kind, if the number of these blocks is unknown."""
     item = implied_type(nested.block)
     if has_dynamic(item) and nested.nesting in ("list", "map"):
         return DYNAMIC

@@ -24,8 +24,8 @@ parse_type: Callable[[Any, Any], tuple[Any, list[Diagnostic]]] | None = None
 
 
 class Environment:
-    """The state of one evaluation. `node`: the expression of `program`; the program has no reference to it, because
-    this would be a cycle. `errors`: problems so far. `refused`: errors of invalid references, which must never be
+    """The state of one evaluation. `node`: the expression; `program` does not refer to it, because this would be a
+    reference cycle. `errors`: problems so far. `refused`: errors of invalid references, which must never be
     dropped. `slots`: current values of `for` variables and splat elements, by slot number. `evaluate_template`: renders
     templates, for functions such as `templatefile`."""
 
@@ -62,7 +62,7 @@ class Environment:
         return taken
 
     def visit(self, *runs: Run) -> None:
-        """Evaluate parts of an expression that has already failed, only to check their references."""
+        """Evaluate parts of a failed expression, only to find invalid references; other errors are dropped."""
         before = len(self.errors)
         for run in runs:
             run(self)
@@ -151,7 +151,7 @@ class Compiler:
     def __init__(self) -> None:
         self.slots = 0
         self.locals: dict[str, int] = {}
-        # slots of the first of two `for` names, an index if the source is a list
+        # slots of K in `for K, V in ...`; its value is an index if the collection is a list
         self.index_slots: set[int] = set()
         self.element = -1  # the slot of the innermost splat's current element
         self.laziness = 0

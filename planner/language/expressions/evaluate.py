@@ -138,8 +138,8 @@ def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 # Templates: strings with interpolations.
 #
-# As in HCL (hclsyntax/expression_template.go): an unknown part makes the string unknown, with the text before it as
-# known prefix. The string has the marks of all its parts.
+# As in HCL (hclsyntax/expression_template.go): if a part is unknown, the string is unknown, and the text before this
+# part is its known prefix. The string has the marks of all its parts.
 
 
 def compile_template(compiler: Compiler, node: nodes.Template) -> Run:
@@ -188,7 +188,8 @@ def _part_text(env: Environment, value: Value, node: Any) -> str | None:
 
 
 def _unknown_text(prefix: str) -> Value:
-    """An unknown string with a known prefix, reduced to the part that cannot change."""
+    """An unknown string with a known prefix, without the characters at the end of the prefix that the text after it may
+    change (such as combining characters)."""
     if not prefix:
         return UNKNOWN_STRING
     if len(prefix) > PREFIX_LIMIT or not prefix.isascii():

@@ -22,7 +22,7 @@ Operands = tuple[tuple[str, str], ...]
 
 
 class Compiled(Protocol):
-    """A compiled expression that can look up the values of its local names."""
+    """A compiled expression; its `local_names` are needed to look up the values of local names."""
 
     @property
     def local_names(self) -> list[tuple[int, int, dict[str, int]]]: ...
@@ -111,8 +111,8 @@ def _step_text(step: nodes.Step) -> str:
 
 
 def describe(value: Value, unknown: bool = False, secret: bool = False) -> str:
-    """A clause like `is 5`, to be appended to a name; "" if the value should not be mentioned. `unknown`, `secret`: the
-    problem is that a value is unknown, or that it is sensitive or ephemeral."""
+    """A clause like `is 5`, to be appended to a name; "" if the value should not be mentioned. `unknown`: whether
+    unknown values cause the problem. `secret`: whether sensitive or ephemeral values cause it."""
     plain, marks = unmark(value)
     for mark, words in ((SENSITIVE, "has a sensitive value"), (EPHEMERAL, "has an ephemeral value")):
         if mark in marks:

@@ -198,7 +198,7 @@ def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Va
 
 
 def can_iterate(value: Value) -> bool:
-    """Whether a value without marks has a type with elements, or may turn out to have one."""
+    """Whether the type of a value without marks has elements or attributes. False for a value of unknown type."""
     cls = value.__class__
     if cls is dict or cls is tuple:  # `type_of` would compute the types of all elements
         return True

@@ -137,7 +137,7 @@ def coalesce(*values: Value, result_type: Type) -> Value:
         try:
             value = convert(value, result_type)
         except ValueError:
-            continue  # the conversion exists only for some values; OpenTofu ignores the others
+            continue  # as in OpenTofu, values are skipped that cannot be converted to the common type
         if value.__class__ is Unknown:
             return unknown(result_type)
         if value.__class__ is not Null and not (result_type is STRING and value == ""):

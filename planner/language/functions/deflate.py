@@ -211,7 +211,8 @@ def _write_block(out: Bits, block: _Block) -> None:
 
 
 def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
-    """Frequencies of the codes in a block: literals, end of block (once) and lengths; and distances."""
+    """The frequencies of the codes in a block, as two lists: literals, lengths and the end of the block (once) share
+    one code, distances have another one."""
     literals, offsets = [0] * 286, [0] * 30
     for token in tokens:
         if token < 256:
@@ -266,8 +267,8 @@ class _Header(NamedTuple):
 
 
 def header_of(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -> _Header:
-    """The header that declares the codes of a block: code lengths, with equal lengths combined, in a code of their
-    own."""
+    """The header that declares the codes of a block (RFC 1951, 3.2.7): the lengths of all codes, in which runs of equal
+    lengths are combined, encoded with a third code."""
     lengths = [length for codes, n in zip(own, (literal_count, offset_count), strict=True) for _, length in codes[:n]]
     runs: list[tuple[int, int, int]] = []  # symbol, value and number of the extra bits
     at = 0
@@ -324,9 +325,10 @@ def code_table(counts: list[int], longest: int) -> Codes:
 def _length_counts(counts: list[int], longest: int) -> list[int]:
     """The number of codes with 1, 2, ... bits. `counts` must be at least three frequencies in increasing order.
 
-    The algorithm solves the coin collector's problem. Lists of packages are built starting with the last one, and only
-    the last two members of each list are stored. A list that needs a pair takes two members of the next lower list.
-    `leaves[i][j]` is the number of single symbols in list j up to the last member of list i.
+    The algorithm (package-merge) has a list for each number of bits, whose members are single symbols and pairs of
+    members of the next lower list. Members are computed when a higher list needs them, beginning with the highest list,
+    and only the last two members of each list are stored. `leaves[i][j]` is the number of single symbols in list j up
+    to the last member of list i.
     """
     number = len(counts)
     counts = [*counts, _INFINITE]

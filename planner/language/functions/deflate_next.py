@@ -138,8 +138,8 @@ class _MatchFinder:
         return tokens
 
     def _search(self, at: int, emitted: int, last: int, end: int, repeat: int) -> tuple[int, int, int, int] | None:
-        """The next match at or after a position: its position, the earlier position, its length (0: at least four
-        bytes), and the next position to try. None if there is no further match."""
+        """The next match at or after a position: its position, the earlier position, its length (0: not computed, at
+        least four bytes), and the next position to try. None if there is no further match."""
         short, long, data = self.short, self.long, self.data
         empty = (_NONE, _NONE)
         word = self.word(at)
@@ -192,7 +192,8 @@ class _MatchFinder:
             word = next_word
 
     def _by_end(self, at: int, before: int, length: int, last: int, end: int) -> tuple[int, int, int]:
-        """This match, or a longer one, which begins two bytes later and is found by the bytes after this match."""
+        """This match, or a longer one that begins two bytes later. To find the longer one, the bytes after this match
+        are looked up."""
         behind = at + length
         if behind >= last:
             return at, before, length
@@ -201,7 +202,7 @@ class _MatchFinder:
         if second - (newer - length + 2) >= _WINDOW:
             return at, before, length
         for entry in (newer, older):
-            other = entry - length + 2  # the second match, if it is longer than the first
+            other = entry - length + 2  # the earlier position for the second match
             if 0 < second - other < _WINDOW and other >= self.base:
                 longer = self.length(second, other, end)
                 if longer > length:
@@ -218,7 +219,7 @@ def _long_hash(word: int) -> int:
 
 
 def _match(length: int, distance: int) -> Iterator[int]:
-    """The tokens of a match of any length from three bytes; each covers at least three bytes."""
+    """The tokens of a match of at least three bytes. A long match is split into parts of at least three bytes."""
     while length > 0:
         part = length
         if part > _LONGEST:
@@ -231,7 +232,8 @@ def _match(length: int, distance: int) -> Iterator[int]:
 
 
 class _BlockWriter:
-    """Writes blocks. A block stays open, because the next one may continue it with the same codes."""
+    """Writes blocks. The end of a block is not written at once, because the next block may continue it with the same
+    codes."""
 
     def __init__(self) -> None:
         self.out = Bits()
@@ -345,7 +347,7 @@ class _BlockWriter:
             self.close_block()
 
     def _write_fixed(self, tokens: list[int], source: bytes | None) -> None:
-        """Write a block with the fixed codes; if `source` is set, uncompressed."""
+        """Write a block with the fixed codes, or uncompressed if `source` is set."""
         if source is not None:
             self.store(source)
             return

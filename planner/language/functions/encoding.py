@@ -439,8 +439,8 @@ def _lines(source: str) -> list[str]:
 
 
 def _read_quoted(rest: str, lines: list[str], number: int) -> tuple[str, str | None, int]:
-    """A quoted field without its opening quotation mark, the text after the field (None: the row is complete), and the
-    number of its last line."""
+    """Read a field from the text after its opening quotation mark. Returns the field, the text after the next comma
+    (None: the row is complete), and the number of the line in which the field ends. Raises CsvError."""
     out: list[str] = []
     while True:
         before, mark, after = rest.partition('"')

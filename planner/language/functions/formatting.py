@@ -255,9 +255,7 @@ def formatlist(form: str, *values: Value) -> Value:
         if length < 0:
             length, first = own, index
         elif own != length:
-            raise FunctionError(
-                f"It has {own} elements, but the value with number {first + 1} has {length}.", index + 1
-            )
+            raise FunctionError(f"It has {own} elements, but value number {first + 1} has {length}.", index + 1)
         is_unknown = is_unknown or value.__class__ is Unknown
         columns.append(None if value.__class__ is Unknown else items(value))
     if is_unknown:

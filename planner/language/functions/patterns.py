@@ -15,7 +15,8 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 FUNCTIONS: list[Function] = []
 
 _MEMORY = 1 << 28  # bytes that the automaton of one expression may use
-# matches named groups, and also quoted text, escapes and character classes, in which a similar text is not a group
+# matches named groups; also quoted text, escapes and character classes, because text like `(?<name>` inside these is
+# not a group
 _TOKENS = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<(\w+)>", re.DOTALL)
 
 Spans = list[tuple[int, int]]  # byte ranges of the match and of each group; (-1, -1): the group did not match
@@ -87,7 +88,7 @@ def next_character(data: bytes, position: int) -> int:
 
 @lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> Pattern:
-    """Raises FunctionError if the pattern is invalid."""
+    """The compiled pattern, from a cache. Raises FunctionError if the pattern is invalid."""
     return Pattern(pattern)
 
 
@@ -182,7 +183,7 @@ def _replace_matches(pattern: Pattern, string: str, replacement: str) -> str:
     return "".join(out)
 
 
-Choice = Callable[[Spans], int]  # selects the group that matched among the groups of one name
+Choice = Callable[[Spans], int]  # returns the number of the group that matched, of several groups with one name
 
 
 def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:

@@ -226,7 +226,7 @@ def function(
 
 
 def unknown(type: Type, refinement: Refinement | None = None) -> Value:
-    """An unknown value; the only possible value if the refinement allows just one."""
+    """An unknown value of the type; a known one if the refinement allows only one value."""
     return Unknown(type) if refinement is None and type is not DYNAMIC else refine(type, refinement or NOTHING)
 
 

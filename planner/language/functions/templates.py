@@ -84,7 +84,7 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
 
 
 def _missing(problems: list[Diagnostic], known: Collection[str]) -> FunctionError | None:
-    """The error that names variables which the template needs; None if there are other problems."""
+    """The error if the only problem is that variables of the template have no value; otherwise None."""
     subjects = [d.subject for d in problems if d.code == "language.unknown_variable" and d.subject]
     if not subjects or len(subjects) < len(problems):
         return None

@@ -53,7 +53,7 @@ Children: TypeAlias = list[Any]
 
 
 class Builder:
-    """Builds the tree of one source, and collects the problems found during this."""
+    """Builds the tree of one source, and collects its problems."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -406,9 +406,9 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 
 
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
-    """(splat, expression) for a further step: the innermost splat that takes the step, or None; and the expression to
-    which it applies, which is the term or the expression that this splat evaluates for each element. A full splat takes
-    all steps; a splat with a dot takes only attributes (`.*.a[0]` indexes the result)."""
+    """(splat, expression): where a further step belongs. If it belongs to a splat, the innermost such splat, and the
+    expression that this splat evaluates for each element; otherwise None, and the term. A full splat takes all steps; a
+    splat with a dot takes only attributes (`.*.a[0]` indexes the result)."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):
         holder, term = term, term.each

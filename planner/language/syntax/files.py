@@ -19,10 +19,10 @@ PARSED = Shelf("syntax", 8192, made_by=("language/syntax", "config.lark"))
 def load_file(
     path: str | os.PathLike[str], display_name: str, given: bool = False, keep: bool = True
 ) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """The body of a file, its source, and the problems. `display_name`: the file name in diagnostics. The body is None
-    if the file cannot be read, is not UTF-8, or is JSON without a readable object or array; otherwise, the body of a
-    file with mistakes has the readable parts. `given`: whether the user named the file, which may then be a pipe.
-    `keep`: whether the content may be stored in the cache."""
+    """The body of a file, its source, and the problems. If the file has mistakes, the body contains the readable parts;
+    it is None if the file cannot be read, is not UTF-8, or is JSON without a readable object or array. `display_name`:
+    the file name in diagnostics. `given`: whether the user named the file; such a file may be a pipe. `keep`: whether
+    the content may be stored in the cache."""
     try:
         data = (read_given if given else read_whole)(path)
     except (OSError, ValueError) as problem:

@@ -31,7 +31,8 @@ _PLAIN = {
 """kinds of tokens that count as one simple token"""
 _PLAIN["PATH"] = NAME  # `a.b` has the same gaps as a name; STEPS begin with a dot and end with a name
 _FUSED = ("PATH", "STEPS")
-"""kinds of tokens that are split into simple tokens if a grapheme cluster may cross their boundaries"""
+"""kinds of tokens that consist of several simple tokens. They are split only if they have characters outside ASCII,
+because a grapheme cluster may then cross a boundary"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
 # a minus after these is a sign; after other tokens it subtracts
 _BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))

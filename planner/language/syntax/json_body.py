@@ -150,7 +150,7 @@ class JsonBody:
         self, value: JsonValue, label: str | None
     ) -> tuple[list[tuple[JsonText, JsonValue]], list[Diagnostic]]:
         """The properties (name, value) of an object, or of all objects in an array, with the problems; none for null.
-        `label`: the meaning of their names."""
+        `label`: which label the names of the properties are, for messages; None if they are arguments and blocks."""
         what = f"with the {label}" if label else "with arguments and blocks"
         if isinstance(value, JsonObject):
             return value.members, []

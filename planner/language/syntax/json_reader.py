@@ -168,8 +168,8 @@ JsonValue: TypeAlias = JsonText | JsonAtom | JsonArray | JsonObject
 # Finds all mistakes in invalid JSON.
 #
 # Text that the reader rejects is read again, token by token. After a wrong word, number or string, reading continues; a
-# wrong sign ends the object or array that contains it. Positions are those of HCL's JSON parser, even if they are
-# imprecise: it searches for the closing brace and reports the position after it.
+# wrong punctuation character ends the object or array that contains it. Positions are those of HCL's JSON parser, even
+# if they are imprecise: the parser searches for the closing brace and reports the position after the brace.
 
 
 _quoted = re.compile(r'"(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*(?:"|\\(?=[\x00-\x1f]|\Z))?').match
@@ -180,7 +180,7 @@ _bad_escape = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}(?![0-9a-fA-F])|(?![u\"\\/bfnrt
 WORDS = {"true": True, "false": False, "null": None}
 END, NUMBER, STRING, WORD, OTHER = "end", "number", "string", "word", "other"
 
-Token = tuple[str, int, int]  # (kind, start, end); the kind of a sign is the sign itself
+Token = tuple[str, int, int]  # (kind, start, end); the kind of a punctuation character is this character
 
 
 def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:

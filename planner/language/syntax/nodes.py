@@ -142,8 +142,8 @@ class Element(SyntaxNode):
 
 @node_class
 class Template(SyntaxNode):
-    """A quoted template, heredoc or template file with at least one directive, or with an interpolation and another
-    part; also the body of a directive. In a heredoc, indentation and strip markers are already processed."""
+    """A quoted template, heredoc or template file that has a directive, or an interpolation together with other parts.
+    Bodies of directives are templates, too. Indentation of heredocs and strip markers are already processed."""
 
     __slots__ = ("parts",)
     parts: tuple[Expression, ...]  # Literal strings, and expressions whose values are converted to strings

@@ -80,8 +80,8 @@ _AFTER_EXPRESSION = {
     "INTERPOLATE": "interpolation_end",
     "DIRECTIVE_IF": "directive_end",
 }
-# (left side, size) of productions that are not reduced before recovery: ends of the input, and the name of an item that
-# may not be a block type.
+# (left side, size) of productions that are not reduced before recovery: the complete input, and a name in a body, which
+# is not necessarily the type of a block.
 _NOT_FORCED = {("file", 1), ("file", 2), ("template", 1), ("header", 1)}
 
 
@@ -129,8 +129,8 @@ class ParseRecovery:
         return self.states[position][SYMBOL] if position >= 0 else ""
 
     def _reduce(self) -> None:
-        """Reduce complete productions, although the next token does not fit, as long as any token would permit it. Of
-        several possible reductions, the one that most tokens permit is made."""
+        """Reduce complete productions, although the next token does not fit, as long as another token would permit it.
+        Of several possible reductions, make the one that most tokens permit."""
         while True:
             row = self.states[-1]
             counts: dict[int, int] = {}

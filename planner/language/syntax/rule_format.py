@@ -73,7 +73,7 @@ def _lines(pieces: list[_Piece]) -> Iterator[str]:
 @define
 class _State:
     """The state at the beginning of a line. `is_inside`: inside a statement. `is_directive`: that statement has no
-    final full stop. `depth`: the number of open brackets. `is_begun`: not the first line."""
+    final full stop. `depth`: the number of open brackets. `is_begun`: whether there was an earlier line."""
 
     is_inside: bool = False
     is_directive: bool = False

@@ -175,7 +175,7 @@ def _either(alternatives: list[list[syntax.Written]], start: int, end: int) -> s
 
 
 def _body(alternatives: list[list[syntax.Written]]) -> list[syntax.Written]:
-    """The literals of one body; an Either for several bodies."""
+    """The literals of a body; a single Either if the body has several alternatives."""
     if len(alternatives) == 1:
         return alternatives[0]
     return [_either(alternatives, alternatives[0][0].start, alternatives[-1][-1].end)]
@@ -284,8 +284,8 @@ _DEEPEST = 50  # later stages are recursive
 
 
 def _limit_depth(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
-    """The call. If it is nested too deeply (reported), a constant in place of an operation, or the call without its
-    arguments."""
+    """The call, if it is not nested too deeply. Otherwise (reported) a constant replaces an operation, and a function
+    call loses its arguments."""
     if made.depth <= _DEEPEST:
         return made
     detail = (

@@ -116,7 +116,7 @@ def _terminals(made: Any) -> Terminals | None:
     words = {str(t.name): str(t.pattern.value) for t in made.terminals if not isinstance(t.pattern, PatternRE)}
     keywords = {w: n for n, w in words.items() if any(re.fullmatch(t.pattern.to_regexp(), w) for t in patterns)}
     signs = sorted((n for n, w in words.items() if w not in keywords), key=lambda n: (-len(words[n]), n))
-    # ignored tokens are tried before signs, so that `//` is not read as two divisions
+    # ignored tokens are tried before operators, so that `//` is not read as two divisions
     ignored = [t for t in patterns if t.name in made.ignore_tokens]
     others = [t for t in patterns if t.name not in made.ignore_tokens]
     parts = [f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in (*ignored, *others)]
@@ -166,8 +166,8 @@ def run(
     if `mistake` ended the parsing.
 
     `mistake` receives the index of a wrong token, the stack of states and the stack of values. It changes the stacks so
-    that parsing can continue, and returns the index of the next token, or -1. `instead` maps a kind of token to another
-    one, which is tried if the first one is not accepted.
+    that parsing can continue, and returns the index of the next token, or -1 to end the parsing. `instead` maps a kind
+    of token to another kind, which is tried if the parser does not accept the first one.
     """
     row = start
     states: list[Row] = [row]

@@ -41,8 +41,9 @@ _Flat: TypeAlias = "_Text | Sequence"
 def assemble(
     parts: list[Part], start: int, end: int, inside: int, closing: tuple[int, int], complain: Complain, style: str
 ) -> Expression:
-    """The expression of a template. [start, end) includes the quotes or markers; `inside` is the offset after the
-    opening one, `closing` the span of the closing one. `style` is "quoted", "heredoc", "flush" or "bare"."""
+    """The expression of a template. [start, end) includes the quotes or markers. `inside` is the offset after the
+    opening quote or marker, `closing` the span of the closing quote or marker. `style` is "quoted", "heredoc", "flush"
+    (`<<-`) or "bare"."""
     flat = _strip(parts, complain, style == "quoted")
     if style == "flush":
         _unindent(flat)

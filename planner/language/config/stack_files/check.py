@@ -111,7 +111,8 @@ class _StackChecks:
         self.error("invalid_dependency", "Invalid depends_on reference", detail, reference.span)
 
     def check_inputs(self, key: str, config: Config, inputs: Expr | None, span: Span) -> None:
-        """The inputs of a component's module must be declared, and the module must not have forbidden blocks."""
+        """Report inputs that a component's module does not declare, missing inputs, and blocks that the module must not
+        have."""
         check_inputs(key, config.root.variables, inputs, span, self.problems)
         for module in config.root.walk():
             where = f"module {'.'.join(module.path)} of it" if module.path else "its module"
@@ -150,7 +151,8 @@ class _StackChecks:
     def check_providers(
         self, key: str, config: Config, given: tuple[tuple[ProviderRef, ProviderSource], ...], span: Span
     ) -> None:
-        """The passed configurations must be those that the module expects, for the same providers."""
+        """Report passed configurations that the module does not expect, missing ones, and those for another
+        provider."""
         root = config.root
         wanted = needed_configurations(config)
         for inner, outer in given:

@@ -188,7 +188,7 @@ def _rule(
             condition, reason = expr_of(attributes["condition"], problems), _optional(attributes, "reason", problems)
             checks.append(ApprovalCheck(condition, reason, inner.header_span))
     if not blocks:
-        detail = "Without a check it would approve everything: add a check block with a condition."
+        detail = "Without a check, this block would approve everything: add a check block with a condition."
         problems.error("rule_without_check", "No check", detail, block.header_span)
     return ApprovalRule(block.labels[-1].value, tuple(checks), block.header_span, orchestrates) if checks else None
 

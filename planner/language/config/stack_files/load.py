@@ -71,7 +71,7 @@ class StackSources:
     locate: Locate
     below: Callable[[ModulePath], Locate]
     shares: bool = True
-    """whether a directory that several components use is loaded once; otherwise it is recorded for each of them"""
+    """whether a local module that several components use is loaded only once; False if each use must be recorded"""
     alike: Callable[[ModulePath, ModuleCall], ModulePath | None] = lambda path, call: path
     """the path under which the source of a `removed` block is installed: its own, or that of a component or another
     `removed` block with the same source; None if it is not installed"""
@@ -269,7 +269,7 @@ class _StackLoader:
 
     def _module(self, path: ModulePath, call: ModuleCall, where: str, problems: Problems) -> Config:
         below = (*path, "component", call.name)
-        # modules in directories of the stack have one path for all callers
+        # a local module that is loaded only once has the path of its first caller
         key = (where, "" if self.places.shares and call.source_kind == "local" else ".".join(below))
         if key not in self.known:
             locate = self.places.below(below)

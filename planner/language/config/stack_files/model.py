@@ -43,8 +43,8 @@ class ProviderSource:
 
 @frozen(eq=False)
 class StackCall:
-    """A block that uses the module of a component or a child stack. `call` has its source as a module call, so that it
-    can be installed."""
+    """The common parts of `component`, `stack` and `removed` blocks. `call` represents the source of the component or
+    child stack as a module call, because it is installed like a module."""
 
     kind: Kind
     name: str
@@ -126,7 +126,8 @@ class StackModule:
 
 @frozen(eq=False)
 class Deployment:
-    """`deployment "NAME"`. `group` is None for a group of its own (`NAME_default`)."""
+    """`deployment "NAME"`. `group`: the name of the deployment group; None if the deployment is the only one in its
+    group, which is called `NAME_default`."""
 
     name: str
     inputs: Expr | None

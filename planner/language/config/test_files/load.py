@@ -147,7 +147,7 @@ def _with_module(
     where = _installed_directory(root_dir, run.module, manifest, module_key(below), problems)
     if where is None:
         return run
-    # modules in directories of the root module have one path for all runs
+    # a local module is loaded only once, with the path of the first run that uses it
     key = (where, "" if run.module.source_kind == "local" else module_key(below))
     if key not in known:
         locate = InstalledModules(manifest, root_dir, below=below).locate
