@@ -68,8 +68,8 @@ class RuleResult:
 
 
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
-    """Check a condition. `severity`: of the diagnostic if it is false; problems of the condition itself are always
-    errors."""
+    """Check a condition. `severity`: the severity of the diagnostic if the condition is false. Problems of the
+    condition itself are always errors."""
     message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in more if d not in problems]

@@ -283,8 +283,8 @@ def _without_ephemeral(value: Value) -> Value:
 
 
 def _repetitions(block: ProviderDecl | None) -> list[tuple[InstanceKey, Repetition]]:
-    """(key, repetition) of the instances of a provider configuration, by key. Its for_each was evaluated when it was
-    loaded."""
+    """(key, repetition) of the instances of a provider configuration, by key. The for_each argument was evaluated when
+    the configuration was loaded."""
     if block is None or block.instances is None:
         return [(None, NO_REPETITION)]
     return [(key, Repetition(each_key=key, each_value=value)) for key, value in sorted(block.instances.items())]

@@ -153,8 +153,8 @@ class ResourceObjects:
         return tuple(self._object_or_unknown(i) if i in keys else missing for i in range(length))
 
     def _keys_between(self) -> list[InstanceKey]:
-        """The keys of instances that have only deposed objects and are declared, or may be declared if the resource is
-        not expanded yet. It is possible that this walk sets no object of them."""
+        """The keys of instances that have only deposed objects and are declared, as far as this is known. For
+        expressions, these instances have unknown objects."""
         result = self.context.objects.between(self.module, self.decl)
         return [key for key in result if self.expansion is None or key in self.expansion.instances]
 

@@ -15,7 +15,8 @@ from planner.language.expressions.decode import decode_block
 
 
 def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """The value that the provider returns, with the configuration's marks; None if it cannot be read."""
+    """The value that the provider returns, with the configuration's marks; None if it cannot be read. Raises Failure
+    for an invalid provider_meta block."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
     if has_errors(problems):

@@ -304,7 +304,7 @@ class _FlatReader:
         self.flat = flat
 
     def value(self, key: str, wanted: Type) -> Value:
-        """The value under a key, which ends with a dot if it comes from a set of collections. Raises ValueError."""
+        """The value under a key. (Keys of collections in a set end with a dot.) Raises ValueError."""
         if isinstance(wanted, Primitive) and wanted is not DYNAMIC:
             return self.primitive(key, wanted)
         prefix = f"{key.rstrip('.')}."

@@ -237,7 +237,7 @@ def _for_each(
         if mark in marks:
             detail = f"it is {word}, but its keys name the instances and are stored and shown"
             if mark is SENSITIVE:
-                detail += ". Use keys that are not secret, or nonsensitive(...) if these are not"
+                detail += ". Use other keys, or nonsensitive(...) if these keys are not secret"
             problems.append(_invalid("for_each", expr, scope, detail, secret=True))
             keys = None
     return (None if has_errors(problems) else keys), problems

@@ -47,8 +47,8 @@ def value_problems(config: Config, name: str, given: RootVariable | None) -> lis
 
 
 def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
-    """Set a variable of a child module instance to the value in the call, or to its default. Without either, or with
-    errors, it is not set."""
+    """Set a variable of a child module instance to the value in the call, or to its default. The variable is not set if
+    both are missing, or after an error. Returns the problems."""
     decl = module.config.variables[name]
     call, parent = module.config.call, module.parent
     assert call is not None

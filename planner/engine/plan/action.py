@@ -41,8 +41,8 @@ _OTHER = "\0"  # placeholder of values that no rule examines; does not occur in 
 @frozen
 class Decision:
     """The action of an object, as the rules derive it. `reason`: the ecosystem's action_reason ("" for none).
-    `undecided`: the possible decisions, if only the provider could select one and it was not called. `unforeseen`: the
-    plan that is applied has another decision. `read_now`: the data source is read while planning."""
+    `undecided`: the possible decisions, if only the provider could select one and it was not called. `unforeseen`:
+    whether the plan that is applied has another decision. `read_now`: whether the plan reads the data source."""
 
     action: Action
     reason: str
@@ -206,7 +206,7 @@ def _prevents_destroy(
     if SENSITIVE in marks:
         reason = "it is sensitive, but whether the plan destroys the object would reveal it"
     elif EPHEMERAL in marks:
-        reason = "it is ephemeral, but plan and apply must agree about it"
+        reason = "it is ephemeral, but it must have the same value during plan and apply"
     elif not reason and destroys and value.__class__ is Unknown:
         reason = f"it is known only after apply. Exclude the resource from this plan with {option('exclude', address)}"
     elif not reason and destroys and value.__class__ is Null:

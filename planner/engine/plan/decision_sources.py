@@ -32,7 +32,7 @@ _OPTIONS = {
 
 @cache
 def _source_kinds() -> dict[str, str]:
-    """The kind of source of a fact, by its predicate, as the rules declare it (fact_source)."""
+    """{predicate of a fact: kind of its source}, as the rules declare it (fact_source)."""
     rows = evaluate(product_program("decisions"), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 
@@ -63,7 +63,7 @@ def output_source(config: Config, name: str, predicate: str) -> Any:
 def _place(
     config: Config, decl: ResourceDecl, change: ResourceChange, kind: str, columns: Sequence[Any]
 ) -> Span | None:
-    """The span of a fact in the configuration; None for the whole resource block."""
+    """The span of the part of the configuration to which a fact refers; None for the whole resource block."""
     if kind == "argument":
         return _attribute(decl, change, str(columns[0]))
     if kind == "trigger":

@@ -45,8 +45,9 @@ class DeferredInvocation(Failure):
 def plan_invocations(
     walk: PlanWork, it: Instance, facts: Facts, before: Value, after: Value, problems: list[Diagnostic]
 ) -> None:
-    """Plan the invocations that the change of an instance causes. `facts`: those that decided the change; facts about
-    triggers are added. `before`, `after`: the object, with marks. Raises Failure with all problems so far."""
+    """Plan the invocations that the change of an instance causes. `facts`: the facts that decided the change, to which
+    facts about triggers are added. `before`, `after`: the object, with marks. Raises Failure with all problems so
+    far."""
     triggers = it.decl.lifecycle.action_triggers if it.decl is not None else ()
     if not triggers or it.decl is None or it.module is None or it.is_offline:
         return
@@ -116,8 +117,8 @@ def _deferral_failure(
 def _invocation(
     action: Instance, caller: Value, is_end: bool, by: str, problems: list[Diagnostic]
 ) -> tuple[Invocation, str]:
-    """The invocation of an action, and the reason if its provider defers it. Raises Failure with all problems so
-    far."""
+    """The invocation of an action, and the reason for which its provider defers it ("" if it does not). Raises Failure
+    with all problems so far."""
     config, reported = action_config(action, caller)
     extend(problems, reported)
     plain = unmark_deep(config)[0]

@@ -144,7 +144,7 @@ def _plan(
     walk: PlanWork, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
 ) -> tuple[ResourceChange, Value, list[Diagnostic], RemoteObject | None]:
     """The change of an instance, its planned object with marks, errors if the change is forbidden, and the current
-    object. Raises Failure with all problems so far."""
+    object (None if there is none). Raises Failure with all problems so far."""
     assert it.decl is not None
     if it.is_offline:
         facts["offline"] = ()

@@ -60,8 +60,8 @@ def plan_walk(
     options: PlanOptions,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """The plan and its problems. `moves`: has the state after the moves, from which the plan starts. After errors, the
-    plan is None, or marked as errored with the changes planned so far."""
+    """The plan and its problems. `moves`: the results of the moves; the plan starts from the state after them. After
+    errors, the plan is None, or marked as errored with the changes planned so far."""
     with collector_paused():
         walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
         try:

@@ -1,7 +1,7 @@
 """Reads `action` blocks, and the `action_trigger` blocks of a resource's lifecycle.
 
-Both come from Terraform 1.14 and 1.16 (documentation pages "action block" and "resource block, lifecycle"); OpenTofu
-1.12 has neither."""
+Terraform has both since 1.14, and triggers on destroy events since 1.16 (documentation pages "action block" and
+"resource block, lifecycle"). OpenTofu 1.12 has neither."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def action_trigger(block: Block, problems: Problems) -> ActionTrigger | None:
-    """The events at which a resource invokes actions. None if the block is invalid (reported)."""
+    """The trigger in a block: the events at which a resource invokes actions. None if the block is invalid
+    (reported)."""
     mine = Problems()
     content = read(block.body, _TRIGGER, mine)
     attributes = content.attributes

@@ -161,7 +161,8 @@ def _check_names(blocks: list[NamedBlock], kind: str, words: str, span: Span, pr
 
 
 def override_encryption(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
-    """Combine an encryption block with that of an override file or the environment, which takes precedence."""
+    """Combine an encryption block with one from an override file or the environment; the second one takes
+    precedence."""
     if base is None:
         return over
     return EncryptionDecl(

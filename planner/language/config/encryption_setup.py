@@ -406,7 +406,7 @@ def convert_value(value: Value, wanted: Type) -> Value:
 
 
 def keys_value(keys: Keys | None) -> Value:
-    """Keys as a value for expressions: lists of bytes, null for a missing key; unknown for None."""
+    """Keys as a value for expressions: lists of bytes, null for a missing key. An unknown value if `keys` is None."""
     if keys is None:
         return UNKNOWN
     return {"encryption_key": _list(keys.encryption), "decryption_key": _list(keys.decryption)}

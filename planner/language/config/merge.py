@@ -136,8 +136,8 @@ def optional(schema: BodySchema) -> BodySchema:
 
 
 class OverriddenBody:
-    """`base` overridden by `over`: each argument of `over` takes precedence, and its blocks replace all base blocks of
-    their type, including dynamic blocks that generate that type. Parts that the schema does not name are ignored."""
+    """`base` overridden by `over`: arguments of `over` take precedence. If `over` has blocks of a type, these replace
+    all blocks of the type in `base`, also `dynamic` blocks. Parts that the schema does not name are ignored."""
 
     __slots__ = ("base", "over")
 

@@ -267,7 +267,7 @@ class UnresolvedCall:
 
 @frozen(eq=False)
 class ProviderDecl:
-    """A `provider "name"` block. With `for_each`, it has instances (only if it also has an alias)."""
+    """A `provider "name"` block. A block with `for_each`, which requires an alias, has several instances."""
 
     name: str
     alias: str | None
@@ -370,7 +370,7 @@ class LanguageStatement:
 
     @property
     def requested(self) -> str:
-        """A language of planner.foundation.vocabulary.release; "" for the language of OpenTofu 1.12."""
+        """The language that the statement requires: TERRAFORM, NEXT, or "" for the default, that of OpenTofu 1.12."""
         if not self.constraint or parse_constraints(self.constraint).allows(COMPATIBLE_VERSION):
             return ""
         return TERRAFORM if self.language == TERRAFORM else NEXT

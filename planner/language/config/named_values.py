@@ -56,8 +56,8 @@ def label_span(block: Block, index: int) -> Span:
 
 
 def variable_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[VariableDecl]:
-    """The variable in a block. The default is converted to the variable's type; in an override file without a type,
-    this happens only after merging."""
+    """The variable in a block. The default is converted to the variable's type. In an override file, a default without
+    a type is converted after merging."""
     content = read(block.body, _VARIABLE, problems)
     attributes = content.attributes
     name = block.labels[0].value
@@ -170,7 +170,8 @@ def _default(expr: ExpressionPiece, constraint: TypeConstraint | None, nullable:
 
 def convert_default(value: Value, constraint: TypeConstraint, span: Span, problems: Problems) -> Value:
     """The converted default; unknown if it does not match the type (reported). The default is converted again when it
-    is used or read from a saved plan. Because this may fail if the type contains `any`, it is tried here."""
+    is used or read from a saved plan. This second conversion, which may fail if the type contains `any`, is tried
+    here."""
     try:
         value = constraint.convert(value)
         return constraint.convert(value) if has_dynamic(constraint.written) else value

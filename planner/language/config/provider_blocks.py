@@ -287,7 +287,7 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
 
 
 def _with_templates(attribute: Attribute, problems: Problems) -> ExpressionPiece:
-    """The expression of an attribute. In JSON syntax, its strings are templates."""
+    """The expression of an attribute, in which strings of JSON syntax are templates."""
     written = expr_of(attribute, problems)
     return ExpressionPiece(written.node, written.source)
 

@@ -110,7 +110,7 @@ def check_versions(body: Body, filename: str, problems: Problems) -> list[Langua
 
 def _written_for_terraform(attribute: Attribute | None, statements: list[LanguageStatement]) -> None:
     """Record a constraint on versions of Terraform: the argument `terraform`, or a `required_version` that excludes the
-    supported versions of OpenTofu. OpenTofu does not read it, so its problems are not errors."""
+    supported versions of OpenTofu. OpenTofu ignores such a constraint, so problems in it are not reported."""
     text = version_constraint(attribute, Problems()) if attribute is not None else None
     if text is None or attribute is None:
         return
@@ -179,7 +179,7 @@ def language_block(block: Block, override: bool, problems: Problems) -> None:
         seen = True
         if parse_constraints(text).allows("1.11.0"):
             detail = (
-                "Only version 1.12.0 and later support compatible_with, so the constraint should exclude older "
+                "Only versions 1.12.0 and later support compatible_with, so the constraint should exclude older "
                 "versions."
             )
             problems.warning("ineffective_constraint", "Ineffective version constraint", detail, attribute.span)

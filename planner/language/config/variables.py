@@ -219,8 +219,8 @@ def _parse_value(source: Source, problems: Problems) -> Value | None:
 
 
 def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
-    """The body of a values file. It is JSON according to its name or, if the name is ambiguous, to its first
-    character."""
+    """The body of a values file, and the problems; None if the file cannot be parsed. The name determines whether the
+    file is JSON; if the name ends with neither .json nor .tfvars, the first character does."""
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
         from planner.language.syntax.json_body import parse_json
 

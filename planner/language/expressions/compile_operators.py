@@ -209,9 +209,9 @@ def compile_unary(compiler: Compiler, node: nodes.Unary) -> Run:
 #
 # Numbers are 512-bit floats, but Go counts with 64-bit integers, and computes `pow` and `log` with float64. The results
 # keep this precision, and a quotient of two such numbers is rounded to it: `length(a) / length(b)` has 20 digits,
-# `length(a) / 3` has all 155. Here, a whole number is a plain int without its origin, so division and remainder examine
-# the expressions of their operands. The precision of local values and list elements is unknown; the full precision is
-# used for them.
+# `length(a) / 3` has all 155. planner represents whole numbers by ints, which have no precision, so division and
+# remainder derive the precision from the expressions of their operands. The precision of local values and list elements
+# is unknown; the full precision is used for them.
 
 
 FULL, COUNTED, FLOAT64 = 512, 64, 53

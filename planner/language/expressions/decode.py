@@ -107,7 +107,7 @@ class Decoder(BodyProblems):
             return Unknown(schema.type)
 
     def _attribute_blocks(self, blocks: list[DecodedBlock], schema: AttributeSchema) -> Value:
-        """An attribute with a list or set of objects that is written as blocks, which old providers allow."""
+        """The value of an attribute that is written as blocks: a list or set of objects. Old providers allow this."""
         if not blocks:
             return Null(schema.type)
         assert isinstance(schema.type, (ListType, SetType))

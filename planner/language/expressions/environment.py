@@ -74,8 +74,9 @@ Reference = nodes.Traversal | nodes.Variable
 
 
 class Program:
-    """A compiled expression. `references`: references read from the scope. `lazy`: those of them that an evaluation may
-    skip. `local_names`: (start, end, {name: slot}) of each range with local names, outer before inner."""
+    """A compiled expression. `references`: all references that the scope resolves. `lazy`: the references that an
+    evaluation may skip. `local_names`: (start, end, {name: slot}) of each range with local names, outer before
+    inner."""
 
     __slots__ = ("lazy", "local_names", "references", "run", "slots")
 

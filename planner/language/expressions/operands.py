@@ -1,7 +1,8 @@
 """Describes the values of names in a failed expression, for diagnostics: `var.x is 5`, `each.key is "a"`.
 
 As in OpenTofu (command/jsonentities/diagnostic.go), secret values are never shown. They are mentioned only if they
-cause the problem. Of an unknown value, only the type is mentioned, unless the problem is that the value is unknown."""
+cause the problem. An unknown value is described by its type; the description mentions that the value is unknown only if
+this is the problem."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def uuidv5(namespace: str, name: str) -> Value:
 
 
 def _parse_uuid(written: str) -> bytes:
-    """A UUID of 32 digits, possibly with hyphens, in braces or after `urn:uuid:`."""
+    """A UUID of 32 digits, possibly with hyphens, in braces or after `urn:uuid:`. Raises FunctionError."""
     body, data = written, written.encode("utf-8", "surrogateescape")
     if len(data) == 45 and body[:9].lower() == "urn:uuid:":
         body = body[9:]

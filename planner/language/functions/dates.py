@@ -43,7 +43,7 @@ _LENIENT = re.compile(
 
 
 class Moment:
-    """A point in time: nanoseconds since 1970 (UTC), and the offset from UTC (seconds) in its text form."""
+    """A timestamp: nanoseconds since 1970 (UTC), and the offset from UTC, in seconds, with which it is written."""
 
     __slots__ = ("nanoseconds", "offset")
 
@@ -153,7 +153,8 @@ def formatdate(form: str, timestamp: str) -> Value:
 
 
 def _quote_end(form: str, start: int) -> int:
-    """The end of literal text between apostrophes. Two apostrophes, inside and outside of literal text, denote one."""
+    """The index after the literal text whose first apostrophe is at `start`. Two apostrophes, inside and outside of
+    literal text, denote one."""
     if form.startswith("''", start):
         return start + 2
     position = start + 1

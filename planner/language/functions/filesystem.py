@@ -1,5 +1,5 @@
-"""Functions that read files and handle file names. Relative names start at `base_dir` of the call's context, in a
-configuration the working directory (not the directory of the module)."""
+"""Functions that read files and handle file names. Relative names are relative to `base_dir` of the call's context. In
+a configuration, this is the working directory, not the directory of the module."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _SPACE = " \t\r\n"
 
 
 def read(source: str) -> Value:
-    """Objects become objects, arrays become tuples. Raises ValueError."""
+    """The value of a JSON text: objects become objects, arrays become tuples. Raises ValueError."""
     start = len(source) - len(source.lstrip(_SPACE))
     decoder = json.JSONDecoder(
         object_pairs_hook=_object,

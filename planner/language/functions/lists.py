@@ -142,7 +142,7 @@ def flatten(values: Value, *, result_type: Type) -> Value:
 
 
 def _flatten(values: Value, out: list[Value], marks: set[Mark]) -> bool:
-    """Append the elements. Returns whether all of them are known."""
+    """Append the elements to `out`, and their marks to `marks`. Returns whether the number of elements is known."""
     values, own_marks = unmark(values)
     marks |= own_marks
     if values.__class__ is Set and not length_is_known(values):

@@ -94,7 +94,7 @@ def compile_pattern(pattern: str) -> Pattern:
 
 def match_type(pattern: str) -> Type:
     """The type of one match: an object if the pattern has named groups, a tuple of strings for unnamed groups,
-    otherwise a string."""
+    otherwise a string. Raises FunctionError for an invalid pattern."""
     names = compile_pattern(pattern).names
     if not names:
         return STRING

@@ -301,8 +301,8 @@ def misfit(function: Function, index: int, value: Value, problem: ValueError) ->
 
 
 def _check_values(function: Function, values: Sequence[Value]) -> bool:
-    """Reject null where it is not allowed. Returns whether the result type is unknown because an argument's type is
-    unknown; later arguments are then not checked."""
+    """Raise FunctionError for null where it is not allowed. Returns whether the result type is unknown because an
+    argument's type is unknown; later arguments are then not checked."""
     params, fixed = function.params, len(function.params)
     for index, value in enumerate(values):
         cls = value.__class__

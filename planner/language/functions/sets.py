@@ -51,8 +51,8 @@ def _common_type(*sets: Value) -> Type:
 
 
 def _combine(sets: tuple[Value, ...], result_type: Type, combine: Combine, unknown_elements: bool) -> Value:
-    """Convert the sets to one type, and combine them one after the other. Without `unknown_elements`, the result is
-    unknown if any element is."""
+    """Convert the sets to one type, and combine them one after the other. `unknown_elements`: whether unknown elements
+    are combined, too; otherwise they make the result unknown. Raises FunctionError."""
     result: Any = None
     for index, each in enumerate(sets):
         try:

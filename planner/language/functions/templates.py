@@ -22,7 +22,7 @@ DEEPEST = 1024
 
 
 def _limit() -> int:
-    """The maximum nesting of templates: TF_TEMPLATE_RECURSION_DEPTH, by default 1024."""
+    """The maximum nesting of templates: TF_TEMPLATE_RECURSION_DEPTH, by default 1024. Raises FunctionError."""
     limit = os.environ.get("TF_TEMPLATE_RECURSION_DEPTH", "")
     if not limit:
         return DEEPEST

@@ -66,7 +66,7 @@ def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
 
 
 def format_text(text: str) -> str:
-    """The text must have no mistakes. Formatting the result again does not change it."""
+    """The formatted text. `text` must have no mistakes. Formatting the result again does not change it."""
     return _format_tokens(text, tokenize(text))
 
 

@@ -43,7 +43,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int, depth: int) -> tuple[JsonValue, int]:
-    """The value at an offset, and the offset after it."""
+    """The value at an offset, and the offset after it. Raises _NotJsonError."""
     char = text[at : at + 1]
     if char == '"':
         string = _string(text, at)

@@ -122,8 +122,8 @@ class Index(SyntaxNode):
 
 @node_class
 class Splat(SyntaxNode):
-    """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is evaluated for every element, which
-    `Element` represents inside it. [marker_start, marker_end) is the step with the star."""
+    """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is evaluated for every element; in it, the
+    node `Element` represents the element. [marker_start, marker_end) is the step with the star."""
 
     __slots__ = ("source", "each", "kind", "marker_start", "marker_end")
     source: Expression

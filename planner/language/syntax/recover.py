@@ -240,7 +240,8 @@ class ParseRecovery:
         self.builder.report(entry.code, entry.summary, detail, start, end)
 
     def _broken_strings(self, index: int) -> None:
-        """Report each line break in a string that is not closed on its line, and in the strings that result from it."""
+        """Report each line break in a string that is not closed on its line, and in later text that is read as a string
+        because of this."""
         token = next((t for t in self.tokens[index:] if t[0] == "QUOTED_NEWLINE"), None)
         if token is None:
             return
@@ -316,7 +317,8 @@ class ParseRecovery:
         return -1
 
     def _closes(self, index: int) -> bool:
-        """Whether a brace after an argument probably closes the block: the text after it is not indented further."""
+        """Whether a brace after an argument probably closes the block: the next line is not indented more than the
+        block."""
         symbol, position = self._opening()
         if symbol != "LBODY" or self.tokens[index + 1][0] not in ("NEWLINE", "$END"):
             return False

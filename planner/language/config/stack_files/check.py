@@ -34,7 +34,8 @@ def check_stack(config: StackConfig) -> list[Diagnostic]:
 
 @frozen
 class ExpressionSite:
-    """The place of an expression. `what` names it in messages. `has_each`: whether `each` is available."""
+    """The context of an expression. `what`: the name of the context in messages. `has_each`: whether `each` is
+    available."""
 
     what: str
     has_each: bool = False
@@ -115,7 +116,7 @@ class _StackChecks:
         have."""
         check_inputs(key, config.root.variables, inputs, span, self.problems)
         for module in config.root.walk():
-            where = f"module {'.'.join(module.path)} of it" if module.path else "its module"
+            where = f"module {'.'.join(module.path)} of {key}" if module.path else f"the module of {key}"
             for provider in module.providers.values():
                 if provider.is_empty and module.path:
                     continue
@@ -182,7 +183,7 @@ class _StackChecks:
                 self.mention(node, expr.source, place)
 
     def mention(self, node: Mention, source: Source, place: ExpressionSite, whole: bool = False) -> None:
-        """Check a reference. `whole`: whether it names a component and not one of its outputs."""
+        """Check a reference. `whole`: whether it must name a component as a whole, not an output of the component."""
         root = node.name if isinstance(node, nodes.Variable) else node.root
         steps = () if isinstance(node, nodes.Variable) else node.steps
         span = Span(source, node.start, node.end)

@@ -203,10 +203,8 @@ def check_test_providers(root: ModuleConfig, files: Iterable[TestFile]) -> list[
         for key, wanted in {**expected, **{k: root.provider_source(b.name) for k, b in root.providers.items()}}.items():
             block = file.providers.get(key)
             if block is not None and types[block.name] != wanted:
-                detail = (
-                    f"{key} is {provider_display(types[block.name])} in {file.name}, because runs use it for that, but "
-                )
-                detail += f"{provider_display(wanted)} in the root module."
+                detail = f"In {file.name}, runs use {key} for the provider {provider_display(types[block.name])}, but "
+                detail += f"in the root module {key} is {provider_display(wanted)}."
                 problems.error("provider_mismatch", _MISMATCH, detail, block.span)
     return list(problems)
 
