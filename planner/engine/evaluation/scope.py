@@ -402,7 +402,7 @@ def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
 
 
 _ROOTS = ("var", "local", "module", "data", "ephemeral", "each", "count", "path", "terraform", "self")
-"""the first words of references other than to managed resources"""
+"""root names of references, except references to managed resources"""
 _MISSPELT_ROOTS = {
     "locals": "local",
     "modules": "module",

@@ -54,7 +54,7 @@ def _removed_blocks(config: Config) -> Iterator[Difference]:
     for module in config.root.walk():
         for removed in module.removed:
             if not removed.has_lifecycle:
-                yield "removed without lifecycle.destroy forgets the objects, and Terraform destroys them", removed.span
+                yield "a removed block without lifecycle.destroy forgets objects; Terraform destroys them", removed.span
 
 
 def _provider_sources(config: Config) -> Iterator[Difference]:

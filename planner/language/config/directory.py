@@ -185,7 +185,7 @@ def _records(document: Any) -> Manifest:
     for item in document.get("Modules") or []:
         fields: list[Any] = [item.get(k) for k in ("Key", "Source", "Dir")] if isinstance(item, dict) else [None]
         if not all(isinstance(f, str) for f in fields):
-            raise ValueError("a module without key, source and directory")
+            raise ValueError("an entry has no Key, Source or Dir")
         key, source, directory = fields
         if key in records:
             raise ValueError(f"two entries for {key}")

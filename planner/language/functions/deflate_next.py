@@ -71,7 +71,7 @@ class _MatchFinder:
         self.data = data
         self.short: dict[int, int] = {}
         self.long: dict[int, tuple[int, int]] = {}
-        """hash -> the last position, and the position before that"""
+        """{hash: (last position, second last position)}"""
         self.base = 0
         """the position at which the history begins"""
 
