@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 from render.page.browser import needs_browser, opened
-from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, large, one_browser, small, written
+from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, large, small, written
 
 from planner.render.page.document import CausePart, Page, PageCause, PageChange, PageView, page_json
-
-__all__ = ["one_browser"]
 
 EDIT = 'var.image "1" -> "2" (a.tfvars:1)'
 

@@ -9,12 +9,10 @@ import base64
 import json
 import os
 import random
-from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from render.page.browser import MISSING, browsing, needs_browser, opened
+from render.page.browser import needs_browser, opened
 
 from planner.render.page.document import Arrow, CausePart, Page, PageCause, PageChange, PageNode, PageView, Reason
 from planner.render.page.page import page_html
@@ -40,12 +38,6 @@ DIFFERENCE = """async ([one, other]) => {
 }"""
 
 PAINTED = "() => performance.getEntriesByType('paint').length > 0"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_browser() -> Iterator[None]:
-    with nullcontext() if MISSING else browsing():
-        yield
 
 
 def item(name: str, box: str = "", changes: tuple[int, ...] = ()) -> PageNode:

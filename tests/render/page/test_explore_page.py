@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.conftest import Ran
-from render.page.browser import MISSING, browsing, needs_browser, opened
+from render.page.browser import needs_browser, opened
 
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
@@ -60,12 +59,6 @@ module "m" {
 }
 output "all" { value = [module.m, terraform_data.late.id] }
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_browser() -> Iterator[None]:
-    with nullcontext() if MISSING else browsing():
-        yield
 
 
 @pytest.fixture

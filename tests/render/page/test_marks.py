@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 from render.page.browser import needs_browser, opened
-from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, one_browser, written
+from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, written
 
 from planner.render.page.document import CausePart, Page, PageCause, PageChange, PageNode, PageView
-
-__all__ = ["one_browser"]
 
 REPLACED = (*ACTIONS, ("create_then_delete", "replace", "+/-", "replace (create before destroy)"))
 

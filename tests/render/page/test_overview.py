@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 from render.page.browser import needs_browser, opened
-from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, large, many, one_browser, small, written
+from render.page.test_drawing import ACTIONS, LAYERS, arrow, item, large, many, small, written
 
 from planner.render.page.document import Page, PageChange, PageView
-
-__all__ = ["one_browser"]
 
 
 @pytest.mark.slow

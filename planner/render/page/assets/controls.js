@@ -314,7 +314,8 @@ document.addEventListener("keydown", event => {
 });
 const closeMenus = but => { for (const menu of document.querySelectorAll(".menu[open]")) if (menu !== but) menu.open = false; };
 document.addEventListener("click", event => closeMenus(event.target.closest(".menu")));
-let held = null;
+const TWICE = 350; // milliseconds up to which a second click in the same place belongs to the first
+let held = null, clicked = { x: 0, y: 0, at: -TWICE };
 /** Name the thing below the pointer, whose label may be cut. */
 function point(event) {
   const thing = scene.at(...drawing.point(event));
@@ -339,6 +340,9 @@ canvas.addEventListener("pointerup", event => {
   const was = held;
   held = null;
   if (!was || was.moved) return;
+  const isSecond = event.timeStamp - clicked.at < TWICE && Math.hypot(event.clientX - clicked.x, event.clientY - clicked.y) < 6; // of a double click: another thing may be there by now
+  clicked = isSecond ? clicked : { x: event.clientX, y: event.clientY, at: event.timeStamp };
+  if (isSecond) return;
   const [x, y] = drawing.point(event), thing = scene.at(x, y);
   if (thing !== null) { if (thing < 0) toggle(-1 - thing); else choose(thing, { look: false }); return; }
   const edge = drawing.edgeAt(x, y);

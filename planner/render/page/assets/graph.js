@@ -60,7 +60,8 @@ class Graph {
     this.twins = this.declarations();
     this.elsewhere = new Map(); // whether other instances of a module read a value of a resource
     this.knownReaders = new Map(); // by the nodes whose values are read
-    const causes = Object.keys(nodes.causes || {}).map(Number).filter(n => !this.twins[n]);
+    const all = Object.keys(nodes.causes || {}).map(Number), causes = all.filter(n => !this.twins[n]);
+    this.byDeclaration = new Map(all.filter(n => this.twins[n]).map(n => [this.shown(n), this.causes(n)]));
     this.causing = new Set(causes.filter(n => this.action[n] || causes.length <= CAUSES)); // the nodes that are drawn as causes
     this.nodeOf = new Map(); // by address of a change
     for (let n = 0; n < this.count; n++) {
@@ -93,6 +94,12 @@ class Graph {
   }
   /** The causes that a node contains, and their parts of its own name: [name, former value, value, where, line]. */
   causes(node) { return (this.view.nodes.causes?.[node] || []).map(n => data.causes[n][0]); }
+  /** The causes whose numbers are at a node: its own, or those of its declaration that set it off, where that is not drawn. */
+  causesShown(node) {
+    if (this.causing.has(node)) return this.causes(node);
+    const declared = this.byDeclaration.get(this.shown(node).replace(INSTANCE_KEYS, "")) || [];
+    return declared.filter(cause => this.changes(node).some(([, , , causes]) => causes.includes(cause)));
+  }
   ownCause(node) { return (this.view.nodes.causes?.[node] || []).flatMap(n => data.causes[n][1]).find(([name]) => name === this.shown(node)) || null; }
   /** The numbers of a node's changes by action, the most dangerous first. */
   actions(node) {

@@ -71,14 +71,19 @@ class Painting {
     document.body.classList.toggle("linked", links.length > 0); // for the legend
     for (const ends of links) linked.push(this.way(ends, `link ${ends}`));
     const spreads = marked?.isCounted ? e => scene.bundle(e).some(one => marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one])) : () => false; // from one marked object to another
+    const reads = (e, end) => scene.bundle(e).some(one => scene.stands[scene.from[one]] === end && marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one]) && scene.isReference(one));
     let looked = 0;
     for (const e of scene.lines) {
       if (++looked % 2000 === 0) yield;
       const route = this.route(e), end = route.length;
-      route.isMutual = scene.mutual.has(e);
+      route.heads = scene.mutual.has(e) ? [true, true] : [true, false];
       const x = Math.min(route[0], route[end - 2]), y = Math.min(route[1], route[end - 1]);
       if (end === 8 && !sees(x - 40, y, Math.abs(route[0] - route[end - 2]) + 80, Math.abs(route[1] - route[end - 1]) + 1)) continue;
-      if (spreads(e)) strong[layerOf(e)].push(route);
+      if (spreads(e)) {
+        const ways = scene.mutual.has(e) ? scene.ends(e).map(end => reads(e, end)) : [];
+        if (ways.includes(true)) route.heads = ways; // where the change arrives
+        strong[layerOf(e)].push(route);
+      }
       else if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong[layerOf(e)].push(route); }
       else if (scene.lines.length > CROWDED && (isWithin(...scene.ends(e)) || scene.back.has(e))) quiet.push(route);
       else runs[layerOf(e)].push(route);
@@ -101,7 +106,11 @@ class Painting {
           const far = Math.hypot(cx - x, cy - y) || 1, [dx, dy] = [(cx - x) / far * 7, (cy - y) / far * 7];
           context.moveTo(x, y); context.lineTo(x + dx - dy / 2, y + dy + dx / 2); context.lineTo(x + dx + dy / 2, y + dy - dx / 2); context.lineTo(x, y);
         };
-        for (const route of routes) { head(...route.slice(0, 4)); if (route.isMutual) { const [cx, cy, x, y] = route.slice(-4); head(x, y, cx, cy); } }
+        for (const route of routes) {
+          const [isFirst, isLast] = route.heads || [true, false], [cx, cy, x, y] = route.slice(-4);
+          if (isFirst) head(...route.slice(0, 4));
+          if (isLast) head(x, y, cx, cy);
+        }
         context.fill();
       }
       context.globalAlpha = 1;
@@ -209,7 +218,7 @@ class Painting {
   /** The type of a node above its name, or only the name where both have no room. */
   label(context, thing, x, y, w, h, k) {
     const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
-    const numbers = this.scene.causing.has(thing) ? causeNumbers(this.scene.causes(thing)) : "";
+    const numbers = causeNumbers(this.scene.causesShown(thing));
     const taken = numbers ? (numbers.length * LETTER_OF + 1.2) * sizeOf(k) : 0; // by the numbers
     if (isDouble) this.letters(context, type, x + 9, y + h * 0.28, w - 15 - taken, this.colours.quiet, k);
     if (isDouble && numbers) this.pill(context, numbers, x + w - 5, y + h * 0.27, k);

@@ -46,7 +46,7 @@ class Scene extends Lines {
   badges(node) { return this.isMixed(node) ? this.actions(node).map(badge) : []; }
   /** The width of a node with its label. */
   nodeWidth(node) {
-    const [type, name] = this.labelLines(node), numbers = this.causing.has(node) ? Math.ceil(1.3 * (2 + causeNumbers(this.causes(node)).length)) : 0, badges = this.badges(node).reduce((all, [, text]) => all + LETTER * text.length + 16, 0);
+    const [type, name] = this.labelLines(node), shown = causeNumbers(this.causesShown(node)), numbers = shown ? Math.ceil(1.3 * (2 + shown.length)) : 0, badges = this.badges(node).reduce((all, [, text]) => all + LETTER * text.length + 16, 0);
     return Math.min(WIDEST, Math.max(NARROWEST, 20 + Math.max(LETTER * (type.length + numbers), LETTER * name.length + badges)));
   }
   /** A box and those around it in which it is drawn, without the outermost. */
