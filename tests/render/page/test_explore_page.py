@@ -451,3 +451,21 @@ def test_links_name_objects_and_long_differences_are_folded(
         panel.get_by_text("more lines").click()
         panel.get_by_text('"x199"').wait_for()
         assert panel.get_by_text('"x199"').is_visible()
+
+
+@needs_browser
+def test_objects_have_the_numbers_of_causes_in_their_own_declaration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    site = 'resource "terraform_data" "site" {{\n  for_each = toset([{}])\n  input    = each.key\n}}\n'
+    for keys, words in (
+        ('"shop", "blog"', ("apply", "-auto-approve")),
+        ('"shop", "docs"', ("explore", "-out=page.html")),
+    ):
+        (tmp_path / "main.tf").write_text(site.format(keys))
+        assert planner(*words).code == 0
+    with opened(tmp_path / "page.html") as tab:
+        numbers = "name => causeNumbers(scene.causesShown(scene.find(name)))"
+        assert tab.evaluate(numbers, 'terraform_data.site["blog"] (destroy)') == "1"
+        assert tab.evaluate(numbers, 'terraform_data.site["docs"]') == "1"

@@ -117,10 +117,13 @@ def test_a_cause_leads_to_all_that_read_it_also_where_these_wait_for_each_other(
         titled = "drawing.links().map(pair => pair.map(thing => scene.title(thing))).sort()"
         tab.get_by_role("button", name="Fold modules", exact=True).click()
         assert tab.evaluate("[...scene.mutual].length") == 1
+        heads = "(e => scene.ends(e).filter((_, n) => drawing.headsOf(e)[n]).map(thing => scene.title(thing)).sort())"
+        assert tab.evaluate(f"{heads}([...scene.mutual][0])") == ["module.db", "module.service"]
         both = [[name, "var.image"] for name in modules]
         assert tab.evaluate(titled) == both  # not to what is reached by the line from module.db to web
         tab.evaluate("edit => chooseGroup(edit)", edit)
         assert tab.evaluate(titled) == both
+        assert tab.evaluate(f"{heads}([...scene.mutual][0])") == ["module.service"]  # where the change arrives
         tab.evaluate("scene.folded[scene.boxes.findIndex(box => box.name === 'module.db')] = 0; scene.arrange()")
         assert tab.evaluate(titled) == [["module.db.primary", "var.image"], ["module.service", "var.image"]]
 

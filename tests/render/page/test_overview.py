@@ -29,6 +29,23 @@ def test_a_small_picture_leads_to_what_is_not_in_view(tmp_path: Path) -> None:
 
 
 @needs_browser
+def test_a_double_click_opens_one_module(tmp_path: Path) -> None:
+    with opened(written(tmp_path, large(600, 20))) as tab:
+        opens = "scene.boxes.map((_, b) => b).filter(b => b && scene.isOpen(-1 - b)).length"
+        x, y, before = tab.evaluate(
+            """() => {
+          const isSeen = one => one < 0 && !scene.isOpen(one) && drawing.sees(scene.area(one));
+          const thing = [...scene.where.keys()].find(isSeen);
+          const [x, y, w, h] = scene.area(thing), { eye } = drawing, box = canvas.getBoundingClientRect();
+          return [(x + w / 2 - eye.x) * eye.k + box.left, (y + h / 2 - eye.y) * eye.k + box.top, OPENS]; }""".replace(
+                "OPENS", opens
+            )
+        )
+        tab.mouse.dblclick(x, y)
+        assert tab.evaluate(opens) == before + 1
+
+
+@needs_browser
 def test_what_is_found_is_in_the_middle_and_not_at_the_edge(tmp_path: Path) -> None:
     margins = """() => { const [x, y, w, h] = scene.area(drawing.chosen), { eye, width, height } = drawing;
       return [(x - eye.x) * eye.k, (y - eye.y) * eye.k, width - (x + w - eye.x) * eye.k,

@@ -71,19 +71,14 @@ class Painting {
     document.body.classList.toggle("linked", links.length > 0); // for the legend
     for (const ends of links) linked.push(this.way(ends, `link ${ends}`));
     const spreads = marked?.isCounted ? e => scene.bundle(e).some(one => marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one])) : () => false; // from one marked object to another
-    const reads = (e, end) => scene.bundle(e).some(one => scene.stands[scene.from[one]] === end && marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one]) && scene.isReference(one));
     let looked = 0;
     for (const e of scene.lines) {
       if (++looked % 2000 === 0) yield;
       const route = this.route(e), end = route.length;
-      route.heads = scene.mutual.has(e) ? [true, true] : [true, false];
+      route.heads = this.headsOf(e);
       const x = Math.min(route[0], route[end - 2]), y = Math.min(route[1], route[end - 1]);
       if (end === 8 && !sees(x - 40, y, Math.abs(route[0] - route[end - 2]) + 80, Math.abs(route[1] - route[end - 1]) + 1)) continue;
-      if (spreads(e)) {
-        const ways = scene.mutual.has(e) ? scene.ends(e).map(end => reads(e, end)) : [];
-        if (ways.includes(true)) route.heads = ways; // where the change arrives
-        strong[layerOf(e)].push(route);
-      }
+      if (spreads(e)) strong[layerOf(e)].push(route);
       else if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong[layerOf(e)].push(route); }
       else if (scene.lines.length > CROWDED && (isWithin(...scene.ends(e)) || scene.back.has(e))) quiet.push(route);
       else runs[layerOf(e)].push(route);
@@ -131,6 +126,14 @@ class Painting {
     context.setLineDash([6 / Math.min(1, k), 3 / Math.min(1, k)]);
     yield* stroke(linked, colours.mark, marked ? Math.max(1.6, 1.2 / k) : Math.max(1.2, 0.9 / k), marked ? 1 : 0.75);
     context.setLineDash([]);
+  }
+  /** Whether a line has a head at what waits, and at what it waits for: of two that wait for each other only where a marked change arrives. */
+  headsOf(e) {
+    const { scene, marked } = this;
+    if (!scene.mutual.has(e)) return [true, false];
+    const arrives = one => marked?.isCounted && marked.nodes.has(scene.from[one]) && marked.nodes.has(scene.to[one]) && scene.isReference(one);
+    const heads = scene.ends(e).map(end => scene.bundle(e).some(one => scene.stands[scene.from[one]] === end && arrives(one)));
+    return heads.includes(true) ? heads : [true, true];
   }
   /** At lines that lead through hidden objects the number of these. */
   between(context, k, sees) {
