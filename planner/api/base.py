@@ -24,7 +24,7 @@ T = TypeVar("T")
 class Work:
     """Calls about one configuration. Configuration has the calls of all subclasses; a command creates an object of the
     subclass that it needs. A command owns its process (`owns_process`), and uses the directory, interrupts and limits
-    of the process. A call of the library has its own (planner.api.session)."""
+    of the process. A call of the library runs in a session of its own (planner.api.session)."""
 
     def __init__(self, options: OperationOptions, owns_process: bool = False) -> None:
         self.options = options
@@ -49,7 +49,8 @@ class Work:
     def _run(
         self, work: Callable[[Hooks], T], on_event: Callable[[Event], None] | Hooks | None, stop: Stop | None = None
     ) -> T:
-        """The result of `work`. A function, or the hooks of a command, receive its events."""
+        """The result of `work`. `on_event`: a function that receives the events of the work, or the hooks of a
+        command."""
         if isinstance(on_event, Hooks):
             return work(on_event)
         from planner.api.events import with_events
@@ -62,7 +63,7 @@ class Work:
 
 
 def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
-    """The value. Raises Failure if there is none or a problem is an error."""
+    """The value. Raises Failure if the value is None, or if one of the problems is an error."""
     if value is None or has_errors(problems):
         raise Failure(problems)
     return value

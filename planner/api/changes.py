@@ -121,7 +121,8 @@ class KnownExplanation:
 
 
 def pickle_form(change: Change | OutputChange) -> tuple[Any, ...]:
-    """The result of `__reduce__` for a change: the change has its explanation instead of the plan. Raises Failure."""
+    """The result of `__reduce__` for a change. The pickled change contains its explanation instead of a reference to
+    the plan. Raises Failure."""
     state: Any = change.__getstate__()
     known = KnownExplanation(change.explanation)
     return copyreg.__newobj__, (type(change),), {**state, "_explain": known}  # type: ignore[attr-defined]
@@ -174,7 +175,7 @@ def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
 
 
 def order_of(change: ResourceChange) -> Any:
-    """A sort key: changes by address, the current object before deposed objects."""
+    """A sort key: by address, and the current object before deposed objects."""
     return parse_resource_instance(change.address).sort_key, change.deposed
 
 

@@ -139,7 +139,7 @@ def _no_explanation(name: str) -> Explanation:
 
 
 def _action(steps: Sequence[str]) -> str:
-    """The action with these steps in plan JSON. Raises Failure for other steps."""
+    """The action with these steps in plan JSON. Raises Failure if no action has these steps."""
     try:
         return action_of(steps)
     except KeyError as problem:
@@ -155,7 +155,8 @@ def _values(change: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _mark(value: Any, unknown: Any, sensitive: Any) -> Any:
-    """The value with UNKNOWN and Sensitive where the other two structures have true."""
+    """The value, with UNKNOWN for each part that is true in `unknown`, and Sensitive for each part that is true in
+    `sensitive`."""
     if sensitive is True:
         return Sensitive(_mark(value, unknown, None))
     if unknown is True:

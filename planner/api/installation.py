@@ -30,8 +30,8 @@ Say = Callable[[str], None]
 
 @frozen(eq=False)
 class RequiredProviders:
-    """The providers that a configuration and its state require, the test files of the configuration, and diagnostics,
-    also of test files."""
+    """The providers that a configuration and its state require, the test files of the configuration, and diagnostics of
+    the configuration and the test files."""
 
     configuration: Config
     needed: Needed
@@ -68,9 +68,9 @@ class Installation(Work):
     ) -> list[Diagnostic]:
         """Install modules and providers and set up the backend, as `planner init` does, and return warnings. The
         arguments are its options: `upgrade` selects the newest allowed versions, `install_modules=False` and
-        `backend=False` skip these steps, `backend_config` contains files and NAME=VALUE settings. A function that
-        receives a question and a remark answers prompts about the backend; `progress(what, done, all)` is called during
-        downloads, with numbers of bytes. Raises Failure."""
+        `backend=False` skip these steps, `backend_config` contains files and NAME=VALUE settings. The function for
+        prompts about the backend receives a question and an explanation, and returns the answer. `progress(what, done,
+        all)` is called during downloads, with numbers of bytes. Raises Failure."""
         from planner.operations.init import init
 
         switches(upgrade=upgrade, install_modules=install_modules, backend=backend, reconfigure=reconfigure)
@@ -205,7 +205,7 @@ class Installation(Work):
             )
 
     def _with_configuration(self, work: Callable[[Config], list[Diagnostic]]) -> list[Diagnostic]:
-        """The warnings of this work on the configuration. Raises Failure."""
+        """The warnings that `work` returns for the configuration. Raises Failure."""
         from planner.operations.load import load
 
         diagnostics = Diagnostics()

@@ -80,7 +80,8 @@ class Making(Work):
             return open_or_make_plan(self.options, path, hooks)
 
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
-        """The review of changes made outside planner since the last apply, with the effect of an apply on each."""
+        """The review of the changes made outside planner since the last apply, with the effect of an apply on each
+        change."""
         from planner.operations.plan_files import open_or_make_plan
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review
@@ -176,7 +177,7 @@ def saved_review(made: MadePlan[Any], path: str) -> Any:
 
 
 def chains_of(made: MadePlan[Any]) -> Chains:
-    """The causes of a plan's changes, by name. Adds remarks about missing former values to `notes`."""
+    """The causes of a plan's changes, by name. Their `notes` are remarks about missing former values."""
     from planner.operations.explanations import causes
 
     return causes(made)
@@ -189,8 +190,8 @@ def cause_lines(
     chains: Mapping[str, Because] | None = None,
     notes: Sequence[str] = (),
 ) -> Causes:
-    """The causes of a plan's changes, for printing. `how`: "line" or "full". `chains`: causes that are already known,
-    with their `notes`."""
+    """The causes of a plan's changes, for printing. `how`: "line" or "full". `chains`, with their `notes`: the result
+    of `chains_of`, if it is already known."""
     from planner.answers.explain.renames import ProposedMove, declared_at, rename_text, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
@@ -247,7 +248,7 @@ def actions_of(made: MadePlan[Any]) -> dict[str, str]:
 def compared(
     without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], Any] = chains_of
 ) -> PlanComparison:
-    """Two plans and their differences. `causes_of`: the causes of a plan's changes."""
+    """Two plans and their differences. `causes_of`: returns the causes of a plan's changes."""
     from planner.operations.what_if import compared
 
     return compared(without, within, causes_of)

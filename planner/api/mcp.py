@@ -84,8 +84,8 @@ class _Tools:
         self._key = secrets.token_bytes(32)
 
     def _digest(self, plan: Plan) -> str:
-        """Identifies a plan with all its values. Computed with a secret key of the server, so that no value can be
-        guessed from it."""
+        """A digest that identifies a plan with all its values. It is computed with a secret key of the server, so that
+        it does not reveal values."""
         document = {name: part for name, part in plan.to_json().items() if name != "timestamp"}
         return hmac.new(self._key, dumps(document), "sha256").hexdigest()[:32]
 
@@ -301,7 +301,7 @@ class _Tools:
 
 
 async def _answer(work: Callable[[Stop], Answer]) -> Answer:
-    """The answer of a tool; errors are answers, too."""
+    """The answer of a tool. For a Failure, the answer contains its diagnostics as `errors`."""
     try:
         return await in_thread(work)
     except Failure as failure:
@@ -363,7 +363,7 @@ def _limit_size(document: Answer, total: int, what: str) -> Answer:
 
 
 def _plain(value: Any, secrets: Iterable[str]) -> Any:
-    """A value for JSON, with words for sensitive and unknown parts."""
+    """A value for JSON: words replace sensitive and unknown parts, and long lists and strings are shortened."""
     if isinstance(value, dict):
         return {name: _plain(item, secrets) for name, item in value.items()}
     if isinstance(value, list):

@@ -54,7 +54,7 @@ _MARK = "__planner_policy__"
 _DECLARED = re.compile(r"\s*([a-z]\w*)\s*\((.*)\)\s*", re.S)
 _MAX_ROWS = 200_000
 SECONDS = 60.0
-"""seconds for a file and its functions"""
+"""time limit for a file and its functions, in seconds"""
 
 
 _PROBLEMS = (Exception, SystemExit, GeneratorExit, TimeLimitError)
@@ -94,12 +94,12 @@ def _marker(kind: str, text: str) -> Callable[[Work], Work]:
 
 
 View = Callable[[Any], Any]
-"""MadePlan -> the plan that functions receive"""
+"""converts a MadePlan to the plan that policy functions receive"""
 
 
 def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
-    """The options that name policies: of the directory, `policies` (relative to the directory), and of the
-    organisation."""
+    """The options that name policies: those of the directory, the `policies` (relative to the directory), and those of
+    the organisation."""
     given = paths("policies", policies)
     named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
     standing = organisation("policies", os.environ)
@@ -113,8 +113,8 @@ def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
 def python_policies(
     words: Sequence[str], directory: str, view: View
 ) -> Callable[[MadePlan[Any]], tuple[tuple[str, str], ...]] | None:
-    """A function of a plan, which returns the rule files that these Python files produce; None if there are no Python
-    files. The files run when a plan is judged, which may raise Failure."""
+    """A function that converts a plan to rule files, by running the Python files among `words` (paths relative to the
+    directory). The function may raise Failure. None if there are no Python files."""
     files = [os.path.normpath(os.path.join(directory, word)) for word in words if word.endswith(".py")]
     if not files:
         return None
@@ -127,7 +127,7 @@ def python_policies(
 
 
 def _rule_prefixes(files: Sequence[str]) -> dict[str, str]:
-    """{file: its name in rule names}, numbered if several files have one name."""
+    """{file: prefix of the names of its rules}. Prefixes are numbered if several files have the same name."""
     bases: dict[str, str] = {}
     for file in dict.fromkeys(files):
         name = base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))
@@ -232,8 +232,8 @@ def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -
 
 
 def _undecided_denials(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
-    """Denials because a policy used unknown values. If a value was only tested, and the policy itself denies the
-    object, there is none."""
+    """Denials because a policy used unknown values, as (address, message). A value that was only tested causes none if
+    the policy itself denies the object."""
     return [
         (address, f"The policy cannot decide before the apply: {what}")
         for (address, what), is_used in uses.items()

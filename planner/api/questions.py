@@ -49,7 +49,7 @@ class Questions(Work):
         self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
     ) -> Answer:
         """The proof of a result or, if `negated`, why there is no such result, as `why -json` prints it. `kind`: the
-        graph, as for graphs."""
+        kind of graph, as for `built_graph`; by default, the question determines it."""
         from planner.operations.why import why
 
         with self._session():
@@ -78,7 +78,7 @@ class Questions(Work):
             return Effects(made, chosen, tuple(chains.notes), chains), problems
 
     def removals(self, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Answer:
-        """The smallest sets of items whose removal avoids a result, as `why -fix -json` prints them."""
+        """The smallest sets of items whose removal prevents a result, as `why -fix -json` prints them."""
         from planner.operations.fixes import fixes
 
         with self._session():
@@ -92,7 +92,8 @@ class Questions(Work):
             return query(self.options, words, QueryTarget(**target))
 
     def built_graph(self, kind: str, plan_file: str | None = None, as_planned: bool = True) -> Graph:
-        """The graph of an operation, as it is walked (`as_planned`) or drawn, with its diagnostics."""
+        """The graph of an operation, with its diagnostics. `kind`: plan, plan-refresh-only, plan-destroy or apply.
+        `as_planned`: the graph that the operation walks; otherwise the graph to draw."""
         from planner.operations.graph import graph
 
         with self._session():
@@ -123,7 +124,7 @@ class Questions(Work):
 
     def comparison(self, base_variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
         """The plan of these options and a plan without -var, -target, -exclude, -replace and -destroy, but with these
-        values of variables. None, without diagnostics, if both have the same options."""
+        values of variables. None, without diagnostics, if the two plans would have the same options."""
         from planner.operations.what_if import base_of, what_if
 
         with self._session():
@@ -145,7 +146,8 @@ class Questions(Work):
             return what_if(evolve(self.options, made=None, var_args=given), self.options)
 
     def scope(self, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-        """The values of the root module, for expressions; None on errors. `planning`: the values that a plan uses."""
+        """The values of the root module, for expressions; None on errors. With `planning`, objects have their planned
+        values."""
         from planner.operations.variables import console_scope
 
         with self._session():

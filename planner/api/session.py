@@ -53,8 +53,8 @@ def check_stop(stop: Any) -> None:
 
 @contextmanager
 def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
-    """In this context, relative paths start from this absolute directory, and `stop` ends waits (default: the `stop` of
-    the surrounding session). Raises Failure for every exception; for unexpected ones, with the diagnostic
+    """A context in which relative paths start from this absolute directory, and `stop` ends waits (default: the `stop`
+    of the surrounding session). Raises Failure for every exception; for unexpected ones, with the diagnostic
     `cli.defect`."""
     check_stop(stop)
     around = current_stop()

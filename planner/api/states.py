@@ -40,8 +40,8 @@ class States(Work):
             return usable(show.show(self.options, file))
 
     def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-        """The configuration in the form of plan JSON, or the single module in a directory (None on errors); and
-        diagnostics."""
+        """The configuration as in plan JSON, or the module in the directory `module` without the modules that it calls;
+        None on errors. Also returns diagnostics."""
         module = path_of("module", module)
         with self._session():
             return show.module_json(module) if module else show.configuration_json(self.options)
@@ -61,7 +61,8 @@ class States(Work):
             return require(None, diagnostics)
 
     def taint(self, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-        """Mark a resource instance so that the next plan replaces it."""
+        """Mark a resource instance so that the next plan replaces it. With `allow_missing`, a missing instance causes
+        only a warning."""
         from planner.operations.state_edit import taint
 
         switches(allow_missing=allow_missing)
@@ -70,7 +71,7 @@ class States(Work):
             return warnings(taint(self.options, address, allow_missing=allow_missing))
 
     def untaint(self, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-        """Remove the mark of `taint`."""
+        """Remove the mark of `taint`. With `allow_missing`, a missing instance causes only a warning."""
         from planner.operations.state_edit import untaint
 
         switches(allow_missing=allow_missing)
@@ -90,7 +91,8 @@ class States(Work):
             return usable(state_mv(self.options, old, new, dry_run=dry_run))
 
     def forget(self, addresses: Sequence[str], dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
-        """Forget the instances that the addresses cover, and return their addresses. The objects continue to exist."""
+        """Forget the instances at or inside the addresses, and return their addresses. The objects continue to exist.
+        `dry_run`: whether to write nothing."""
         from planner.operations.state_edit import state_rm
 
         switches(dry_run=dry_run)
@@ -98,7 +100,8 @@ class States(Work):
             return usable(state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run))
 
     def replace_provider(self, old: str, new: str, dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
-        """Record another provider for all resources of a provider, and return their addresses."""
+        """Record another provider for all resources of a provider, and return their addresses. `dry_run`: whether to
+        write nothing."""
         from planner.operations.state_edit import state_replace_provider
 
         switches(dry_run=dry_run)
@@ -125,8 +128,8 @@ class States(Work):
             return warnings(state_push(self.options, data, force=force))
 
     def journals(self, discard: bool = False) -> tuple[list[JournalSummary], list[Diagnostic]]:
-        """The journals of interrupted operations, with their problems, including errors; with `discard`, they are
-        ignored from now on."""
+        """The journals of interrupted operations, and diagnostics, including errors. With `discard`, later operations
+        ignore the journals."""
         from planner.operations.state_journal import state_journal
 
         switches(discard=discard)
@@ -134,7 +137,7 @@ class States(Work):
             return state_journal(self.options, discard)
 
     def adopt_journals(self, on_event: Hooks | None = None) -> tuple[Adopted, list[Diagnostic]]:
-        """Add the objects of journals to the state; returns diagnostics, including errors."""
+        """Add the objects of journals to the state. The returned diagnostics include errors."""
         from planner.operations.state_journal import adopt_journal
 
         return self._run(lambda hooks: adopt_journal(self.options, hooks), on_event)
@@ -181,7 +184,8 @@ class Workspaces(Work):
             return warnings(workspaces.workspace_new(self.options, name))
 
     def select_workspace(self, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-        """Select a workspace. Returns `created`, `switched` or `as before` (it was already selected), and warnings."""
+        """Select a workspace; with `create`, a missing one is created. Returns `created`, `switched` or `as before` (it
+        was already selected), and warnings."""
         expect("name", name, str, "a string")
         switches(create=create)
         with self._session():

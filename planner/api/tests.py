@@ -102,7 +102,7 @@ class _Notes:
         self.of: dict[str, list[Diagnostic]] = {}
 
     def abstract(self, files: Any) -> None:
-        """Ignored: the results contain it."""
+        """Ignored: the results contain all files and runs."""
 
     def file(self, file: Any) -> None:
         """Ignored: the results contain the file."""

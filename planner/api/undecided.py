@@ -74,13 +74,14 @@ class Undecidable(NotKnown, metaclass=_Refusing):
 
     __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __str__ = __len__ = __iter__ = _refuse
     __contains__ = __getitem__ = __add__ = __radd__ = __int__ = __float__ = __format__ = __getattr__ = _refuse
-    __class__ = property(_refuse)  # isinstance(value, str) reads __class__, and must not simply return False
+    # isinstance(value, str) reads __class__, which must raise: False would decide
+    __class__ = property(_refuse)
 
 
 def is_unknown(value: Any) -> bool:
     """Whether a value is known only after apply. If so, the policy cannot decide about the object, and the object is
-    denied for this reason unless the policy itself denies it: undecided objects must not pass. In a relation, rows may
-    depend on the test."""
+    denied for this reason unless the policy itself denies it: undecided objects must not pass. In a relation, the test
+    has no such effect, and rows may depend on it."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         inner.note(is_used=False)

@@ -145,15 +145,14 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
-    """These versions of one object, in which further strings are marked as sensitive: those that equal one of
-    `secrets`, or a sensitive string in any of the versions."""
+    """These versions of one object, with further strings marked as sensitive: strings that equal one of `secrets` or a
+    sensitive string in any of the versions."""
     secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
 
 
 def share_secrets(one: Any, other: Any) -> Any:
-    """`one`, in which every part is sensitive that is sensitive in `other`, because an edited state may have lost the
-    mark."""
+    """`one`, with each part marked as sensitive that is sensitive in `other`: an edited state may have lost marks."""
     if isinstance(one, Sensitive) or one is None:
         return one
     if isinstance(other, Sensitive):

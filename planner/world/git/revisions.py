@@ -16,9 +16,10 @@ from planner.foundation.vocabulary.records import frozen
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
 _OFFLINE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
-"""nothing is fetched, not even missing objects of a partial clone: this would start programs that its settings name"""
+"""git fetches nothing, not even missing objects of a partial clone: a fetch could start programs from the repository's
+settings"""
 _SUBMODULES = "--ignore-submodules=dirty"
-"""only the commits of submodules are compared: git would use their settings for their files"""
+"""git compares only the commits of submodules: to compare their files, it would use the settings of the submodules"""
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
 """environment variables that git sets for hooks; their paths may be relative to another working directory"""
 
@@ -32,8 +33,8 @@ def command(*words: str) -> list[str]:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git: no prompts, no locks, messages in English. The repository is that of the working
-    directory, unless both GIT_DIR (an absolute path) and GIT_WORK_TREE are set."""
+    """The environment for git: no prompts, no locks, messages in English. git uses the repository of the working
+    directory, unless GIT_WORK_TREE and an absolute GIT_DIR are set."""
     is_set = os.path.isabs(environ.get("GIT_DIR", "")) and "GIT_WORK_TREE" in environ
     made = {name: value for name, value in environ.items() if is_set or name not in _OF_REPOSITORY}
     return {**made, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **_OFFLINE}
@@ -44,8 +45,8 @@ _FILTERING = ("status", "diff")
 
 
 def _without_filters(directory: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Environment variables that disable the filters that the repository itself defines; those of the user stay, such
-    as Git LFS. Raises GitError and Failure."""
+    """Environment variables that disable filters from the repository's own settings. Filters from the user's settings,
+    such as Git LFS, stay enabled. Raises GitError and Failure."""
     words = [
         "config",
         "--show-scope",
@@ -108,7 +109,7 @@ class Head(NamedTuple):
     top)."""
 
     path: str
-    branch: str  # "" if a commit is checked out
+    branch: str  # "" if HEAD is detached
     commit: str  # its first nine digits
     is_edited: bool  # whether tracked files differ from the commit
 
@@ -166,7 +167,7 @@ def commit_of(directory: str, ref: str) -> str:
 
 def _unknown(directory: str, ref: str, message: str) -> str:
     if "is ambiguous" in message:
-        return f"{ref} is the beginning of several commits: write more of it."
+        return f"{ref} matches several commits: write more digits."
     try:
         if not run(directory, ["rev-list", "--max-count=1", "--all"])[0]:
             return "The repository has no commits yet."
@@ -216,7 +217,7 @@ _COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SH
 
 def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
     """The revision to compare with if no values of an earlier apply are recorded: in CI, the base of the pull request;
-    otherwise HEAD, if files that configurations read differ from it. None if there is neither."""
+    otherwise HEAD, if files that configurations read have uncommitted changes; otherwise None."""
     variables = [name for name in (_COMMITS[0], *_BRANCHES, _COMMITS[1]) if environ.get(name, "").strip()]
     try:
         bases = [_base(directory, name, environ[name].strip()) for name in variables]
@@ -234,7 +235,7 @@ def _base(directory: str, variable: str, value: str) -> Base:
     name = value.removeprefix("refs/heads/")
     candidates = [value] if variable in _COMMITS else [f"refs/remotes/origin/{name}", f"refs/heads/{name}"]
     if variable == "GITHUB_BASE_REF" and _is_merge(directory):
-        candidates.append("HEAD^1")  # the merge commit that GitHub checks out
+        candidates.append("HEAD^1")  # GitHub checks out a merge commit, whose first parent is the base
     for ref in candidates:
         try:
             return Base(commit_of(directory, ref), name, variable)

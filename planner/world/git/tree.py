@@ -53,8 +53,8 @@ class GitTree:
     """The files of a work tree at a commit (see planner.foundation.support.disk.Tree).
 
     Links are followed within the tree, and out of it only if the work tree has the same link. Submodules are read from
-    their own repositories. Names that the commit does not have are missing. Exceptions, which are read from the disk:
-    names that git ignores, names in a data directory, and untracked names older than the commit."""
+    their own repositories. A name that is not in the commit does not exist, with three exceptions that are read from
+    the disk: names that git ignores, names in a data directory, and untracked names older than the commit."""
 
     def __init__(self, root: str, ref: str, commit: str) -> None:
         self.root, self.ref, self.commit = root, ref, commit
@@ -103,7 +103,7 @@ class GitTree:
         return data
 
     def entries(self, directory: str) -> tuple[TreeEntry, ...]:
-        """The entries at the commit, and those that are read from the disk. Raises OSError."""
+        """The entries of a directory: those in the commit, and those that are read from the disk. Raises OSError."""
         known = self._listed.get(directory)
         if known is None:
             known = self._listed[directory] = tuple(self._list(directory))
@@ -196,7 +196,7 @@ class GitTree:
             same = False
         if not same:
             raise self._missing(
-                path, f"is a link to {target}, outside the repository, in the commit, but not in the work tree"
+                path, f"is a link to {target}, outside the repository, and the work tree does not have this link"
             )
         return _OnDisk(os.path.normpath(os.path.join(place, *reversed(rest))))
 
@@ -213,7 +213,7 @@ class GitTree:
         return self._submodules[path, commit]
 
     def _tree(self, directory: _Object) -> dict[str, tuple[str, str]]:
-        """{name: (mode, object)} of the entries."""
+        """The entries of a directory: {name: (mode, hash of the object)}."""
         key = (id(directory.objects), directory.name)
         known = self._trees.get(key)
         if known is None:
@@ -224,7 +224,7 @@ class GitTree:
     # ------------------------------------------------------------ the disk
 
     def _kept_names(self, directory: str, parent: _Object) -> frozenset[str]:
-        """Names in a directory that the commit does not have and that are read from the disk."""
+        """The names in a directory that are not in the commit and are read from the disk."""
         known = self._kept.get(directory)
         if known is None:
             try:
@@ -236,7 +236,8 @@ class GitTree:
         return known
 
     def _unchanged_paths(self, paths: Iterable[str]) -> set[str]:
-        """The paths that probably existed at the commit, according to the files on disk."""
+        """The paths to read from the disk: data directories, ignored paths, and paths that did not change after the
+        commit."""
         kept = {path for path in paths if self._is_data(path)}
         others = sorted(set(paths) - kept)
         if not others:
@@ -328,7 +329,7 @@ def _is_later(path: str, time: int) -> bool:
 
 
 def _entries_of(data: bytes, size: int) -> Iterable[tuple[str, tuple[str, str]]]:
-    """The entries of a directory object: (name, (mode, object)). `size`: the bytes of an object name."""
+    """The entries of a directory object: (name, (mode, hash of the object)). `size`: the length of a hash in bytes."""
     at = 0
     while at < len(data):
         space, end = data.index(b" ", at), data.index(b"\0", at)
@@ -353,7 +354,7 @@ class _Objects:
         return True
 
     def read(self, name: str) -> tuple[str, bytes]:
-        """The kind and the content. Raises OSError."""
+        """The kind and the content of an object. Raises OSError if git does not have the object."""
         with self._lock:
             stdin, stdout = self._streams()
             stdin.write(f"{name}\n".encode("ascii"))

@@ -29,7 +29,7 @@ class ObjectStore(Protocol):
 def bucket_at(
     scheme: str, url: str, parameters: Mapping[str, str], environ: Mapping[str, str]
 ) -> tuple[ObjectStore, str]:
-    """The bucket of an address without its query, and the path in the bucket. Raises InstallError."""
+    """The bucket that a URL (without its query) names, and the path in the bucket. Raises InstallError."""
     return _s3(url, parameters, environ) if scheme == "s3" else _google(url, environ)
 
 
@@ -142,7 +142,8 @@ def _google(url: str, environ: Mapping[str, str]) -> tuple[ObjectStore, str]:
 
 
 def files_below(store: ObjectStore, path: str) -> dict[str, bytes]:
-    """The objects below a path, by relative name. Raises InstallError, also if a name leads out of the path."""
+    """The contents of the objects below a path, by relative name. Raises InstallError, also if a name leads out of the
+    path."""
     prefix = f"{path.rstrip('/')}/"
     contents: dict[str, bytes] = {}
     try:

@@ -41,7 +41,8 @@ KINDS = {
 """kinds of archives by name suffix"""
 _MAX_REDIRECTS = 10
 _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
-"""other protocols run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may add them"""
+"""other protocols run programs: ext::, which is never allowed, and installed helpers, which GIT_ALLOW_PROTOCOL may
+allow"""
 
 
 @frozen(eq=False)
@@ -154,7 +155,7 @@ class Fetcher:
 
     def _indirect(self, url: str, target: Path, redirects: int) -> None:
         """Fetch the package at the address in the response's header X-Terraform-Get or in the page's <meta> element.
-        Raises InstallError."""
+        Raises InstallError and OSError."""
         if redirects >= _MAX_REDIRECTS:
             raise InstallError(f"{display_url(url)} redirects too many times")
         address = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
@@ -194,7 +195,7 @@ class Fetcher:
         for the host, or if the URL contains them."""
         parts = urlsplit(url)
         if parts.username is not None:
-            return {}  # planner.world.install.web sends credentials in the URL
+            return {}  # Web sends the credentials that are in the URL
         path = self.environ.get("NETRC") or os.path.join(self.environ.get("HOME", ""), ".netrc")
         try:
             login = netrc.netrc(path).authenticators(parts.hostname or "")
@@ -227,13 +228,13 @@ class Fetcher:
             )
         environ = _restricted_environment(self.environ)
         if not self.terminal:
-            environ["GIT_TERMINAL_PROMPT"] = "0"  # nobody can answer prompts without a terminal
+            environ["GIT_TERMINAL_PROMPT"] = "0"  # without a terminal, prompts cannot be answered
         key_file = target.with_name(f"{target.name}.key")
         try:
             if key:
                 _write_key(key_file, key)
-                # quoted because git passes this to a shell; absolute because submodules are fetched from another
-                # directory
+                # The path is quoted because git passes the command to a shell, and absolute because git fetches
+                # submodules from another directory.
                 ssh = environ.get("GIT_SSH_COMMAND") or "ssh"
                 environ["GIT_SSH_COMMAND"] = f"{ssh} -i {quote(str(key_file.absolute()))}"
             shallow = ["--depth", depth, f"--branch={ref or _default_branch(repository, environ)}"] if depth else []
@@ -404,8 +405,8 @@ def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = Non
 
 
 def _execute(words: list[str], environ: Mapping[str, str], folder: Path | None = None, command: str = "") -> str:
-    """The output of a program. `command`: its name in error messages, by default the second word. Raises
-    InstallError."""
+    """The output of a program. `command`: the name of its subcommand in error messages, by default the second word.
+    Raises InstallError."""
     try:
         done = subprocess.run(
             words,

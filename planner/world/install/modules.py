@@ -36,9 +36,9 @@ class _Origin:
 
 @frozen(eq=False)
 class ModuleInstaller:
-    """Installs modules below the data directory of a root module, each package once. The caller must have the lock.
-    `known`: recorded checksums of registry packages by (source, version). `installed`: checksums of the packages
-    fetched so far."""
+    """Installs modules below the data directory of a root module, each package once. The caller must have locked the
+    directory of modules. `known`: recorded checksums of registry packages by (source, version). `installed`: checksums
+    of the packages fetched so far."""
 
     root: Path
     data_directory: str
@@ -52,7 +52,8 @@ class ModuleInstaller:
     _fetched: dict[str, Path] = field(factory=dict)
 
     def install(self, path: ModulePath, call: ModuleCall, problems: Problems) -> ModuleRecord | None:
-        """Fetch the module of a call and replace an existing one. None on failure (reported)."""
+        """Fetch the module of a call, replacing an installed one. Returns None after an error, which is added to
+        `problems`."""
         where = call.shown_span
         try:
             if call.source_kind == "registry":
@@ -84,7 +85,7 @@ class ModuleInstaller:
         return None
 
     def _place(self, path: ModulePath, call: ModuleCall, origin: _Origin, version: str | None = None) -> ModuleRecord:
-        """Put the package of a call at its place in the data directory. Raises InstallError and OSError."""
+        """Install the package of a call in its directory below the data directory. Raises InstallError and OSError."""
         key = module_key(path)
         relative = posixpath.join(self.data_directory, "modules", key)
         place = self.root / relative
@@ -159,7 +160,9 @@ class ModuleInstaller:
         answer = self.web.get(url, credentials)
         if answer.status not in (200, 204):
             raise InstallError(
-                f"the registry {host} returned {status_text(answer.status)} when its location was requested", "registry"
+                f"the registry {host} returned {status_text(answer.status)} to the request for the location of the "
+                "module",
+                "registry",
             )
         body = answer.json() if answer.status == 200 and answer.body.strip() else {}
         body = body if isinstance(body, dict) else {}
@@ -167,7 +170,8 @@ class ModuleInstaller:
         if isinstance(body.get("use_registry_credentials"), bool) and isinstance(location, str):
             target = resolve(url, location)
             if not target.startswith(("https://", "http://")):
-                raise InstallError(f"the registry names {without_secrets(location)} as its location", "registry")
+                named = without_secrets(location)
+                raise InstallError(f"the registry names {named} as the location of the module", "registry")
             return _Origin(target, sub, True, credentials if body["use_registry_credentials"] else {})
         location = location or answer.headers.get("X-Terraform-Get") or ""
         if not isinstance(location, str) or not location:
@@ -178,7 +182,7 @@ class ModuleInstaller:
             source = parse_module_source(location)
         except SourceError as bad:
             named = without_secrets(location)
-            raise InstallError(f"the registry names {named} as its location: {bad}", "registry") from None
+            raise InstallError(f"the registry names {named} as the location of the module: {bad}", "registry") from None
         if source.kind != "remote":
             named = without_secrets(location)
             raise InstallError(f"the registry names {named}, which is not a download address", "registry")

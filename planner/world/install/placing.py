@@ -27,8 +27,8 @@ Progress = Callable[[str, int, int], None]
 
 @frozen
 class Placer:
-    """Installs packages below the directory `base`. `waiting`: called if another process installs the same package, and
-    this takes long. `stop`: whether to end the installation."""
+    """Installs packages below the directory `base`. `waiting`: called if another process is installing the same package
+    and takes long. `stop`: returns whether to stop waiting for that process."""
 
     base: Path
     web: Web
@@ -133,7 +133,7 @@ def _from_archive(
         raise InstallError(
             "the package has none of the checksums in the lock file: it differs from the package that was selected "
             "before, or "
-            "the lock file has no checksum for this platform (`providers lock` adds those)"
+            "the lock file has no checksum for this platform (to add it, run `planner providers lock`)"
         )
     fresh = work / "package"
     unpack(archive, fresh, "zip", links=False)

@@ -54,7 +54,7 @@ class MirrorDirectory:
         return sorted(by_text.values()), []
 
     def _all_versions(self, address: str) -> list[Version]:
-        """The versions for all platforms, so that errors can mention versions that exist only for others."""
+        """The versions for any platform, so that errors can mention versions that exist only for other platforms."""
         folder = self.path.joinpath(*address.split("/"))
         prefix = f"terraform-provider-{address.rpartition('/')[2]}_"
         texts = []
@@ -216,7 +216,7 @@ class Registry:
 
 
 class CombinedSources:
-    """Several sources, each for certain providers. Their versions are combined."""
+    """Several sources, each for certain providers. The versions of a provider are those of all its sources."""
 
     def __init__(self, sources: Iterable[tuple[PackageSource, InstallMethod]]) -> None:
         self.sources = tuple(sources)

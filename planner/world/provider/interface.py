@@ -50,7 +50,7 @@ class ProviderSchema:
     generates_config: bool = False  # whether it can generate configuration for existing objects
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
-        """The schema of a type; None if there is none. Only managed objects have versions."""
+        """The schema of a type; None if there is no such type. Its version is 0 unless `mode` is managed."""
         if mode == "managed":
             return self.resources.get(type)
         table = {
@@ -231,7 +231,8 @@ class Provider(Protocol):
     def validate_action(self, type: str, config: Value) -> list[AttributeDiagnostic]: ...
     def plan_action(self, type: str, config: Value) -> ActionPlan: ...
     def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
-        """Run an action to its end. `progress` receives its messages. The configuration must be known."""
+        """Run an action and wait for its end. `progress` is called with its messages. The configuration must be
+        known."""
 
     def validate_list(
         self, type: str, config: Value, includes_objects: Value, limit: Value

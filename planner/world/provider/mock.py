@@ -34,7 +34,7 @@ from planner.world.provider.conformity import without_removed
 class MockedProvider(interface.StandIn):
     """Replaces another provider, and uses its schema and its checks of configurations. `values`: the attributes that a
     test sets. `known_late`: whether computed values of a new object are known only after it is applied. `owns`: whether
-    it also closes the other provider."""
+    `close` also closes the other provider."""
 
     def __init__(
         self, of: interface.Provider, values: Mapping[str, Value] = {}, known_late: bool = False, owns: bool = False
@@ -128,8 +128,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 def compose(
     type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value], is_unknown: bool = False
 ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
-    """The object for an unmarked configuration, with the attributes `given`. `is_unknown`: whether set or generated
-    values are still unknown."""
+    """The object for an unmarked configuration, with the attributes `given`. `is_unknown`: whether values that are set
+    by a test or generated remain unknown."""
     composer = _Composer(type, is_unknown)
     return composer.block(schema, config, given), composer.problems
 

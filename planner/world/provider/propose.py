@@ -222,7 +222,7 @@ def _blocks(value: Value, nested: NestedBlock) -> Value:
 
 
 def _stub(schema: BlockSchema) -> Value:
-    """A block with unknown content, which may represent no block."""
+    """A block of unknown attributes, for an unknown block or collection. The collection may turn out to be empty."""
     out: dict[str, Value] = {name: Unknown(a.type) for name, a in schema.attributes.items()}
     for name, nested in schema.blocks.items():
         item = implied_type(nested.block)

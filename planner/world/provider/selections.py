@@ -78,7 +78,7 @@ class VersionSet:
 
 
 def _is_within(constraint: Constraint, version: Version) -> bool:
-    """Whether a version satisfies a constraint by order alone, in which a prerelease precedes its release."""
+    """Whether a version satisfies a constraint. Only the order counts, and a prerelease precedes its release."""
     limit, operator = constraint.version, constraint.operator
     if operator == "~>":
         fixed = max(limit.given - 1, 1)

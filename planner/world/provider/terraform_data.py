@@ -44,7 +44,7 @@ STORING = interface.ResourceSchema(
 )
 """schema with the block `store`"""
 _KEPT = {False: "output", True: "sensitive_output"}
-"""by the argument `sensitive` of a block `store`: the attribute to which the input is copied"""
+"""{argument `sensitive` of a block `store`: attribute to which the input is copied}"""
 _UNKNOWN_ID = Unknown(STRING, NOT_NULL)
 
 

@@ -57,17 +57,17 @@ class Store(Protocol):
         """The holder of the lock, to be appended to a sentence; "" if it is unknown."""
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of a lock that `force_unlock` may remove; None with an error if there is none. For a file, a lock
-        with another id or a running holder is an error; a service checks the id in `force_unlock`."""
+        """The holder of a lock that `force_unlock` may remove; None with an error if there is none. For a state in a
+        file, another id or a running holder is an error, too; a service checks the id in `force_unlock`."""
 
     def force_unlock(self, lock_id: str) -> list[Diagnostic]:
         """Remove the lock with this id."""
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state, None if there is none yet or on errors."""
+        """The state; None if there is none yet, or on errors."""
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state with the next serial, if it has changed. Returns the saved state."""
+        """Save a state; its serial increases only if the state has changed. Returns the saved state."""
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state without changing its serial and lineage."""
@@ -118,7 +118,7 @@ class Store(Protocol):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Instances with objects that a journal recorded and the state that was read lacks."""
+        """Instances with objects that are recorded in a journal, but missing in the state that was read."""
 
     def adopt_journal(self) -> None:
         """Make `read` add the objects in journals, even if the state was changed later and lacks them."""

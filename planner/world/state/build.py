@@ -12,7 +12,7 @@ from planner.world.state.model import InstanceKey, InstanceState, ObjectState, O
 
 
 class _Resource:
-    """A resource under construction. `frozen` is its frozen form until the next change."""
+    """A resource under construction. `frozen`: the resource as an immutable record; None after a change."""
 
     __slots__ = ("frozen", "instances", "mode", "module", "name", "provider", "type")
 
@@ -62,7 +62,7 @@ class StateBuilder:
             return built.instances.get(key) if built else None
 
     def resource(self, resource: str) -> ResourceState | None:
-        """The current frozen form of the resource; None if it is not in the state."""
+        """The resource as an immutable record; None if it is not in the state."""
         with self._lock:
             built = self._resources.get(resource)
             return built.freeze() if built else None
@@ -124,7 +124,8 @@ class StateBuilder:
             self._resources = {address: built for address, built in self._resources.items() if built.instances}
 
     def put_instance(self, address: str, key: InstanceKey, resource: ResourceState | None) -> None:
-        """Record an instance with all its objects, taken from a resource, or replace it; None removes it."""
+        """Replace an instance, with all its objects, with the one in `resource`. If `resource` is None, remove the
+        instance."""
         with self._lock:
             if resource is None:
                 if self.instance(address, key) is not None:
@@ -152,7 +153,8 @@ class StateBuilder:
                 self._put(resource, key, evolve(before, current=None))
 
     def depose(self, resource: str, key: InstanceKey = None, deposed: str = "") -> str:
-        """Make the current object deposed. Returns its deposed key (new unless given), "" if there is no object."""
+        """Make the current object deposed. `deposed`: its deposed key ("": a new one). Returns the key; "" if there is
+        no object."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None or before.current is None:
@@ -163,7 +165,8 @@ class StateBuilder:
             return mark
 
     def restore(self, resource: str, key: InstanceKey, deposed: str) -> bool:
-        """Make a deposed object current again, unless there is a current object. Returns whether it did."""
+        """Make a deposed object current again, unless there is a current object. Returns whether the object was
+        restored."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None or before.current is not None or deposed not in before.deposed:

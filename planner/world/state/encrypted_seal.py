@@ -17,7 +17,7 @@ NO_STATE = "Given payload is not a state file"
 _HEAD = re.compile(
     rb'\{\s*"version":\s*4,\s*"terraform_version":\s*"[0-9.]*",\s*"serial":\s*(\d{1,18}),\s*"lineage":\s*"([\w-]*)",'
 )
-"""matches the beginning of a state file of planner or OpenTofu; the groups are the serial and the lineage, for which a
+"""matches the beginning of a state file of planner or OpenTofu; the groups are the serial and the lineage, so that a
 large file need not be parsed"""
 R = TypeVar("R")
 
@@ -216,7 +216,8 @@ def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
 def open_lines(
     entries: list[dict[str, Any]], seal: Seal
 ) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
-    """The entries of a journal, descriptions of problems, and the key for further lines. Raises Failure."""
+    """The decrypted entries of a journal, descriptions of problems, and the line seal for further lines (None for an
+    unencrypted journal). Raises Failure."""
     if not entries:
         return entries, (), None
     opens = line_seal(entries[0], seal)

@@ -37,8 +37,8 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
 
 
 def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None, list[Diagnostic]]:
-    """The state, and the encoded texts of its resources, which are returned only for a large state in the compact form
-    that services store."""
+    """The state, the encoded texts of its resources, and problems. The texts are None, except for a large state in the
+    compact form that services store."""
     with collector_paused():
         pieces = cut(data)
         if pieces is None:
@@ -258,7 +258,8 @@ _END = b'}],"check_results":'
 
 @frozen
 class Texts:
-    """Encoded texts by id of the resource, which is kept alive as long as its text."""
+    """Encoded texts by `id()` of their resources. Each text is stored with its resource, so that the id remains
+    unique."""
 
     known: dict[int, tuple[ResourceState, bytes]]
 
@@ -341,13 +342,13 @@ class SealedFiles:
         return bool(data) and content.data == text and not content.is_pending
 
     def backup(self, data: bytes) -> bytes:
-        """The bytes for a backup of a file. The content of an unencrypted file is encrypted."""
+        """The bytes for a backup of a file. If states are encrypted, an unencrypted file is encrypted, too."""
         if self.seal is PLAIN:
             return data
         try:
             return self.seal.seal(self.seal.unseal(data).data)
         except Failure:
-            # the bytes may be unreadable: unencrypted states are encrypted, everything else is unchanged
+            # the file cannot be decrypted: an unencrypted state is encrypted, other bytes are returned unchanged
             from planner.world.state.encrypted_seal import no_state
 
             return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)

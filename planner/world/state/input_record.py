@@ -13,11 +13,11 @@
 A run has the inputs of one apply. Objects were last applied in the latest run, except those in `objects`: later applies
 did not include them, or an incomplete apply destroyed them. `altered` has the attributes that were changed since the
 latest complete apply. `files` maps each file to the key of its text (without secrets) in the compressed `sources`. A
-file that a recorded expression reads with a function also has a digest, unless it is secret, because the salt may be
-known. `entries` has digests of the attributes, except sensitive ones, that objects had after the runs; an object
-without a digest was written by another program. Ephemeral values are never recorded, nor are values that only
-configurations of providers, provisioners and connections read (planner.answers.documents.recorded_sources). Sensitive
-values are recorded only if the record is encrypted."""
+file that a recorded expression reads with a function also has a digest, unless the file is secret: the salt may be
+known, so a digest could reveal the content. `entries` has digests of the attributes, except sensitive ones, that
+objects had after the runs; an object without a digest was written by another program. Ephemeral values are never
+recorded, nor are values that only configurations of providers, provisioners and connections read
+(planner.answers.documents.recorded_sources). Sensitive values are recorded only if the record is encrypted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ IN_BASE85 = "2.1"
 WITHOUT_ALTERED = "2.0"  # earlier versions of the format; 2.0 is valid only if the last apply was complete
 CREATED, DESTROYED = "+", "-"  # recorded instead of attributes if an instance was created or destroyed
 MAX_BYTES = 64 << 20
-LEAST_BYTES = 64 << 10  # the maximum size of a record is that of the state, but at least this number of bytes
+LEAST_BYTES = 64 << 10  # a record may have the size of the state, or this number of bytes if that is more
 _TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names", "approval")
 _SIZE = 8  # size of digests that only distinguish versions of one file or object, in bytes
 
@@ -170,8 +170,9 @@ def _names(names: Mapping[str, str], moves: Mapping[str, str]) -> dict[str, str]
 
 
 def fit(record: InputRecord, most: int) -> InputRecord:
-    """The record as a document of at most this number of bytes. If necessary, contents of files that functions read are
-    dropped, the largest first, and only their digests are kept; if that is not enough, the whole record is dropped."""
+    """The record, reduced so that its document has at most `most` bytes. If necessary, contents of files that functions
+    read are dropped, the largest first; their digests are kept. If that is not enough, the result is an empty
+    record."""
     if len(record_bytes(record)) <= most:
         return record
     needed = {key for run in record.runs.values() for key in run.files.values()}

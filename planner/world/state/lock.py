@@ -33,7 +33,7 @@ class Stop(Protocol):
     requested: bool
 
     def wait(self, seconds: float) -> bool:
-        """Wait for this time, or until a stop is requested. Returns whether it was."""
+        """Wait for this time, or until a stop is requested. Returns whether a stop is requested."""
 
 
 def wait(seconds: float, stop: Stop | None) -> None:
@@ -77,7 +77,7 @@ class LockInfo:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a string needs only quotes to be JSON. If all do, a lock info needs no JSON encoder."""
+    """Whether a string in quotes is valid JSON. A lock info with only such strings needs no JSON encoder."""
     return text.isascii() and text.isprintable() and not any(sign in text for sign in '"\\<>&')
 
 
@@ -211,7 +211,7 @@ class FileLock:
         return []
 
     def _try(self) -> bool:
-        """Whether the lock was taken on the file that the path names now."""
+        """Take the lock on the file that the path names now. Returns whether it was taken. Raises OSError."""
         if self.descriptor is None:
             os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
             self._created = not os.path.exists(self.path)
@@ -301,7 +301,7 @@ class FileLock:
     def _close(self) -> None:
         for descriptor in (*self._replaced, self.descriptor):
             if descriptor is not None:
-                # The release is explicit for child processes that may share the open file.
+                # The lock is released explicitly, because child processes may share the open file.
                 with suppress(OSError):
                     _set_lock(descriptor, "F_UNLCK")
                 os.close(descriptor)

@@ -147,8 +147,8 @@ def _has_object(object: ObjectState, mark: str, here: Mapping[str, ObjectState])
 
 def _same_ids(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
     """{(resource, key, deposed key): (other address, whether it is the same object)} of the objects of a journal whose
-    id the state has at another address. It is the same if it is in the same instance (deposed or no longer deposed), or
-    if all common attributes are equal. Ids that several objects have are ignored."""
+    id the state has at another address. An object is the same if it is in the same instance (deposed or no longer
+    deposed), or if all common attributes are equal. Ids that several objects have are ignored."""
     recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
     known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
     twins = {}
@@ -242,7 +242,7 @@ def _bullet_list(lines: list[str]) -> str:
 
 
 def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
-    """The error for an apply or destroy that would not know these objects."""
+    """The error for an apply or destroy while these objects are missing in the state."""
     return _refusal(
         place,
         missing,
@@ -253,7 +253,7 @@ def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
 
 
 def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
-    """The error for copying a state to a place where the journal with these objects would not be found."""
+    """The error for copying a state to another backend, which would not find the journal with these objects."""
     return _refusal(
         place,
         missing,

@@ -56,8 +56,8 @@ def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
 def verify_kept(
     place: str, state: State | None, journal_path: str, problems: list[Diagnostic], seal: Seal = PLAIN
 ) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-    """A state in a remote backend and the local files about it (journal and rescued state), each as verified, and all
-    problems. `problems`: found while the state was read."""
+    """The state in a remote backend and the local files about it (journal and rescued state), and all problems.
+    `problems`: the problems from reading the state."""
     checked = [] if state is None else [VerifiedFile("state", place, _content(state))]
     _journal(journal_path, seal, checked, problems)
     _check_rescued(seal, checked, problems)

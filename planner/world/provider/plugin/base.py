@@ -96,8 +96,8 @@ class PluginBase:
             return self._client
 
     def _serving(self) -> PluginClient:
-        """The running plugin, configured if there is a configuration. Raises PluginError, and ClientClosedError after
-        `close`."""
+        """The running plugin, configured if there is a configuration. Raises PluginError and Failure, and
+        ClientClosedError after `close`."""
         if self.kept is not None:
             self.kept.is_insufficient = True
         client = self._started()
@@ -136,7 +136,7 @@ class PluginBase:
             return messages(self._schema_parts().version)
 
     def answers_of(self, calls: Mapping[str, bool]) -> KeptAnswers | None:
-        """The cached responses of the plugin's file to these calls; None if responses are not cached."""
+        """The cache of the plugin's responses to `calls` (as in KeptAnswers); None if responses are not cached."""
         from planner.world.provider.plugin import kept_answers
         from planner.world.provider.plugin.kept_answers import KeptAnswers
 
@@ -160,8 +160,8 @@ class PluginBase:
             self._started()
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
-        """The response to the call `name`, with a request of the message type `request` and these fields. Raises
-        PluginError."""
+        """The response to the call `name`. `request`: the message type of the request; `fields`: its fields. Raises
+        PluginError and Failure."""
         return self._send(name, getattr(self._messages, request)(**fields), quick)
 
     def _send(self, name: str, message: Any, quick: bool) -> Any:
@@ -184,13 +184,13 @@ class PluginBase:
         return client.read(name, answer)
 
     def answer_again(self, call: str, request: bytes) -> bytes:
-        """Send a request that an earlier command recorded to the plugin again, and return the new response. Raises
+        """Send the plugin a request that an earlier command sent and recorded, and return the new response. Raises
         PluginError, Failure and ClientClosedError."""
         return self._started().call_bytes(call, request)
 
     def _call_kept(self, name: str, request: str, quick: bool, stamps: bytes | None, /, **fields: Any) -> Any:
         """Like `_call`, but may return a cached response. `stamps`: the stamps of the files that the request names;
-        None if they are unknown. Raises PluginError."""
+        None if they are unknown. Raises PluginError and Failure."""
         message = getattr(self._messages, request)(**fields)
         kept = self.kept
         if kept is None or name not in kept.calls or stamps is None:
@@ -207,7 +207,7 @@ class PluginBase:
         return answer
 
     def _stream(self, name: str, request: str, /, **fields: Any) -> Generator[Any, None, None]:
-        """Like `_call`, for a streamed response: yields messages as they arrive. Raises PluginError."""
+        """Like `_call`, for a streamed response: yields messages as they arrive. Raises PluginError and Failure."""
         if self.kept is not None and self.kept.log is not None:
             self.kept.log.fail()  # streamed responses may come in any order, so they are not cached
         while True:
@@ -395,14 +395,14 @@ class PluginBase:
         return Null(wanted)
 
     def _identity_out(self, field: str, identity: Value, schema: ResourceSchema) -> dict[str, Any]:
-        """The field of a request for an identity, {} without one."""
+        """The field with the identity for a request; {} if there is no identity."""
         if identity is None or identity.__class__ is Null or schema.identity is None:
             return {}
         data = self._dynamic(identity, implied_type(schema.identity))
         return {field: self._messages.IdentityData(identity_data=data)}
 
     def _identity_in(self, answer: Any, field: str, schema: ResourceSchema) -> Value:
-        """The identity in a field of a response, None if there is none. Raises CodecError."""
+        """The identity in a field of a response; None if the response has none. Raises CodecError."""
         if schema.identity is None or not answer.HasField(field):
             return None
         given = getattr(answer, field)
@@ -450,12 +450,12 @@ class PluginBase:
         return {"provider_meta": self._dynamic(meta, implied_type(wanted))}
 
     def _abilities(self) -> Any:
-        """The capabilities of planner as a client. Raises PluginError."""
+        """The capabilities of planner as a client. Raises PluginError and Failure."""
         capabilities = self._messages.ClientCapabilities
         return capabilities(deferral_allowed=self.deferral_allowed, write_only_attributes_allowed=True)
 
     def _deferral(self, answer: Any, type: str) -> list[AttributeDiagnostic]:
-        """The error for a response that defers its object, [] if it does not."""
+        """The error for a response that defers its object; [] for other responses."""
         reason, faults = self._deferral_problems(answer, type)
         if not reason or faults:
             return faults

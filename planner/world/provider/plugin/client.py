@@ -161,7 +161,8 @@ class PluginClient:
 
     @contextmanager
     def _under_way(self, name: str) -> Iterator[None]:
-        """A context in which the plugin is not ended. Raises ClientClosedError."""
+        """A context during which `close` does not end the plugin. Raises ClientClosedError if `close` was called
+        before."""
         with self._lock:
             if self._closed:
                 raise ClientClosedError

@@ -98,7 +98,7 @@ class Connection:
         self._unsent = _GREETING
         self._buffer, self._at = b"", 0
         self._stream = -1
-        # bytes that the peer accepts: now on the connection, and at the beginning of each call
+        # numbers of bytes that the peer accepts: now on the connection, and at the beginning of each call
         self._window = self._first_window = _LEAST_WINDOW
         self._stream_window = 0
         self._received = 0
@@ -281,8 +281,8 @@ class Connection:
             self._refill(len(payload))
 
     def _refill(self, size: int) -> None:
-        """Count received bytes, and enlarge the window (the number of bytes that the peer may send) by them. The window
-        is larger than any response, so it is enlarged only once per gigabyte."""
+        """Count received bytes, and increase the window (the number of bytes that the peer may send) by their number.
+        The window is larger than any response, so one increase per gigabyte is enough."""
         self._received += size
         if self._received >= _REFILL:
             self._socket.sendall(_frame(_WINDOW, 0, 0, pack(">I", self._received)))
@@ -405,7 +405,7 @@ def _with_tls(plain: socket.socket, certificate: str) -> socket.socket:
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # comparing the certificate below is stricter
+    # the comparison with the announced certificate below is stricter than these checks
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     context.set_alpn_protocols(["h2"])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 
 SECONDS = 3600  # maximum age of a cached response, if the call may access anything besides the request
-_COMMANDS = 16  # a cached response is removed when this many later commands cached others and did not use it
+_COMMANDS = 16  # a cached response is removed when this many later commands wrote the cache without using it
 _NONCE = 12
 _MAX_FILES = 2000  # maximum number of files in directories that a request names; with more, the cache is not used
 
@@ -70,8 +70,8 @@ class CallLog:
         """the time of the oldest response that came from the cache although it depends on more than its request;
         without such a response, the time when the log began"""
         self.named: dict[str, bytes] = {}
-        """the files that requests name, with their stamps. For a missing file, `names` lists its closest existing
-        directory, so that recorders of reads notice that directory."""
+        """the files that requests name, with their stamps. For a missing file, `names` lists the closest existing
+        directory, so that the record of what the command has read includes that directory."""
         self._folders: set[str] = set()
         self._processes: list[object] = []
         self._configured: set[int] = set()
@@ -95,7 +95,7 @@ class CallLog:
                 self.sent.clear()
 
     def fail(self) -> None:
-        """Note that a call failed, or that its response depends on more than is logged."""
+        """Mark the log as incomplete: a call failed, or its response depends on something that is not logged."""
         self.is_complete = False
 
     def names(self, path: str, stamp: str) -> None:

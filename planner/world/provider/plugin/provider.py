@@ -106,8 +106,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return problems
 
     def _configure(self, stamps: bytes | None, /, **fields: Any) -> list[interface.AttributeDiagnostic]:
-        """Configure the plugin. If an earlier command used the same configuration without a problem, this is delayed
-        until a call needs the process. `stamps` as in `_call_kept`. Raises PluginError."""
+        """Configure the plugin. If an earlier command used the same configuration without a problem, the request is
+        delayed until a call needs the process. `stamps`: as in `_call_kept`. Raises PluginError."""
         call, kept = "ConfigureProvider", self.kept
         message = self._messages.Configuration(**fields)
         if stamps is None:

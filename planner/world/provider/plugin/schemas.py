@@ -67,7 +67,7 @@ def action_schema(name: str, given: Any) -> ResourceSchema:
 
 
 def identity_schema(schema: Any) -> BlockSchema:
-    """Identities as the schema of a body with attributes."""
+    """The schema of identities, in the form of a block with only attributes."""
     return BlockSchema(
         {
             a.name: AttributeSchema(

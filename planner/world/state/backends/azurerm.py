@@ -64,8 +64,8 @@ SCHEMA = BlockSchema(
         "use_oidc": flag("Whether OpenID Connect is used."),
         "oidc_token": text("A token of OpenID Connect."),
         "oidc_token_file_path": text("A file with a token of OpenID Connect."),
-        "oidc_request_url": text("The address for requests of an OpenID Connect token."),
-        "oidc_request_token": text("The token for this request."),
+        "oidc_request_url": text("The address from which an OpenID Connect token is requested."),
+        "oidc_request_token": text("The bearer token for requests to oidc_request_url."),
         "ado_service_connection_id": text("The service connection of an Azure DevOps pipeline."),
         "use_aks_workload_identity": flag("Whether the identity of a workload in AKS is used."),
         "use_azuread_auth": flag("Whether blobs are accessed with a token instead of a key of the account."),
@@ -336,7 +336,8 @@ class AzureBackend(RemoteBackend):
         self.container, self.key, self.snapshot = container, key, snapshot
 
     def client(self, workspace: str) -> AzureClient:
-        # not below the name of the state, which accounts with directories do not allow; no workspace has such a name
+        # In accounts with directories, nothing can be stored below the blob of the state. So documents are in another
+        # directory, whose name cannot be that of a workspace's blob.
         folder = f"{self.key}.planner/{workspace}/"
         return AzureClient(self.container, _blob(self.key, workspace), folder, self.snapshot)
 

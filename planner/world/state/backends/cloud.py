@@ -25,7 +25,9 @@ SCHEMA = BlockSchema(
     {
         "hostname": text("The cloud backend hostname to connect to."),
         "organization": text("The name of the organization containing the targeted workspace(s)."),
-        "token": text("The token used to authenticate with the cloud backend. `login` keeps one elsewhere."),
+        "token": text(
+            "The token used to authenticate with the cloud backend. `login` stores it outside of the configuration."
+        ),
     },
     {
         "workspaces": NestedBlock(
@@ -42,7 +44,7 @@ SCHEMA = BlockSchema(
 )
 _HELP = (
     "The 'workspaces' block configures how workspaces of this configuration are mapped to those of an organization: "
-    "`tags` selects all that have these tags, `name` is a single one."
+    "`tags` selects all workspaces with these tags, `name` a single workspace."
 )
 
 
@@ -64,7 +66,8 @@ class CloudBackend(TfeBackend):
         self._name, self._made = name, WorkspaceSettings(tags, project)
 
     def client(self, workspace: str) -> TfeClient:
-        """The state of a workspace. If the block names one workspace, it replaces the default workspace."""
+        """The state of a workspace. If the block names one workspace, planner uses that workspace as the default
+        one."""
         name, refused = workspace, ""
         if workspace == DEFAULT_WORKSPACE:
             name, refused = self._name, "" if self._name else NO_DEFAULT

@@ -113,7 +113,7 @@ class ConsulClient(StateClient):
         old = self._chunks_kept()
         payload = compress(data) if self._compresses else data
         digest = _sum(data)
-        # Consul rejects larger values only after receiving them
+        # larger values are not even sent, because Consul rejects them only after receiving them
         version = self._set(payload, before) if len(payload) <= _CHUNK else ""
         parts: str | None = None
         if not version:
@@ -139,7 +139,7 @@ class ConsulClient(StateClient):
         return version
 
     def _chunks_kept(self) -> str | None:
-        """The digest in the names of the stored parts; None if the state is not stored in parts."""
+        """The digest in the keys of the stored parts; None if the state is stored in one key."""
         kept = self._cluster.key(self._path)
         chunks = _chunks(value_of(kept)) if kept is not None else None
         return chunks[0] if chunks is not None else None

@@ -42,7 +42,7 @@ SCHEMA = BlockSchema(
 )
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 _STATE, _LOCK = ".tfstate", ".tflock"
-_RACES = 20  # number of immediate retries if a lock is released while its object is read
+_RACES = 20  # number of immediate retries if another process releases the lock while its lock object is read
 
 
 class GoogleError(ServiceError):
@@ -93,8 +93,8 @@ class Bucket:
         }
 
     def read(self, name: str, is_secret: bool = True) -> Payload | None:
-        """An object and its generation; None if it does not exist. Locks are not encrypted with the customer's key
-        (`is_secret` False)."""
+        """An object and its generation; None if it does not exist. `is_secret`: whether the object is encrypted with
+        the customer's key; lock objects are not."""
         try:
             answer = self.ask("GET", self.url(name, alt="media"), self._secret(is_secret))
         except GoogleError as problem:

@@ -62,7 +62,7 @@ SCHEMA = BlockSchema(
     },
 )
 _INFO = "app.terraform.io/lock-info"
-_MINE = "planner.world.state"  # the label of documents; its value is their owner
+_MINE = "planner.world.state"  # a label of secrets that contain documents; its value identifies the state
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _ATTEMPTS = 8
 
@@ -277,7 +277,8 @@ class KubernetesClient(StateClient):
         return sha256(self._secret.encode()).hexdigest()[:40]
 
     def _document(self, name: str) -> tuple[str, dict[str, Any] | None]:
-        """The name of a document's secret, and its content. Raises ServiceError if the secret is not a document."""
+        """The name of a document's secret, and the secret (None if it does not exist). Raises ServiceError if the
+        secret is not a document."""
         whole = f"{self._secret}.{name.lower()}"
         result = self._at.read("secrets", whole)
         if result is not None and (result["metadata"].get("labels") or {}).get(_MINE) != self._mark:

@@ -159,8 +159,8 @@ class StateStore:
         return state, diagnostics + more
 
     def _empty_file_warning(self) -> list[Diagnostic]:
-        """A warning about an empty state file with a non-empty backup. planner never leaves a state like this, and a
-        plan would create all objects again."""
+        """A warning about an empty state file with a non-empty backup: planner does not write an empty state file
+        during an apply, and a plan would create all objects again."""
         try:
             if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
                 return []
@@ -280,7 +280,7 @@ class StateStore:
             mark_saving(self.journal_path, state, checksum, self.seal)
 
     def _save(self, state: State, mark: Callable[[State, str], None]) -> list[Diagnostic]:
-        """Replace the file. Before that, `mark` records the state with its checksum in the journal."""
+        """Replace the state file, after `mark` has recorded the state and its checksum in the journal."""
         try:
             text = self._files.text(state)
         except ValueError as bad:  # JSON cannot represent a value
@@ -317,7 +317,7 @@ class StateStore:
 
     def _end_journal(self) -> list[Diagnostic]:
         """Remove the journal, because the state file now has all of its changes. A damaged journal is renamed; a
-        journal with objects that the state misses is kept."""
+        journal with objects that the state lacks is kept."""
         if self.journal is not None:
             self.journal.close()
             self.journal = None

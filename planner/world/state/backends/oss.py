@@ -47,7 +47,7 @@ SCHEMA = BlockSchema(
         "encrypt": flag("Whether to enable server side encryption of the state file"),
         "acl": text("Object ACL to be applied to the state file"),
         "shared_credentials_file": text("The file of profiles, ~/.aliyun/config.json by default."),
-        "profile": text("The name of a profile in that file."),
+        "profile": text("The name of a profile in shared_credentials_file."),
         "assume_role_role_arn": text("The ARN of a RAM role to assume."),
         "assume_role_session_name": text("The session name to use when assuming the role."),
         "assume_role_policy": text("The permissions applied when assuming a role."),

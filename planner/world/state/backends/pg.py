@@ -101,8 +101,8 @@ class PgConnection:
         self.do(lambda cursor: cursor.execute(query, values))
 
     def make(self, query: str) -> None:
-        """Create something missing. Even with `IF NOT EXISTS`, the second of two concurrent commands may fail, because
-        the object then exists. Raises ServiceError."""
+        """Run a CREATE statement, ignoring errors because the object exists. Such errors occur even with `IF NOT
+        EXISTS`, if two commands create the object at the same time. Raises ServiceError."""
         errors = _psycopg().errors
 
         def create(cursor: Any) -> None:
@@ -163,7 +163,8 @@ class PgConnection:
 
 @contextmanager
 def _in_time(connection: Any) -> Iterator[None]:
-    """Break the connection if the server takes longer than LONGEST, or when a stop request ends this thread's wait."""
+    """A context that shuts the connection down after LONGEST seconds or, while this thread reads a state, at a stop
+    request."""
 
     def end() -> None:
         # the connection may already be closed
@@ -324,8 +325,8 @@ class PgClient(StateClient):
         return (rows[0][0] if rows else "") == seen
 
     def holder(self) -> LockInfo | None:
-        """A process that has the lock of the row, None if there is none; PostgreSQL has no further information about
-        it."""
+        """A process that has the lock of the row; None if there is none. PostgreSQL provides no information beyond this
+        process."""
         rows = self._session.rows(
             "SELECT a.pid, coalesce(host(a.client_addr), ''), coalesce(to_char(a.backend_start AT TIME ZONE 'UTC', "
             "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "

@@ -31,7 +31,7 @@ _CLOSING = 5.0  # maximum number of seconds for the last copy after a failed ope
 
 @frozen
 class Copied:
-    """A journal that was found next to a state."""
+    """The copy of a journal next to a state. `id`: as returned by `id_of`."""
 
     id: str
     data: bytes
@@ -171,7 +171,7 @@ class Copier:
             self._end.wait(PAUSE)
 
     def _copy(self) -> None:
-        """Send what the journal has gained since the last call. Raises ServiceError, OSError."""
+        """Send the entries that were appended to the journal since the last call. Raises ServiceError, OSError."""
         with self._copying:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:

@@ -72,8 +72,8 @@ class Fence:
 
 
 def with_retries(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
-    """The result of a request, with retries while the service is unavailable. Raises ServiceError if this lasts too
-    long or a stop is requested, and at once if a retry cannot help."""
+    """The result of a request, with retries while the service is unavailable. Raises ServiceError after `longest`
+    seconds, at a stop request, and immediately if a retry cannot help."""
     began, pause = time.monotonic(), 0.5
     while True:
         try:

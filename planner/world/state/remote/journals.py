@@ -30,8 +30,8 @@ from planner.world.state.remote.fence import Fence
 class Leftovers:
     """The journals of interrupted operations: files next to `path` in the working directory, and the copy in the
     service. A file is preferred to its copy, which may lack entries; a copy without a file was written by another
-    machine. Journals that are still being written are ignored. An instance is true if the journals add anything to the
-    state. Raises ServiceError, OSError."""
+    machine. Journals that are still being written are ignored. An instance is true if `taken_in` read journals that the
+    next write removes. Raises ServiceError, OSError."""
 
     def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal
@@ -41,7 +41,7 @@ class Leftovers:
         self.missing: tuple[str, ...] = ()
         """the instances with objects that a journal recorded, but the state does not have"""
         self.adopts = False
-        """whether these objects are added to the state"""
+        """whether to add the missing objects to the state"""
 
     def __bool__(self) -> bool:
         return bool(self._files) or self._copy is not None
@@ -148,7 +148,7 @@ class Leftovers:
 
 
 class GuardedJournal(Journal):
-    """A journal that refuses new operations after the lock is lost, and whose copy grows with it."""
+    """A journal that refuses new operations after the lock is lost, and has new entries copied to the service."""
 
     def __init__(self, fence: Fence | None, copier: Copier | None, *arguments: Any) -> None:
         super().__init__(*arguments)

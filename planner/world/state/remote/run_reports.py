@@ -69,7 +69,7 @@ class Reports:
         return failed or (f"The stage ended with the status {status}." if status in _FAILED else "")
 
     def _tasks(self, results: list[dict[str, Any]]) -> str:
-        """Wait for tasks and print their results. Returns the reason why the run cannot continue, or ""."""
+        """Print the results of tasks. Returns the reason why the run cannot continue ("" if it can)."""
         mandatory = []
         for task in results:
             status, level = str(task.get("status")), str(task.get("workspace-task-enforcement-level") or "")
@@ -98,8 +98,8 @@ class Reports:
     # ------------------------------------------------------------ costs
 
     def cost(self, has_ended: bool) -> str:
-        """Wait for the estimated costs and print them. `has_ended`: the run failed or was cancelled. Returns the reason
-        why the run cannot continue, or ""."""
+        """Wait for the estimated costs and print them. `has_ended`: the run failed or was cancelled, so unfinished
+        estimates are skipped. Returns the reason why the run cannot continue ("" if it can)."""
         for id in self.run.related("cost-estimate"):
             tries = 0
             while (state := self.run.part("cost-estimates", id)).get("status") in _UNFINISHED:
@@ -131,7 +131,7 @@ class Reports:
 
     def policies(self, has_ended: bool) -> str:
         """Wait for the policy checks, unless the run `has_ended`, and print their logs. Returns the reason why the run
-        cannot continue, or ""."""
+        cannot continue ("" if it can)."""
         for id in self.run.related("policy-checks"):
             tries = 0
             while (state := self.run.part("policy-checks", id)).get("status") in _UNFINISHED:

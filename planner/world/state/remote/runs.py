@@ -107,11 +107,11 @@ class ServerRun:
         self.api.ask("POST", path_of("runs", self.id, "actions", action), {"comment": "planner"})
 
     def override(self, kind: str, id: str) -> None:
-        """Override a failure; `kind`: policy-checks or task-stages."""
+        """Override a failed policy check or task stage. `kind`: policy-checks or task-stages."""
         self.api.ask("POST", path_of(kind, id, "actions", "override"))
 
     def pause(self, tries: int) -> None:
-        """Wait before a request is repeated, longer each time."""
+        """Wait before a request is repeated. The wait grows with the number of tries."""
         self.check(self)
         self.api.pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
 
@@ -216,7 +216,9 @@ def archive(folder: Path) -> bytes:
             for name in sorted(files_to_upload(folder)):
                 path = folder / name
                 if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-                    raise ServiceError(f"{name} is a link that leads out of the configuration, so it is not uploaded")
+                    raise ServiceError(
+                        f"{name} is a link that leads out of the configuration; exclude it with .terraformignore"
+                    )
                 packed.add(path, name, recursive=False)
                 if buffer.tell() > _LARGEST:
                     raise ServiceError("the configuration is larger than 1 GiB; exclude files with .terraformignore")

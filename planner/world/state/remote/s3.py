@@ -84,8 +84,8 @@ class S3Bucket:
 
 
 _WRITING = "planner.writing"
-"""the document next to a state to which the state's checksum is written before DynamoDB is updated, so that the state
-remains valid if the process is killed in between"""
+"""the document next to a state that receives the checksum of a new state before the object and DynamoDB are updated: if
+the process is killed in between, the new state is still valid"""
 
 
 class S3Client(StateClient):
@@ -250,7 +250,7 @@ class S3Client(StateClient):
         return lock_info_of(text.encode()) if text else None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove both locks, or the remaining one if its holder was killed after it had removed the other."""
+        """Remove both locks. If the holder was killed after it removed one of them, remove the remaining one."""
         has_file = self._at.lock_file and self._file_holder() is not None
         has_item = bool(self._at.table) and self._item_holder() is not None
         if has_file != has_item and self._at.lock_file and self._at.table:
@@ -358,8 +358,8 @@ def _base64(data: bytes) -> str:
 
 
 def _check_holder(problem: ServiceError, ask: Callable[[], LockInfo | None], info: LockInfo) -> None:
-    """Check whether this process holds a lock that was refused, because an earlier response was lost. Raises LockHeld
-    or ServiceError if it does not."""
+    """Return if this process itself holds a lock that was refused: an earlier request succeeded, but its response was
+    lost. Otherwise raises LockHeld or ServiceError."""
     try:
         holder = ask()
     except ServiceError as more:

@@ -254,14 +254,14 @@ class RemoteStore:
     # ------------------------------------------------------------ write
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state, and return it with its new serial, which grows only if the content differs from that last read
-        or written. A first state without a lineage gets that of its journal, or a new one."""
+        """Save a state, and return it with its new serial, which increases only if the content differs from the state
+        last read or written. A first state without a lineage gets that of its journal, or a new one."""
         if not self._read:
             _, problems = self.read()
             if has_errors(problems):
                 return state, problems
         problems = self._settle(OUTAGE if self.journal is not None else 0.0)
-        if problems:  # make the state that is returned the successor of the last state that the service may have stored
+        if problems:  # the returned state must follow the last state that the service may have stored
             last = [*self._unanswered.values()][-1]
             return successor(last, state, self._lineage)[0], problems
         new, changed = successor(self.current, state, self._lineage, self._is_pending)
@@ -393,8 +393,8 @@ class RemoteStore:
         return []
 
     def keep_backup(self, path: str) -> None:
-        """Set the file for a copy of the state before the first write. A default path, which begins with the place of
-        the state, sets none."""
+        """Set the file for a copy of the state before the first write. A default path, which begins with the location
+        of the state, is ignored."""
         if not path.startswith(f"{self.place}."):
             self.backup_path = path
 

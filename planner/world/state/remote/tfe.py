@@ -99,9 +99,9 @@ class TfeClient(StateOnlyClient):
         """seconds between two snapshots, as requested by the server; 0: not set"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots, as in OpenTofu. `cloud`: 0 if it is urgent; otherwise the user's interval, or
-        that of the server if it is longer; None if the server does not allow snapshots. `remote`: as for other
-        services; None if this process itself runs on the server."""
+        """Seconds between two snapshots, as in OpenTofu. `cloud`: 0 with `is_urgent`; otherwise the user's interval, or
+        that of the server if it is longer; None if the server sets no interval. `remote`: as for other services; None
+        if this process itself runs on the server."""
         if self.organization.kind == "remote":
             return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
         if is_urgent:
@@ -332,7 +332,7 @@ class TfeClient(StateOnlyClient):
             return self.force_unlock(lock_id)
         if self._upload_failed:
             raise ServiceError(
-                "The state could not be uploaded, so the workspace remains locked until it is. "
+                "The state could not be uploaded, so the workspace remains locked until the state is uploaded. "
                 f"`force-unlock {self._lock_id}` unlocks it"
             )
         workspace = self.ensure()
