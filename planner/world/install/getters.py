@@ -224,7 +224,7 @@ class Fetcher:
         port = urlsplit(repository).netloc.rpartition("@")[2].partition(":")[2]
         if port and not port.isdigit():
             raise InstallError(
-                f"{port!r} is not a valid port; for git@HOST:PATH leave out ssh:// and write git:: alone"
+                f"{port!r} is not a valid port; if you mean git@HOST:PATH, write git::git@HOST:PATH without ssh://"
             )
         environ = _restricted_environment(self.environ)
         if not self.terminal:

@@ -1,4 +1,4 @@
-"""OCI registries: sources of module packages, and mirrors of providers whose versions are tags."""
+"""OCI registries: sources of module packages, and mirrors of providers, in which tags are versions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ class Repository:
         raise InstallError(f"the list of tags of {self} does not end, or leads to another server")
 
     def manifest(self, reference: str, media_type: str, artifact_type: str) -> dict[str, Any]:
-        """The manifest of a tag or digest, of the required types. Raises InstallError."""
+        """The manifest with a tag or digest. Raises InstallError, also if the manifest does not have the required
+        types."""
         answer = self._get(self._url(f"manifests/{quote(reference)}"), {"Accept": f"{_IMAGE}, {_INDEX}"})
         if answer.status == 404:
             raise InstallError(f"{self} has no {reference}")
@@ -102,7 +103,8 @@ class Repository:
         return digest
 
     def blob(self, digest: str) -> tuple[str, dict[str, str]]:
-        """URL and headers for requesting content. `manifest` must be called first, because it authenticates."""
+        """The URL and the headers for requesting the content with a digest. `manifest` must be called first, because it
+        authenticates."""
         return self._url(f"blobs/{digest}"), dict(self._headers)
 
     def download(self, digest: str, target: Path, progress: Callable[[int, int], None]) -> None:

@@ -79,7 +79,7 @@ class PackageProof:
 
 
 def file_name(address: str, version: Version, platform: str) -> str:
-    """The archive of a package in a mirror directory."""
+    """The file name of a package's archive in a mirror directory."""
     return f"terraform-provider-{address.rpartition('/')[2]}_{version}_{platform}.zip"
 
 
@@ -88,8 +88,8 @@ def no_platform(address: str, version: Version, platform: str) -> InstallError:
 
 
 def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
-    """Whether a package without a signature is rejected. False only for the default registry, which has no keys for
-    some providers, unless the user requires signatures."""
+    """Whether a package without a signature is rejected. The default registry has no keys for some providers, so its
+    packages are rejected only if the user requires signatures."""
     if not address.startswith(f"{DEFAULT_HOST}/"):
         return True
     return environ.get("OPENTOFU_ENFORCE_GPG_VALIDATION") == "true"

@@ -182,7 +182,7 @@ class Mirroring:
         if locks:
             lock = locks.get(address)
             if lock is None:
-                raise InstallError("the lock file does not select a version of it; run init")
+                raise InstallError("the lock file does not select a version of the provider; run init")
             if not wanted.allows(lock.version):
                 raise InstallError(
                     f'the lock file selects {lock.version}, but "{wanted}" is required; run init -upgrade'

@@ -35,7 +35,7 @@ class PackageSource(Protocol):
         """All versions of a provider, and warnings of the source."""
 
     def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
-        """The origin of one package."""
+        """The package of a version for a platform, with its location and the checksums to verify."""
 
 
 class MirrorDirectory:
@@ -124,7 +124,7 @@ class NetworkMirror:
         if answer.status != 200:
             raise InstallError(f"{self.url} answered {status_text(answer.status)}")
         if answer.media_type != "application/json":
-            raise InstallError(f"{answer.url} is {answer.media_type or 'of no type'}, not application/json")
+            raise InstallError(f"{answer.url} has the type {answer.media_type or '(none)'}, not application/json")
         return answer
 
 
@@ -168,7 +168,9 @@ class Registry:
             raise InstallError(f"the registry's response about {address} is not a JSON object")
         self._check_protocols(address, version, body)
         if (body.get("os"), body.get("arch")) != (system, machine):
-            raise InstallError(f"the registry returned a package for {body.get('os')}_{body.get('arch')}")
+            raise InstallError(
+                f"the registry returned a package for {body.get('os')}_{body.get('arch')}, not {platform}"
+            )
         sha256 = str(body.get("shasum") or "").lower()
         if len(sha256) != 64 or any(c not in "0123456789abcdef" for c in sha256):
             raise InstallError(f"the registry reports {sha256 or 'nothing'} as the SHA-256 of the package")
@@ -259,7 +261,7 @@ class CombinedSources:
 
 
 def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> CombinedSources:
-    """The sources in the CLI configuration, in order."""
+    """The combination of the sources that the CLI configuration describes, in its order."""
     sources: list[tuple[PackageSource, InstallMethod]] = []
     for method in methods:
         if method.kind == "filesystem_mirror":

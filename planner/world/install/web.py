@@ -61,8 +61,9 @@ class WebResponse:
 
 @frozen
 class Web:
-    """A client for registries, mirrors and archives. `retries`: retries after temporary failures. `timeout`: seconds
-    for connecting and waiting for the response; long responses may take longer (planner.foundation.clients.http)."""
+    """A client for registries, mirrors and archives. `retries`: the number of retries after temporary failures.
+    `timeout`: seconds for connecting and waiting for the response; long responses may take longer
+    (planner.foundation.clients.http)."""
 
     retries: int = 1
     timeout: float = 10.0

@@ -71,15 +71,15 @@ def _presence(config: Value, planned: Value, path: Path) -> list[Problem]:
     if (planned.__class__ is Null) == (config.__class__ is Null):
         return []
     if planned.__class__ is Null:
-        return [Problem(path, "planned to be absent, but the configuration has it")]
-    return [Problem(path, "planned to be present, but the configuration does not have it")]
+        return [Problem(path, "is configured, but planned to be absent")]
+    return [Problem(path, "is not configured, but planned to be present")]
 
 
 def _plan_blocks(nested: NestedBlock, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
     if identical(planned, config):
         return []
     if config.__class__ is Unknown:
-        return [Problem(path, f"planned {show(planned)} for a dynamic block that is not known yet")]
+        return [Problem(path, f"{show(planned)} is planned, but the dynamic block is not known yet")]
     if planned.__class__ is Unknown:
         return [Problem(path, "a nested block must not be unknown as a whole; only its attributes may be")]
     if nested.nesting in ("single", "group"):
@@ -160,7 +160,7 @@ def _plan_attribute(schema: AttributeSchema, prior: Value, config: Value, planne
         return []
     if not configured and planned.__class__ is not Null:
         what = "a sensitive value" if schema.sensitive else show(planned)
-        return [Problem(path, f"planned {what} for an attribute that is neither configured nor computed")]
+        return [Problem(path, f"{what} is planned, but the attribute is neither configured nor computed")]
     if configured and planned.__class__ is Null and schema.write_only:
         return []
     if schema.nested is not None:
@@ -168,7 +168,7 @@ def _plan_attribute(schema: AttributeSchema, prior: Value, config: Value, planne
     against = "neither the configured value nor the prior one" if existed else "not the configured value"
     if schema.sensitive:
         return [Problem(path, f"the planned sensitive value is {against}")]
-    return [Problem(path, f"planned {show(planned)}, which is {against} ({show(config)})")]
+    return [Problem(path, f"the planned value {show(planned)} is {against} ({show(config)})")]
 
 
 def _plan_object(nested: NestedAttributes, prior: Value, config: Value, planned: Value, path: Path) -> list[Problem]:
@@ -176,12 +176,20 @@ def _plan_object(nested: NestedAttributes, prior: Value, config: Value, planned:
     if presence or planned.__class__ is Null:
         return presence
     if planned.__class__ is Unknown:
-        return [] if config.__class__ is Unknown else [Problem(path, "planned unknown for a configured value")]
+        return (
+            []
+            if config.__class__ is Unknown
+            else [Problem(path, "the planned value is unknown, but the configured value is known")]
+        )
     schemas = nested.attributes
     if nested.nesting in ("single", "group"):
         return _plan_attributes(schemas, prior, config, planned, path)
     if config.__class__ is Unknown:
-        return [] if nested.nesting == "set" else [Problem(path, "planned elements for a value that is not known yet")]
+        return (
+            []
+            if nested.nesting == "set"
+            else [Problem(path, "elements are planned, but the configured value is not known yet")]
+        )
     count = len(_members(planned)), len(_members(config))
     if nested.nesting == "set":
         # unknown elements of a set may turn out to be equal, so the number of elements may be only an upper bound
@@ -332,7 +340,7 @@ def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
 
 
 def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Value, Value], bool]) -> list[Problem]:
-    """Every element of each set must match at least one element of the other."""
+    """Problems of two sets: every element of each set must match at least one element of the other set."""
     before, after = elements(planned), elements(actual)
     pairs = [[fits(p, a) for a in after] for p in before]
     lost = [p for p, row in zip(before, pairs, strict=True) if not any(row)]
@@ -343,7 +351,8 @@ def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Val
 
 
 def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem]:
-    """Unknown elements may turn out to be equal, so there may be fewer elements than planned, but not more."""
+    """A problem if there are more elements than planned. Fewer are valid, because unknown elements may turn out to be
+    equal."""
     before, after = len(elements(planned)), len(elements(actual))
     return [Problem(path, f"more {what} than planned: {before} planned, {after} now")] if before < after else []
 

@@ -65,9 +65,9 @@ class ProviderSchema:
 
 @frozen(eq=False)
 class PlanRequest:
-    """A request to plan the change of an object. `prior` is Null for a create. `proposed`: `prior` merged with the
-    configuration, and computed values filled in. `meta`: the module's provider_meta value, or None. Identities are None
-    if there are none."""
+    """A request to plan the change of an object. `prior` is Null for a create. `proposed`: the configuration, completed
+    with computed values of `prior`. `meta`: the module's provider_meta value, or None. `prior_identity`: None if the
+    object has no identity."""
 
     type: str
     prior: Value

@@ -26,7 +26,7 @@ _HEADER = """# This file is maintained automatically by "tofu init".
 
 @frozen
 class Lock:
-    """The selection of one provider. `constraints` is spelled as by normal_constraints; `hashes` is sorted."""
+    """The selection of one provider. `constraints` has the form that normal_constraints returns; `hashes` is sorted."""
 
     address: str
     version: Version

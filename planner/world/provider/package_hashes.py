@@ -20,8 +20,8 @@ EMPTY = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="  # h1: checksum of a p
 
 
 def content_hash(package: Path) -> str:
-    """The h1: checksum of an archive or directory. That of a directory is cached by names, sizes and times of its
-    files, so that commands need not read programs of hundreds of megabytes. Raises InstallError."""
+    """The h1: checksum of an archive or directory. The checksum of a directory is cached by names, sizes and times of
+    its files, so that commands need not read programs of hundreds of megabytes. Raises InstallError."""
     try:
         return _known_directory(package.resolve()) if package.is_dir() else _archive(package)
     except OSError as problem:

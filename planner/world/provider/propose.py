@@ -245,7 +245,7 @@ Path = tuple[tuple[str, Any], ...]
 
 
 def attribute(value: Value, name: str, type: Type) -> Value:
-    """An attribute of an object; null or unknown if the object is."""
+    """An attribute of an object; null or unknown if the object is null or unknown."""
     cls = value.__class__
     if cls is Null:
         return Null(type)
@@ -280,7 +280,8 @@ def element_type(t: Type, key: Any) -> Type:
 
 
 def attribute_at(schema: Schema, path: Path) -> AttributeSchema | None:
-    """The attribute at which a path ends; None if it ends at a block, an element, or inside a plain attribute."""
+    """The attribute at which a path ends; None if it ends at a block or element, or inside an attribute without nested
+    attributes."""
     here: Schema = schema
     for i, (kind, name) in enumerate(path):
         if kind != "attr":

@@ -110,10 +110,7 @@ class OfflineProvider(interface.StandIn):
         return None, []
 
     def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
-        detail = (
-            f"Only the provider can convert the object to a {request.target}, from a {request.source_type}. Plan "
-            "without -offline."
-        )
+        detail = f"Only the provider can convert a {request.source_type} to a {request.target}. Plan without -offline."
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:

@@ -202,8 +202,9 @@ def unknown_type(type: str) -> Diagnostic:
 def open_backend(
     type: str, settings: Mapping[str, Any], seal: Seal | None = None, only_check: bool = False
 ) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of a type with the settings of its block (None: default). `seal`: the encryption of its states
-    (default: none). `only_check`: report problems of the settings and return no backend."""
+    """The backend of a type with the settings of its block (a setting that is None has its default). `seal`: the
+    encryption of its states (None: unencrypted). Returns None on errors. `only_check`: report problems of the settings
+    and return no backend."""
     from planner.world.state.settings import SettingsReading, Unopened, check_settings
 
     known = module_of(type)
@@ -238,8 +239,8 @@ SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_se
 def state_identity(
     kind: str, settings: Mapping[str, Any], workspace: str = DEFAULT_WORKSPACE, directory: str = "."
 ) -> str:
-    """The identity of a state, as defined by its backend. For an unknown backend: its type, the settings that are not
-    secrets, and the workspace. `directory`: the base of relative paths."""
+    """The identity of a state, as defined by its backend. For an unknown backend, it consists of the type, the settings
+    that are not secrets, and the workspace. `directory`: the base of relative paths."""
     backend = module_of(kind)
     if backend is not None:
         return str(backend.identity({k: v for k, v in settings.items() if v is not None}, workspace, directory))

@@ -110,7 +110,7 @@ def write_state(state: State, compact: bool = False, texts: Texts | None = None)
 
 
 def _stored_resources(state: State) -> list[ResourceState]:
-    """The resources in a file, in order."""
+    """The resources that a state file contains, in the order of the file."""
     kept = (r for r in state.resources.values() if r.mode != "ephemeral")
     return sorted(kept, key=lambda r: (r.module, r.mode, r.type, r.name))
 

@@ -24,7 +24,7 @@ def text_of(entry: dict[str, Any]) -> bytes:
 
 
 def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
-    """The line for this text after lines with this chain, and the new chain."""
+    """The line with this JSON text, and its CHAIN. `chain`: the CHAIN of the previous line."""
     chain = zlib.crc32(text, chain)
     return b"%08x %08x %s\n" % (chain, zlib.crc32(text), text), chain
 

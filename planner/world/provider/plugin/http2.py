@@ -58,15 +58,15 @@ def request_headers(path: str, secure: bool) -> bytes:
 
 
 def encode_headers(headers: tuple[tuple[str, str], ...]) -> bytes:
-    """Headers without the shared header table: no state is kept between blocks, and all calls of a method begin with
-    the same bytes."""
+    """Encode headers without the shared header table, so that blocks do not depend on each other, and all calls of a
+    method begin with the same bytes."""
     from hpack import Encoder, NeverIndexedHeaderTuple
 
     return bytes(Encoder().encode([NeverIndexedHeaderTuple(*pair) for pair in headers], huffman=False))
 
 
 def decode_headers(data: bytes) -> dict[str, str]:
-    """Headers from a peer that must not use the header table. Raises ValueError."""
+    """Decode headers from a peer that must not use the shared header table. Raises ValueError."""
     from hpack import Decoder
     from hpack.exceptions import HPACKError, OversizedHeaderListError
 

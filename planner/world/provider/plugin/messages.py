@@ -192,7 +192,7 @@ def _add_message(message: DescriptorProto, fields: list[str], version: int) -> N
 
 
 def _mark_optional(message: DescriptorProto, names: set[str]) -> None:
-    """Mark fields as optional: in proto3, such a field is the only member of its own group."""
+    """Mark fields as optional: in proto3, an optional field is the only member of a oneof."""
     for field in message.field:
         if field.name in names:
             field.proto3_optional = True

@@ -205,9 +205,10 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
 
 
 def environment(directory: str, name: str = "") -> dict[str, str]:
-    """The environment of a plugin (provider address `name`) that creates its socket in this directory. No certificate
-    is offered, because other users cannot enter the directory. The plugin's log level is set to warnings unless a log
-    is requested: by default, a plugin writes about 20 log lines for each call, and spends half of its time on them."""
+    """The environment of the plugin of the provider `name`, which creates its socket in this directory. planner offers
+    no certificate, because other users cannot enter the directory. The plugin's log level is set to warnings unless a
+    log is requested: by default, a plugin writes about 20 log lines for each call, and spends half of its time on
+    them."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
     variables[COOKIE[0]] = COOKIE[1]
     variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))

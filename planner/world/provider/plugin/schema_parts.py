@@ -44,7 +44,7 @@ def check_sum(data: bytes) -> str:
 
 
 class DamagedSchema(Exception):
-    """A part was changed after it was stored."""
+    """The bytes of a part differ from those that were stored."""
 
 
 class SchemaParts:

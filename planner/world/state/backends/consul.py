@@ -148,7 +148,8 @@ class ConsulClient(StateClient):
         self._cluster.ask("DELETE", f"kv/{self._below}/tfstate.{digest}/", recurse=None)
 
     def _set(self, value: bytes, before: str | None) -> str:
-        """The new version; "" if the value is too large. Raises VersionConflict, ServiceError."""
+        """Store the value of the state's key, and return its version; "" if the value is too large. Raises
+        VersionConflict, ServiceError."""
         verb = {"Verb": "set"} if before is None else {"Verb": "cas", "Index": int(before or 0)}
         try:
             done, problem = self._cluster.together({**verb, "Key": self._path, "Value": b64encode(value).decode()})

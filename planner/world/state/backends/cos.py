@@ -106,7 +106,8 @@ class CosClient(StateClient):
         return answer.body, has, answer.headers.get("etag", "")
 
     def _write(self, key: str, data: bytes, before: str | None = None) -> str | None:
-        """The new entity tag; None if the object has changed. Raises ServiceError."""
+        """Store an object, and return its entity tag; None if another process has changed the object. Raises
+        ServiceError."""
         headers = {"x-cos-meta-md5": _md5(data), "x-cos-acl": self._at.acl}
         if self._at.encrypt:
             headers["x-cos-server-side-encryption"] = "AES256"

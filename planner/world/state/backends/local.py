@@ -72,7 +72,7 @@ class StateStore:
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
         """Take the lock for an operation (such as `OperationTypeApply`), waiting up to `timeout` seconds."""
-        note_look(self.read_path)  # recorded here, because the state is later read through the descriptor of the lock
+        note_look(self.read_path)  # noted here, because reads through the descriptor of the lock are not noted
         return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
 
     def unlock(self) -> list[Diagnostic]:

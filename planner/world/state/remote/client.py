@@ -19,7 +19,7 @@ class Payload:
 
 
 class LockHeld(ServiceError):
-    """Another process holds the lock. `may_wait`: a later attempt can succeed."""
+    """Another process holds the lock. `may_wait`: whether a later attempt may succeed."""
 
     def __init__(self, text: str, info: LockInfo | None = None, may_wait: bool | None = None) -> None:
         super().__init__(text)
