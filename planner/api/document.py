@@ -26,8 +26,8 @@ from planner.operations.judge_documents import read_document
 
 @frozen(eq=False)
 class PlanDocument:
-    """A plan of another program. Such a plan has changes, outputs and drift like a Plan, but no causes, because it does
-    not contain its inputs."""
+    """A plan of another program. Such a plan has changes, outputs and drift like a Plan, but no causes, because the
+    document does not contain the inputs of the plan."""
 
     path: str
     document: Mapping[str, Any] = field(repr=False)

@@ -1,7 +1,7 @@
 """Fleets (many root modules as one graph) and stacks, whose deployments are planned in the same way.
 
-They run in a separate process with its own workers, because each unit needs its own working directory and environment.
-This process only starts the other one and reads its report."""
+Both run in a separate process with its own workers, because each unit needs its own working directory and environment.
+The library only starts that process and reads its report."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class UnitInfo:
 @frozen(eq=False)
 class PlannedUnit:
     """The result of planning a unit. `outcome` is unchanged, changes, incomplete (it needs values of another unit that
-    are known only after apply), denied (by policies), failed, skipped, stopped or died; `because` names the units that
-    caused it. `changes` are (address, action, reason)."""
+    are known only after apply), denied (by policies), failed, skipped, stopped or died (its worker process ended
+    unexpectedly); `because` names the units that caused the outcome. `changes` are (address, action, reason)."""
 
     name: str
     directory: str = field(repr=False)
@@ -185,9 +185,9 @@ class Fleet:
         stop: Stop | None = None,
     ) -> FleetPlan:
         """Plan the units in order, several at a time. A unit gets the planned outputs of the units that it reads.
-        `words` select units; `changed` selects units that read a file which differs from this git revision; `workers=0`
-        means one per processor; without `cache`, nothing from earlier runs is used. A unit that fails has the outcome
-        failed; Failure is raised only if there is an error in the fleet itself."""
+        `words` select units; `changed`, a git revision, selects units that read files changed since that revision;
+        `workers=0` means one per processor; without `cache`, nothing from earlier runs is used. A unit that fails has
+        the outcome failed; Failure is raised only if there is an error in the fleet itself."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         text("changed", changed)
         switches(refresh=refresh, cache=cache)

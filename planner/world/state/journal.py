@@ -400,7 +400,7 @@ def _mark(kind: str, state: State, **more: Any) -> dict[str, Any]:
 
 
 def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
-    """The content of a journal; None if it does not exist, is empty, or cannot be read."""
+    """The content of a journal; None if it does not exist, has no entries, or cannot be read."""
     try:
         data = read_whole(path)
     except FileNotFoundError:
@@ -411,7 +411,7 @@ def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, 
 
 
 def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
-    """The content of a journal that was read from `path`; None if it is empty or cannot be read."""
+    """The content of a journal in bytes from `path`; None if it has no entries or cannot be read."""
     lines = read_lines(data)
     move = "If the state is correct without the journal, move the journal away."
     if not lines.has_beginning:
@@ -533,7 +533,8 @@ _DOUBTS = {
 
 
 def recovery_warnings(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
-    """Warnings about an unfinished journal, which adds `count` changes to the state."""
+    """Warnings about the journal of an interrupted operation. `count`: the number of changes that it adds to the
+    state."""
     how = "ended unexpectedly before it could save the state"
     if recorded.saved is not None:
         how = "ended normally, but the state could not be saved"

@@ -50,8 +50,9 @@ class Strays:
 
 @frozen(eq=False)
 class StateRecovery:
-    """The result of applying a journal. `adds`: the journal has changes that the state lacks. `missing`: instances
-    whose objects are not in `state`, because the state was changed after the journal."""
+    """The result of applying a journal to a state. `adds`: `state` contains changes from the journal. `missing`:
+    instances whose objects are in the journal but not in `state`, because the state was changed after the journal
+    began."""
 
     state: State | None
     problems: tuple[Diagnostic, ...] = ()

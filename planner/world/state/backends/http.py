@@ -61,7 +61,7 @@ class StateEndpoint:
 
 
 class HttpClient(StateOnlyClient):
-    """The state at a URL. The server has no versions, so before a write the stored content is compared with the content
+    """The state at a URL. The server has no versions, so a write first compares the stored content with the content
     that was read."""
 
     def __init__(self, endpoint: StateEndpoint) -> None:

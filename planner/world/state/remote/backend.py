@@ -34,11 +34,11 @@ class RemoteBackend(ABC):
 
     @abstractmethod
     def client(self, workspace: str) -> RemoteStateClient:
-        """Access to the state of a workspace. Raises ServiceError."""
+        """The client for the state of a workspace. Raises ServiceError."""
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The workspaces except the default one. Raises ServiceError."""
+        """The names of all workspaces except the default one. Raises ServiceError."""
 
     def remove(self, workspace: str) -> None:
         """Delete the state of a workspace. Raises ServiceError."""
