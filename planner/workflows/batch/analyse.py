@@ -42,8 +42,9 @@ ENVIRONMENT = "TF_"
 
 @frozen(eq=False)
 class Analysis:
-    """Result of the analysis. `edges[a]`: the units for which a waits. `before[a]`: the selected units that run before
-    a. `selected[a]`: why a is selected, as [(selector, way)] (ways: reports/document.py). `own`: the user's rules."""
+    """Result of the analysis. `edges`: {unit: units for which it waits}. `before`: {unit: selected units that run
+    before it}. `selected`: {unit: why it is selected}, as [(selector, way)] with `way` as in reports/document.py.
+    `own`: the user's rules."""
 
     fleet: Fleet
     derived: Database | None
@@ -271,8 +272,8 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 
 def edge_reason(proof: Any, database: Database) -> str:
-    """The reason for an edge in one line. If facts of the proof come from files (other than `writes_state`), the line
-    ends with the source location of the first such fact."""
+    """The reason for an edge in one line, with the source location of the first fact in the proof that comes from a
+    file. The location of a `writes_state` fact is not shown."""
     place = ""
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:

@@ -95,7 +95,7 @@ def deferred(run: Run, command: str, units: list[str], title: str, approve: Appr
 
 
 def _is_open(done: FinishedUnit) -> bool:
-    """Whether a unit needs another plan: it was skipped, an input was unknown, or only a part of it was applied."""
+    """Whether a unit needs another plan: it was skipped, an input was unknown, or its plan was applied only in part."""
     if done.outcome == "incomplete" and done.result is not None and done.result.is_partial:
         return bool(done.because) or done.result.result == "applied"
     return done.outcome in ("incomplete", "skipped")

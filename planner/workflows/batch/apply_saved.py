@@ -83,10 +83,10 @@ def save(run: Run) -> None:
 
 
 def _portable(options: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
-    """The options for planning a unit again, with paths relative to the base directory, and whether the unit can be
-    planned again with them. Options cannot be saved if they name files outside the base directory, or contain values
-    although the unit is encrypted: the result is then (NOTHING, False). Raises Failure instead if the plan is
-    incomplete, because an incomplete plan must be made again."""
+    """(the options for planning a unit again, with paths relative to the base directory; whether the unit can be
+    planned again with them). (NOTHING, False) if the options cannot be saved, because they name files outside the base
+    directory, or contain values of an encrypted unit. Raises Failure instead if the plan is incomplete, because
+    applying it requires a new plan."""
     try:
         return _as_seen(options, done, base), not options.limits.replace
     except Failure:
@@ -189,8 +189,8 @@ def _begin(
     at_once: bool,
     begun: Collection[str],
 ) -> Run:
-    """A new run. The checked plans are copied into its record, so that later changes of the directory have no
-    effect."""
+    """A new run. The checked plans are copied into its record, so that later changes in the directory of the saved
+    plan have no effect."""
     document = {
         "command": "apply",
         "saved_plan": os.path.abspath(folder),
@@ -298,7 +298,7 @@ def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve
         return
     for unit in units:
         done = run.done[unit]
-        detail = f"{unit} has deferred changes that were not approved. Make a new plan, and apply that."
+        detail = f"{unit} has deferred changes that were not approved. Make a new plan and apply it."
         problem = {"severity": "error", "summary": "Not everything is done", "detail": detail, "code": "batch.deferred"}
         result = done.result or UnitResult(unit, "error")
         ended = evolve(result, result="error", diagnostics=(*result.diagnostics, problem))
@@ -322,8 +322,8 @@ def _settle(run: Run, begun: list[str]) -> None:
 
 
 def _judged(done: FinishedUnit, is_begun: bool) -> dict[str, bool]:
-    """The decisions of the rules about a unit that was planned again: {"asks_again": needs approval, "spared": is not
-    applied without approval}."""
+    """The decisions of the rules about a unit that was planned again, as {name: bool}. `asks_again`: the new plan needs
+    approval. `spared`: the unit is skipped if there is no approval."""
     facts = FactBuilder()
     facts.add("saved_plan", done.unit, "incomplete")
     if is_begun:
@@ -345,11 +345,11 @@ def _spared(done: FinishedUnit) -> UnitResult:
     return evolve(done.result, result="error", counts=Counts(), diagnostics=(*done.result.diagnostics, problem))
 
 
-_HOW = {"action": "its action is different", "value": "with other values"}
+_HOW = {"action": "with a different action", "value": "with different values"}
 
 
 def _turned_out(unit: str, moved: Mapping[str, list[str]]) -> UnitResult:
     outputs = "; ".join(f"{', '.join(names)} of {other}" for other, names in sorted(moved.items()))
-    detail = f"The plan of {unit} was made with outputs that turned out differently: {outputs}. Plan the fleet again."
+    detail = f"The plan of {unit} used outputs whose values are different now: {outputs}. Plan the fleet again."
     problem = {"severity": "error", "summary": "Saved plan is stale", "detail": detail, "code": "batch.stale"}
     return UnitResult(unit, "error", diagnostics=(problem,))

@@ -25,7 +25,7 @@ def differences(path: str, made: MadePlan[Start]) -> Differences:
 
 def is_applied(path: str, stored: Stored[Any]) -> bool:
     """Whether the complete plan in a file was already applied: the stored state has all planned values, and each object
-    with a planned change differs from its former states. Raises Failure."""
+    with a planned change differs from the states before the plan (as stored and as refreshed). Raises Failure."""
     plan, _, problems = read_plan(path, stored.encryption.plan)
     if plan is None:
         raise Failure(problems)

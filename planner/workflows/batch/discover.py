@@ -28,11 +28,11 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
-    """The fleet of a command, and the words that are not directories but name units. Each directory that a word names
-    or matches as a pattern is a unit if it has configuration, and is searched for more units; the default is the
-    working directory. A fleet's file takes precedence: `file`, or else the one in the working directory or in the first
-    directory. `memory`: a function from the root of a fleet to the cached data about the fleet's directories. Raises
-    Failure if `file` does not exist."""
+    """The fleet of a command, and the arguments (`words`) that name units and not directories. An argument can be a
+    directory or a pattern of directories; each is a unit if it has configuration, and is searched for more units. The
+    default is the working directory. A fleet's file takes precedence: `file`, or else the one in the working directory
+    or in the first directory. `memory`: a function from the root of a fleet to the cached data about the fleet's
+    directories. Raises Failure if `file` does not exist."""
     words = list(words)
     if file:
         if not os.path.isfile(file):
@@ -107,7 +107,7 @@ def _terragrunt(root: str, names: Iterable[str]) -> Fleet:
 
 
 def _folders(words: list[str]) -> tuple[list[str], list[str]]:
-    """The words that are directories, with patterns expanded; and the other words."""
+    """The directories that the words name, also by patterns; and the words that name none."""
     folders: list[str] = []
     others: list[str] = []
     for word in words:
@@ -126,8 +126,8 @@ def _folders(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_part(path: str) -> bool:
-    """Whether a path may name a deployment of a stack (stack/deployment): its parent directory is a stack, and it is
-    not a stack itself."""
+    """Whether a path may name a deployment of a stack (stack/deployment): its parent directory is a stack, and the path
+    itself is not."""
     return is_stack(os.path.dirname(path) or ".") and not is_stack(path)
 
 

@@ -68,7 +68,7 @@ def _has_moved(saved: Saved, now: UnitResult) -> bool:
 
 
 def _request(batch: Batch, saved: Saved, folder: str) -> Request:
-    """A request for the state and outputs of a unit and, if the saved plan is complete, for the answer whether that
+    """A request for the state and outputs of a unit; if the saved plan is complete, the result also shows whether the
     plan was applied."""
     path = saved_plan.plan_path(os.path.abspath(folder), saved.unit) if saved.outcome == "changes" else ""
     return evolve(state_request(batch, saved.unit), approved_file=path, is_read=True)

@@ -81,8 +81,8 @@ def _processes(workers: int, forks: int = 0) -> Workplace:
 
 
 def _may_be_forked() -> bool:
-    """Whether this process can be forked: only on Linux, and only without other threads than the listener's. In the
-    fork, a lock that another thread holds would never be released."""
+    """Whether this process can be forked: only on Linux, and only if no thread runs but this one and the listener. In
+    the fork, a lock that another thread holds would never be released."""
     others = {thread.name for thread in threading.enumerate() if thread is not threading.current_thread()}
     return sys.platform.startswith("linux") and others <= {LISTENER}
 
@@ -106,8 +106,8 @@ class Inline(Workplace):
 
 
 class Nearby(Workplace):
-    """Runs the first jobs in this process, and the rest in other processes if that is worth their start. Small fleets
-    need no other process. In large fleets the other processes are forks of this process or, if it cannot be forked, new
+    """Runs the first jobs in this process, and the rest in other processes if that saves time. Small fleets need no
+    other process. In large fleets the other processes are forks of this process or, if it cannot be forked, new
     processes, which load while this process works."""
 
     def __init__(self, workers: int, jobs: int) -> None:

@@ -78,7 +78,7 @@ class Input:
 @frozen
 class Unit:
     """A root module, or a deployment of a stack, that runs on its own. `folder` is relative to the fleet's root.
-    `working`: the directory where the unit runs, if that is another one. `variables`: (name, source of a constant
+    `working`: the directory where the unit runs, if it differs from `folder`. `variables`: (name, source of a constant
     expression)."""
 
     name: str
@@ -213,8 +213,8 @@ class Survey:
 @frozen
 class Upstream:
     """A unit whose outputs another unit reads. `state`: the name as in `planner.world.state.backend`; if that is not a
-    file, `directory` and `workspace` identify the state. `seen`: a name for the planned outputs in `planned` (encoded),
-    if the unit is not applied yet; "" means that its state is read."""
+    file, `directory` and `workspace` identify the state. `planned`: the encoded planned outputs, if the unit is not
+    applied yet, and `seen`: a digest that identifies them; "" means that the outputs are read from the state."""
 
     unit: str
     state: str
@@ -288,9 +288,9 @@ IDENTITIES = "identities"
 
 @frozen
 class UnitResult:
-    """The result of one unit's work. `result`: a word of rules/batch/running.dl. `changes`: (address, action, reason),
-    `outputs`: (name, action), both without no-ops. `seconds`, `cpu`: elapsed and processor time. `memory`: peak memory
-    of the process in bytes."""
+    """The result of one unit's work. `result`: a word of the relation `result` in rules/batch/running.dl. `changes`:
+    (address, action, reason), `outputs`: (name, action), both without no-ops. `seconds`, `cpu`: elapsed and processor
+    time in seconds. `memory`: peak memory of the process in bytes."""
 
     unit: str
     result: str

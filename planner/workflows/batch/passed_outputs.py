@@ -232,7 +232,7 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The values without the other entries of a deployment, whose names contain a "." (names of outputs cannot)."""
+    """The values of outputs, without other entries of a deployment, whose names contain a "."."""
     return {name: value for name, value in values.items() if "." not in name}
 
 

@@ -33,7 +33,7 @@ Check = Callable[[], None]
 
 
 def log() -> tuple[Any, Any]:
-    """A terminal in memory, and hooks that print to it."""
+    """(a terminal in memory, hooks that print to it)."""
     from planner.render.hooks_human import HumanHooks
 
     stream = io.StringIO()
@@ -91,16 +91,16 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
 
 
 def _is_kept(request: Request, result: UnitResult) -> bool:
-    """Whether to write a plan file: for a complete plan with changes and, if the request keeps these, for an incomplete
-    plan."""
+    """Whether to write a plan file: for a complete plan with changes, and for an incomplete plan if
+    `request.keeps_incomplete`."""
     if result.rests_on:
         return request.keeps_incomplete
     return result.result == "changes"
 
 
 def _strictly(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """An unknown address on the command line is an error for a unit, because a warning would be overlooked among many
-    units."""
+    """The diagnostics, with an error instead of the warning about an unknown address on the command line, because a
+    warning would be overlooked among many units."""
     return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in diagnostics]
 
 

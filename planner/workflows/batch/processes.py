@@ -177,7 +177,7 @@ _BEGINNING = threading.Lock()
 def start_server() -> None:
     """Start the server of processes, unless it runs. It ignores interrupts; workers handle these themselves."""
     forkserver.set_forkserver_preload([PRELOAD])
-    resource_tracker.ensure_running()  # first, because it changes the signal mask itself
+    resource_tracker.ensure_running()  # before the next line, because this call changes the signal mask itself
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # the server inherits this mask
     try:
         forkserver.ensure_running()

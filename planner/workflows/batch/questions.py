@@ -168,8 +168,8 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
 
 
 def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> dict[str, Any]:
-    """The proof of the outcome of a unit's plan; `pending` proves the values for which it waits. Plans the unit with
-    its dependencies. Raises Failure."""
+    """The proof of the outcome of a unit's plan. Its member "pending" has the proofs of the values for which the plan
+    waits. Plans the unit with its dependencies. Raises Failure."""
     documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome", "pending"), listener)
     if not documents:
         raise Failure(error("batch.no_outcome", "Nothing to explain", f"{unit} has no plan."))
@@ -336,8 +336,8 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
 
 
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
-    """The objects of all units of a fleet, except of the unit for the directory `but` and its current workspace, and
-    diagnostics; used to find objects that no unit manages. Raises Failure."""
+    """The objects of all units of a fleet, and diagnostics; used to find objects that no unit manages. Leaves out the
+    unit for the directory `but` and its current workspace. Raises Failure."""
     batch = Batch(BatchOptions((folder,)), "plan")
     workspace, _, _ = current_workspace(but, os.environ)
     try:

@@ -71,8 +71,9 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
 
 
 def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
-    """Run the recipe's hooks and retries around `run`; returns the result. `given_up` is called before a failed
-    preparation of the recipe is reported, and may raise. Raises Failure if the work cannot begin."""
+    """Run the recipe's hooks and retries around `run`; returns the result. If the preparation of the recipe fails,
+    `given_up` is called before the failure is reported; it may raise an exception instead. Raises Failure if the work
+    cannot begin."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:

@@ -34,8 +34,8 @@ def resume(
     approve: Approve | None,
     began: Callable[[str, list[str]], None],
 ) -> BatchReport:
-    """Resume the run `name`, or the last one. `began` receives the name of the run and the units that were running,
-    before these run again. Raises Failure."""
+    """Resume the run `name`, or the last run if `name` is "". Before any unit runs, `began` receives the name of the
+    run and the units that were running when it was interrupted. Raises Failure."""
     started = time.monotonic()
     if name and not is_run(name):
         detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000: a directory of .planner/batch."

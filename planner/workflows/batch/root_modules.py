@@ -147,9 +147,9 @@ def root_modules(
     left: list[str] | None = None,
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
-    """The sorted relative paths of the root modules in and below a directory ("." for itself), without sources of
-    components. With a `pattern` other than `**`: all matching directories with configuration. `stacks` receives the
-    stacks by path; `left`, for `**`, the absolute paths of other directories with a state."""
+    """The sorted relative paths of the root modules in and below a directory ("." for the directory itself), without
+    sources of components. With a `pattern` other than `**`: all matching directories with configuration. `stacks`
+    receives {path: stack}. `left` receives the absolute paths of other directories with a state; only for `**`."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _matching_directories(folder, pattern, stacks)

@@ -114,17 +114,17 @@ class Run:
         self.gate = Gate(policies, analysis, self.done, reported, self.end, batch.options.asked)
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, FinishedUnit]:
-        """Plan or validate the units; returns {unit: its end}. `mode`: plan, destroy or validate."""
+        """Plan or validate the units; returns {unit: finished unit}. `mode`: plan, destroy or validate."""
         return self._schedule(command, units, lambda unit, decision: self._request(unit, mode, decision, True))
 
     def apply(self, units: list[str], command: str = "apply") -> dict[str, FinishedUnit]:
-        """Plan and apply each unit when all units before it are done. Returns {unit: its end}."""
+        """Plan and apply each unit when all units before it are done. Returns {unit: finished unit}."""
         return self._schedule(
             command, units, lambda unit, decision: self._request(unit, command, decision, False), self.cut_off
         )
 
     def apply_plans(self, units: list[str], command: str) -> dict[str, FinishedUnit]:
-        """Apply the approved plans."""
+        """Apply the approved plans. Returns {unit: finished unit}."""
         files = {unit: done.result.plan_file for unit, done in self.done.items() if done.result is not None}
         before = {unit: self.set_aside(unit) for unit in units}
 
@@ -189,8 +189,8 @@ class Run:
                 return run.handed.take(result, path)
 
         class Keeper(BatchListener):
-            """Stores plans without errors in the cache, and forwards the events, except about units planned only for
-            their values."""
+            """Stores plans without errors in the cache, and forwards the events. Events about units that are planned
+            only for their values are not forwarded."""
 
             def expects(self, units: list[str]) -> None:
                 run.listener.expects([unit for unit in units if unit not in run.beside])
@@ -238,9 +238,9 @@ class Run:
         return self.done
 
     def _jobs_here(self, units: list[str]) -> int:
-        """The number of units that are neither done nor in the cache, if this process should plan some of them itself:
-        if there are at most FEW of them in a larger run, or if none of them waits for other programs. Otherwise 0,
-        which leaves all units to other processes."""
+        """The number of units that are neither done nor in the cache, or 0 if only other processes should plan them.
+        This process takes part if there are at most FEW such units in a larger run, or if none of them waits for other
+        programs."""
         unknown = [unit for unit in units if unit not in self.done and not self.batch.cache.may_hold(unit)]
         is_here = len(unknown) <= FEW < len(units) or not any(map(self.batch.waits, unknown))
         return len(unknown) if is_here else 0
@@ -337,7 +337,7 @@ class Run:
         return plan_path(os.path.abspath(out), unit) if is_saved else self.record.plan_path(unit)
 
     def end(self, done: FinishedUnit) -> None:
-        """Record an end of a unit that its run did not determine, such as a denial."""
+        """Record the outcome of a unit that was decided outside of its own run, such as a denial."""
         self.done[done.unit] = done
         self.record.finish(done)
         self.listener.finish_unit(done)
@@ -346,7 +346,7 @@ class Run:
         return json_path(os.path.abspath(self.batch.options.json_out), unit)
 
     def in_order(self) -> dict[str, FinishedUnit]:
-        """{unit: its end} of the finished units to report, by wave."""
+        """{unit: finished unit} for the units to report, by wave."""
         return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
 
     def part(self) -> ShardSummary | None:

@@ -240,7 +240,7 @@ def read_bounded(path: str) -> bytes:
 
 
 def read(folder: str) -> SavedManifest:
-    """Raises Failure."""
+    """The checked manifest of the saved plan in a directory. Raises Failure."""
     path = os.path.join(folder, NAME)
     try:
         data = read_bounded(path)

@@ -111,7 +111,7 @@ class Schedule:
         self.is_told = False
 
     def run(self, units: list[str]) -> dict[str, FinishedUnit]:
-        """Run the units that are not in `done`. Returns {unit: its end}."""
+        """Run the units that are not in `done`. Returns {unit: finished unit}."""
         left = [unit for unit in units if unit not in self.done]
         members = set(left)
         self.listener.expects(left)
@@ -187,8 +187,8 @@ class Schedule:
         self.running[future] = unit
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
-        """The results of the units before a unit. With the unit's own `result`, those units are marked on whose unknown
-        outputs the unit's plan depends."""
+        """The results of the units before a unit. If the unit's own `result` depends on unknown outputs of some of
+        them, these have `is_awaited`."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 
@@ -260,8 +260,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The results of the units `before` a unit. `read`: units whose outputs it reads. `awaited`: units on whose unknown
-    outputs its plan depends."""
+    """The results of the finished units among `before`, the units before a unit. `read`: units whose outputs it reads.
+    `awaited`: units on whose unknown outputs its plan depends."""
     result = {}
     for other in before:
         end = done.get(other)

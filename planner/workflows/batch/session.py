@@ -302,7 +302,7 @@ class Batch:
             self.pool = executor.keep()
 
     def close(self) -> None:
-        """Release the workers, unless a run has taken these over, and the lock of the fleet."""
+        """Release the lock of the fleet, and the workers that this object still owns."""
         self._give_back()
         if self.held is not None:
             self.held.release()

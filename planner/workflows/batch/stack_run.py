@@ -129,7 +129,7 @@ class StackBatch:
         approved: dict[str, Turn | None]
 
         def report(result: DeploymentResult, is_last: bool) -> None:
-            """Pass a result on, without its report; in the last round of a deployment, with the report of all
+            """Pass a result to `take`. Only the result of a deployment's last round has a report, which covers all
             rounds."""
             from planner.workflows.batch.reports.deployments import after_round
 
@@ -218,8 +218,8 @@ class StackBatch:
         schedule.run(left.copy())
 
     def _show(self, done: FinishedUnit, output: _Output | None) -> DeploymentResult:
-        """Print a deployment's output and unpack its result. Without an output, the result has the exit code 1 and an
-        error; no error if the deployment was stopped."""
+        """Print a deployment's output and unpack its result. Without an output, the result has the exit code 1 and,
+        unless the deployment was stopped, an error."""
         if output is None:
             return DeploymentResult(done.unit, () if done.outcome == "stopped" else (_failure(done),), 1)
         for one in _views(self.view):

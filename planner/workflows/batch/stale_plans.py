@@ -53,8 +53,8 @@ def refusals(
         facts.add("begun_before", unit)
         if not manifest.units[unit].goes_on:
             text = (
-                "Its apply was interrupted, and the rest cannot be planned with the same options: -replace would "
-                "replace again, or values are not in the manifest."
+                "Its apply was interrupted, and the rest cannot be planned with the same options, because -replace "
+                "would replace again or because the manifest does not contain all options."
             )
             moved.append((unit, "options", "of the command line", text))
     moved += _states(batch, there, states, manifest.made)

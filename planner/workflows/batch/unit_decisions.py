@@ -52,8 +52,8 @@ class EarlierResult:
 
 @frozen
 class UnitDecision:
-    """The decisions of the rules. `skipped`, `sees_plan` and `pending` name other units, and so does `because`, unless
-    it is ""."""
+    """The decisions of the rules. `skipped`, `sees_plan` and `pending` contain names of other units. `because`: the
+    name of another unit, or ""."""
 
     skipped: tuple[str, ...] = ()
     sees_plan: tuple[str, ...] = ()

@@ -155,7 +155,7 @@ def _survey(request: Request, folder: str) -> Survey:
 
 
 def do(request: Request, check: Check) -> UnitResult:
-    """Raises Failure, and Unmet from `check`."""
+    """Run the request's command on its unit. Raises Failure, and Unmet from `check`."""
     if request.command == "state" and request.deployment is None:
         return _state(request)
     if request.recipe is None:

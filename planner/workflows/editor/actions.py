@@ -105,8 +105,8 @@ class _Actions:
             yield self._action(f'Declare local value "{name}"', self._local(name, "null"))
 
     def _type(self, around: list[Any]) -> str:
-        """The type of a new variable: that of the argument whose whole value is the variable or, in a variables file,
-        that of the written value; "string" or "any" if unknown."""
+        """The type of a new variable. In a variables file it is the type of the value; elsewhere it is the type of the
+        argument that is set to the variable alone. "string" or "any" if unknown."""
         if kind_of(self.path) == "values":
             return _type_of(around[-1].expr) if around and isinstance(around[-1], Attribute) else "any"
         blocks = [BlockHeader(n.type, tuple(label.value for label in n.labels)) for n in around if isinstance(n, Block)]

@@ -112,7 +112,8 @@ class _Adoption:
         self._secrets = self._values(True)
 
     def _choose(self, addresses: Sequence[str]) -> None:
-        """Raises Failure."""
+        """Select the objects without configuration at these addresses; all of them without addresses. Raises Failure if
+        an address has none, or if one resource block cannot declare the selected instances."""
         left, others = set(addresses), set[str]()
         for change in self.before.plan.changes:
             is_without = change.reason == "delete_because_no_resource_config" and not change.deposed
@@ -369,7 +370,7 @@ class _Adoption:
 
     def _values(self, secret: bool) -> dict[str, list[tuple[str, str, str, bool]]]:
         """{string: attributes with this value}; each attribute is (resource, reference to the instance, name, whether
-        only the provider sets it). Only sensitive attributes if `secret`, otherwise only the others."""
+        only the provider sets it). `secret`: only sensitive attributes; otherwise only attributes that are not."""
         result: dict[str, list[tuple[str, str, str, bool]]] = {}
         for change in self.before.plan.changes:
             key = change.resource_address
@@ -417,7 +418,7 @@ class _Adoption:
 
 
 def _list_text(texts: list[str]) -> str:
-    """The source of `[...][count.index]`."""
+    """The source of the expression `[...][count.index]` with these elements."""
     line = f"[{', '.join(texts)}][count.index]"
     lines = "".join(f"    {text},\n" for text in texts)
     return line if len(line) <= _WIDE and "\n" not in line else f"[\n{lines}  ][count.index]"

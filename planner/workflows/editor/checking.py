@@ -34,7 +34,7 @@ Found = dict[str, list[Json]]
 _MODULES = ("configuration", "values", "test", "query")
 _NOT_REFERRED = frozenset(("output", "moved", "removed", "import", "check", "terraform"))
 _GLANCED = ("undeclared_variable", "undeclared_local")
-"""ends of the codes of errors that the quick check of a single file reports, too"""
+"""suffixes of the codes of the errors that the quick check of a single file also reports"""
 
 
 class Checking:
@@ -212,7 +212,7 @@ class Checking:
         before = self._found.pop(subject, {})
         kind, name = subject
         tree = self._found.get(("tree", name)) if kind == "module" else None
-        if tree is not None:  # older than the edit, but perhaps still right for other modules
+        if tree is not None:  # made before the edit, but its diagnostics of other modules may still be valid
             before = {**before, **tree}
             self._found["tree", name] = {path: of for path, of in tree.items() if os.path.dirname(path) != name}
         opened = self._open_paths(subject)

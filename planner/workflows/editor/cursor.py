@@ -25,10 +25,9 @@ class BlockHeader:
 class Place:
     """The context of an offset. `kind`: body (a statement begins), label, value, text (in a string) or comment.
     `attribute`: the argument whose value contains the offset; `keys`: the keys of the objects around the offset in that
-    value, from the outermost. `call`, `argument`: the
-    enclosing function call, and the index of the argument. `is_key`: a key of an object is expected. `head`: the words
-    of the statement so far. `given`: earlier arguments in the body. `path`: steps before the cursor; `typed`: the
-    beginning of a name."""
+    value, from the outermost. `call`, `argument`: the enclosing function call, and the index of the argument. `is_key`:
+    a key of an object is expected. `head`: the words of the statement before the offset. `given`: earlier arguments in
+    the body. `path`: steps of the reference before the offset; `typed`: the part of a name before the offset."""
 
     kind: str
     blocks: tuple[BlockHeader, ...] = ()

@@ -358,7 +358,7 @@ class _Extraction:
         return {os.path.join(self.to, name): text for name, text in parts.items() if text}
 
     def _attribute_lines(self, piece: Piece) -> tuple[int, int]:
-        """The lines of a local value, or only its own characters if others are on the line."""
+        """The range of a local value: whole lines, or only its source if its first line also has other source."""
         text = self.workspace.document(piece.path).text
         start, end = whole_lines(text, piece.node.start, piece.node.end)
         if start <= piece.holder.start:

@@ -203,8 +203,8 @@ class _Inlining:
         return self._local(decl.name, new, self.comments.pop(f"var.{decl.name}", ()))
 
     def _variable(self, decl: VariableDecl) -> str:
-        """Add a variable that is null: an expression with a part of the variable then fails only if the part is
-        evaluated."""
+        """Add a variable with the default null, and return the reference. It replaces a literal `null` because
+        `null.a` is always an error, but `var.x.a` only if it is evaluated."""
         content, _ = self._block("variable", decl.name)
         type = content.get("type")
         text = type.source.text[type.start : type.end].rstrip() if type is not None else "type = any"
@@ -472,7 +472,8 @@ class _Inlining:
         raise refusal(f"module.{self.name} has no {kind} {name}.")
 
     def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
-        """Remove a moved block from an object's new address back to its former address."""
+        """Remove the block if it is a moved block whose `from` is an object's new address and whose `to` is its former
+        address."""
         text = self.workspace.document(path).text
         arguments = attributes_of(use.block.body)
         pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)
@@ -480,8 +481,8 @@ class _Inlining:
             edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
 
     def _redirect(self, edits: Edits) -> None:
-        """Edit existing moved blocks to an object's new address: they must now end at the former address, where the new
-        moved block begins."""
+        """Edit existing moved blocks whose `to` is an object's new address: `to` becomes the former address, which is
+        the `from` of the new moved block."""
         former = {new: old for old, new in self.moves}
         for path, use in module_uses(self.workspace, self.directory, former):
             to = attributes_of(use.block.body).get("to")

@@ -34,7 +34,7 @@ from planner.workflows.editor.symbols import FILE, DeclaredName, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 IMPOSSIBLE = "refactor.impossible"
-"""code of errors about a refactoring that is refused for another reason than a changed plan"""
+"""code of the error about a refused refactoring, unless the reason is a changed plan"""
 _COLLECTIONS = frozenset((
     "toset", "tomap", "tolist", "merge", "concat", "setunion", "distinct", "flatten", "keys", "sort", "compact",
     "reverse", "setintersection", "setsubtract", "try", "coalesce", "nonsensitive",

@@ -58,7 +58,7 @@ class Model:
             self.problems = [*problems, *more]
             for name, call in self.root.calls.items():
                 if name not in self.root.children and (name,) not in self._places and (name,) not in self._absent:
-                    self._locate((name,), call, ".", Problems())  # loading skips this if the module is invalid
+                    self._locate((name,), call, ".", Problems())  # loading does not locate calls of an invalid module
         self.schemas = Schemas(self._start)
 
     @contextmanager

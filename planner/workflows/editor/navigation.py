@@ -91,8 +91,8 @@ def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> 
 
 
 def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
-    """The declarations of the object at an offset; at a module's source, its main.tf or, without one, its first
-    file."""
+    """The declarations of the object at an offset. For the `source` of a module call: the main file of the called
+    module or, without one, its first file."""
     hit = target_at(workspace, path, offset)
     if hit is not None:
         return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])

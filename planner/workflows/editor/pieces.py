@@ -142,7 +142,8 @@ def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[st
 
 
 def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
-    """The edit that removes lines, and also blank lines after them if a blank line or nothing comes before."""
+    """The edit that removes a range of whole lines, and the blank lines after it if a blank line, the beginning of the
+    file or an opening brace precedes it."""
     before = text[:start]
     if before.strip() and not text[end:].strip():
         return len(before.rstrip()), len(text), "\n"
@@ -193,7 +194,7 @@ class Use:
         return f"{'module' if self.ref.kind == 'output' else self.ref.kind}.{self.ref.name}"
 
     def end(self, steps: int) -> int:
-        """The offset after so many steps of the reference."""
+        """The offset after the first `steps` steps of the reference (at least 1)."""
         return self.node.steps[steps - 1].end
 
     @property
@@ -254,8 +255,8 @@ def _is_elsewhere(body: NativeBody) -> bool:
 
 
 def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> Iterator[tuple[str, Use]]:
-    """The references, as (file, reference), in those files and tests of a module that mention one of the objects `keys`
-    (without keys: in all of them, except JSON). Raises Failure if a JSON file mentions one of these objects."""
+    """All references, as (file, reference), in the files and tests of a module that mention one of the objects `keys`.
+    Without keys: in all files and tests except JSON files. Raises Failure if a JSON file mentions such an object."""
     wanted = frozenset(keys)
     for path, file in workspace.module(directory).files.items():
         if path.endswith(".json"):

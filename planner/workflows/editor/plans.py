@@ -67,7 +67,7 @@ class Plans:
         return is_new
 
     async def renew(self, directory: str) -> bool:
-        """Cancel a running plan of the module and start another. Returns whether the result may be new."""
+        """Plan the module, and cancel its running plan if there is one. Returns False if the plan was cancelled."""
         before = self._running.get(directory)
         if before is not None:
             before.cancel()

@@ -47,7 +47,7 @@ class ObjectMove(Protocol):
     """The move of objects to another state, together with their blocks."""
 
     def carry_out(self, options: OperationOptions) -> None:
-        """Raises Failure."""
+        """Move the objects to the other state. Raises Failure."""
 
     def take_back(self, options: OperationOptions) -> None:
         """Move the objects back, even after an interruption. Raises Failure."""
@@ -353,8 +353,8 @@ def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterat
 
 
 def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Iterator[tuple[str, str]]:
-    """The differences between the plans without and with the edits, as (address or output, message). A plan's function
-    returns the former address of an object."""
+    """The differences between the plans without the edits and the plans with the edits, as (address or output,
+    message). Each plan is (plan, function that returns the former address of an object)."""
     old, new = ([one for plan in side for one in actions(*plan).items()] for side in sides)
     changes = [{name: one for plan in side for name, one in _by_name(*plan)} for side in sides]
     extra = (Counter(old) - Counter(new)) + (Counter(new) - Counter(old))

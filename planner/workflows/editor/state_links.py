@@ -64,7 +64,7 @@ class StateLinks:
         """{(object, attribute): (output name, its source)}"""
 
     def add(self, path: str, use: Use, consumer: str, reason: str) -> None:
-        """Make the root module `consumer` read a value from the other's state. Raises Failure."""
+        """Make the root module `consumer` read a value from the state of the other root module. Raises Failure."""
         if self.consumer not in ("", consumer):
             detail = "The two root modules would read each other's states: name more blocks, or fewer."
             raise refusal(f"{self._reason} {reason} {detail}")

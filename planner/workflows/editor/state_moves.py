@@ -237,7 +237,7 @@ class _Transfer:
 
     @cached_property
     def _deep(self) -> Model:
-        """The source with all modules that it calls."""
+        """The model of the source root module, with all modules that it calls."""
         return Model(self.workspace, self.source, is_deep=True)
 
     def _check_staying(self) -> None:
@@ -317,7 +317,7 @@ class _Transfer:
         return edits
 
     def _text(self, before: MadePlan[Any]) -> str:
-        """The new file of the target."""
+        """The content of the new file with the moved and copied blocks in the target."""
         pieces = [p for key, p in {**self.moved, **self.copied}.items() if key not in self.there]
         pieces.sort(key=lambda piece: (piece.path, piece.start))
         order = ("provider", "variable", "", "output")

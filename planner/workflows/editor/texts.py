@@ -171,7 +171,7 @@ class Overlay:
                 above = parts[0]
 
     def read(self, name: str) -> bytes:
-        """Raises OSError."""
+        """The content of a file, from the editor if it is open. Raises OSError."""
         return self._opened.read(os.path.normpath(f"/{name}"))
 
     def entries(self, directory: str) -> Iterable[Entry]:

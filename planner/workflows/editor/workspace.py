@@ -34,11 +34,11 @@ RULES = (".dl", ".case")
 MOST_FILES = 50_000
 """maximum number of files in the workspace's folders"""
 _FRESH = 2.0
-"""minimum seconds for which a list of the folders' files is used"""
+"""minimum number of seconds for which a list of the folders' files is used"""
 _SHARE = 50
-"""the list is used this many times as long as making it took"""
+"""the list is used at least this many times longer than the time in which it was made"""
 _GLANCE = 0.2
-"""seconds before the files of a directory with open files are read again; `_FRESH` for other directories"""
+"""seconds before the files of a directory with open files are read again; for other directories it is `_FRESH`"""
 _ABOVE = 2
 """maximum number of levels between a module and a variables file below it"""
 _RETRIED = 5.0
@@ -107,7 +107,7 @@ class Workspace:
         )
 
     def document(self, path: str) -> TextDocument:
-        """Raises OSError and ValueError."""
+        """A file, from the editor if it is open. Raises OSError and ValueError."""
         return self.opened.document(path)
 
     def body(self, path: str) -> tuple[Body | None, str]:

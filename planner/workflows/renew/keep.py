@@ -168,8 +168,8 @@ def keep_plan(
 def _verdict(
     properties: frozenset[str], options: object = None, logs: Logs | None = None
 ) -> tuple[bool, bool, frozenset[str]]:
-    """Whether storing is not permitted, whether the plan can be reused only as a whole, and which plugin calls must be
-    repeated first."""
+    """(whether storing is not permitted, whether the plan can be reused only as a whole, the kinds of plugin calls that
+    must be repeated before it is reused)."""
     facts = FactBuilder()
     for what in properties:
         facts.add("content_kind", what)
@@ -244,8 +244,8 @@ def _marks_found(between: frozenset[Mark], marks: frozenset[Mark]) -> Iterator[s
 
 
 def _marks(root: ModuleInstance) -> tuple[frozenset[Mark], frozenset[Mark]]:
-    """The marks of root variables and called modules' outputs; and these with the marks of root objects, which are
-    stored, too."""
+    """(the marks of root variables and of called modules' outputs; these marks together with the marks of root objects,
+    which are stored, too)."""
     outputs = (value for name in root.calls for value in call_values(root, name).values())
     between = _marks_of((*root.variables.values(), *outputs))
     return between, between | _marks_of(value for one in root.resources.values() for value in one.planned.values())

@@ -45,7 +45,7 @@ class RenewableParts:
     outputs: list[tuple[str, str, str, str]]
     """each root output: (name, action, sign, value as printed)"""
     told: int
-    """where the plan starts in the output"""
+    """position in the output at which the plan starts"""
 
 
 @frozen(eq=False)

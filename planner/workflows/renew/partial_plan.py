@@ -39,8 +39,8 @@ _CALL = re.compile(r"module\.([^.\[]+)")
 
 @frozen(eq=False)
 class ModulePart:
-    """A part of a root module: files with the blocks to plan at their places. Other resources and calls have only a
-    header with their repetition argument."""
+    """A part of a root module. `files`: {name: content}, with the blocks to plan at their original places. `headers`:
+    the other resources and calls, which have only a header with their repetition argument."""
 
     files: Mapping[str, str]
     headers: Mapping[str, tuple[str, str]]
@@ -74,7 +74,7 @@ class _Overlay:
 
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
-    """The resources and data sources to which a text may refer; perhaps more."""
+    """The resources and data sources whose names occur in a text; the text may refer to only some of them."""
     return {name for words in _NAMES.findall(text) if (name := ".".join(filter(None, words))) in known}
 
 

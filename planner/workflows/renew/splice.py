@@ -93,6 +93,7 @@ class SplicedText(PlanText):
 
 
 def _example(mode: str, action: str, is_printed: bool) -> ResourceChange:
-    """An example of a kind of change, for output about the kind. A printed no-op is a move."""
+    """An example change with this mode and action, for output that depends only on the kinds of changes, such as
+    counts. A printed no-op represents a moved object."""
     former = "former" if is_printed and action == "no-op" else "example"
     return ResourceChange("example", former, "", mode, "", "example", None, "", "", action, "", None, None)

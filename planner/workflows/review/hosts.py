@@ -21,7 +21,7 @@ _PAGES = 100
 
 @frozen
 class Comment:
-    """A comment of a review. `is_ours`: the owner of the token wrote it; only this owner's jobs can edit it then."""
+    """A comment of a review. `is_ours`: whether the owner of the token wrote it, so that this job can edit it."""
 
     id: str
     body: str
@@ -46,11 +46,11 @@ class CodeReview:
         raise NotImplementedError
 
     def create(self, body: str) -> None:
-        """Raises ServiceError."""
+        """Add a comment. Raises ServiceError."""
         raise NotImplementedError
 
     def update(self, id: str, body: str) -> None:
-        """Raises ServiceError."""
+        """Replace the text of a comment. Raises ServiceError."""
         raise NotImplementedError
 
     def _ask(self, method: str, url: str, content: Any = None, may_fail: bool = False) -> Any:

@@ -131,7 +131,7 @@ def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
 
 
 def count_changes(step: InstanceStep) -> dict[str, Value]:
-    """An instance's numbers of changes, as in `changes`."""
+    """{kind of change: number} for one instance, with their sum as "total": the form of `changes` in a check."""
     result = dict.fromkeys(_COUNTED, 0)
     for change in step.plan.changes if step.plan is not None else ():
         if change.mode != "managed":

@@ -54,8 +54,8 @@ def declaration(name: PromiseName) -> str:
 
 
 def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
-    """Why an instance must wait. `before`: {instance on which it depends: why that waits}. `partial`: instances with
-    deferred objects."""
+    """Why an instance must wait. `before`: {instance on which it depends: why this instance waits itself}. `partial`:
+    instances with deferred objects."""
     facts = [*facts_of(instance), ("deployment_mode", mode)]
     for other in instance.awaited:
         facts.append(("component", str(other)))
@@ -66,7 +66,8 @@ def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff]
 
 
 def _given_fact(name: str, because: str, what: str) -> tuple[str, ...]:
-    """A fact with the known reason of another instance, instead of that instance's own facts."""
+    """The fact from which the rules derive the known reason why another instance waits. It replaces the facts about
+    that instance's configuration."""
     return ("wildcard_of", name, name) if because != "provider" else ("unknown_configuration", name, what)
 
 

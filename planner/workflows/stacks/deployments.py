@@ -83,7 +83,7 @@ class DeploymentFlow:
         return bool(value)
 
     def evaluate(self, expr: Expr, context: Mapping[str, Value] | None = None) -> Value:
-        """Raises Failure."""
+        """The value of an expression in a deployment file. Raises Failure."""
         value, problems = try_evaluate(expr.node, _Scope(self, context), expr.source)
         if has_errors(problems):
             raise Failure(problems)

@@ -44,7 +44,7 @@ def plan_removals(
     """Plan the removal of recorded instances: in the mode destroy, of all instances, otherwise of those that are not
     requested, except `left_out`."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
-    # a directory without a state is not an instance; something else, or an apply that was killed at once, made it
+    # a directory without a state is not an instance: another program or a killed apply created the directory
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
     mode = planner.options.mode
     blocks: dict[str, tuple[RemovedComponent, PromiseName, Value]] = {}

@@ -112,7 +112,7 @@ class Flow:
         return module
 
     def evaluate(self, expr: Expr, scope: Scope) -> Value:
-        """Raises Failure."""
+        """The value of an expression. Raises Failure."""
         value, problems = try_evaluate(expr.node, scope, expr.source)
         if has_errors(problems):
             raise Failure(problems)
@@ -270,7 +270,7 @@ class Flow:
         return tuple(sorted(self.promises.nearest(name, lambda other: other.is_component), key=str))
 
     def _follows(self, component: ComponentDecl, path: Path) -> list[PromiseName]:
-        """Evaluates depends_on. Raises Failure."""
+        """Evaluate the instances in depends_on, and return their names. Raises Failure."""
         return [n for ref in component.depends_on for n in self._wait_for(ref.node, path, ref.span)]
 
     def _wait_for(self, node: nodes.SyntaxNode, path: Path, span: Span) -> list[PromiseName]:

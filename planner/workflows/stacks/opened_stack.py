@@ -68,13 +68,14 @@ class OpenedStack:
                 "stack.left_behind",
                 "Deployment not declared",
                 f'The deployment "{name}" has states but is no longer declared: its objects are kept. To '
-                "destroy them, declare it again with destroy = true, and apply that.",
+                "destroy them, declare it again with destroy = true, and apply.",
             )
             for name in items
         ]
 
     def runner(self, deployment: Deployment, options: OperationOptions, hooks: Hooks) -> Runner:
-        """Raises Failure if the deployment's inputs cannot be evaluated."""
+        """The runner for a deployment, in the mode destroy if the deployment sets destroy. Raises Failure if its inputs
+        cannot be evaluated."""
         if self.flow.is_destroyed(deployment):
             options = evolve(options, mode="destroy")
         inputs = self.flow.inputs(deployment)

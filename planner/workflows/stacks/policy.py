@@ -36,7 +36,7 @@ class DeploymentPolicies:
     problems: tuple[Diagnostic, ...]
 
     def verdict(self, plan: DeploymentPlan) -> Verdict:
-        """Raises Failure if there is no plan."""
+        """The findings about a plan. Raises Failure if the plan has errors."""
         wanted = self.modal.verdicts
         facts = facts_about(plan, contents_needed(self.program, wanted))
         return verdict_of(self.modal, self.program, evaluate(self.program, facts, wanted), source_json)

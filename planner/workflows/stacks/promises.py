@@ -29,7 +29,7 @@ class Await(Generic[K]):
 
 class Promises(Generic[K]):
     """The promises of one evaluation. `make` computes a value and may request other promises; if it raises Failure,
-    every request does. `nested`: how deeply one thread may nest promises."""
+    every request does. `nested`: maximum depth of promises that one thread evaluates inside each other."""
 
     def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
         self._make, self._nested = make, nested
@@ -145,8 +145,8 @@ class Promises(Generic[K]):
         raise Failure(error("stack.circle", f"{way[0]} waits for itself", detail, spans[0] if spans else None))
 
     def _way(self, me: int, key: K) -> list[K]:
-        """The cycle of promises from `key` to a promise of this thread; [] if there is none. The cycle begins with the
-        least promise, so that all threads report it alike."""
+        """The cycle of promises that contains `key` and ends in this thread; [] if there is none. The cycle begins with
+        the promise whose name sorts first, so that all threads report the same text."""
         way: list[K] = []
         thread, at = self._makers[key], key
         while True:

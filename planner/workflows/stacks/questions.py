@@ -34,7 +34,8 @@ DRAWN = ("flow_node", "edge")
 
 
 def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
-    """`contents`: relations of batch/contents.dl to add. Raises Failure without a plan."""
+    """The facts about a deployment's plan. `contents`: relations of batch/contents.dl to add. Raises Failure if the
+    plan has errors."""
     if plan.decided is None:
         raise Failure(plan.diagnostics)
     wanted = tuple(contents)

@@ -32,7 +32,7 @@ _STATIC = frozenset(
         "invalid_self",
     )
 )
-"""references that are invalid whatever their values"""
+"""codes of errors about references that are invalid for any values"""
 __all__ = ["AssertionScope", "TraversalError", "check", "mentions"]
 
 
@@ -113,8 +113,8 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
 
 
 def _unheard(rule: CheckRule) -> Iterator[Diagnostic]:
-    """An error for each reference in the condition and the error message. OpenTofu adds these errors when one of the
-    references is invalid whatever the values."""
+    """An error for each reference in the condition and the error message. OpenTofu adds these errors if one of the
+    references is invalid for any values."""
     for expr in _expressions(rule):
         for node in _evaluated(expr.node):
             yield _unknown(node, expr.source)

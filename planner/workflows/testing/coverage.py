@@ -58,7 +58,7 @@ class Coverage:
 
 
 def coverage(config: Config, reached: Iterable[Reached], policies: Mapping[str, Span] = {}) -> Coverage:
-    """`policies`: {code: place}."""
+    """The coverage of a configuration, from the items that its runs reached. `policies`: {code: place}."""
     seen: dict[Key, set[str]] = {}
     for one in reached:
         for key, way in one:

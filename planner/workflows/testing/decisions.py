@@ -42,7 +42,8 @@ def _counts_as(severity: str, checked: tuple[str, str, bool] | None, expected: b
 
 @frozen
 class RunFacts:
-    """Facts of a run. `problems`: error, assertion. `mentions`: indexes of the runs whose outputs it uses."""
+    """Facts of a run. `problems`: the kinds of its problems (error, assertion). `mentions`: indexes of the runs whose
+    outputs it uses."""
 
     done: bool = False
     problems: frozenset[str] = frozenset()
@@ -77,9 +78,9 @@ class RunDecisions:
 
 @frozen
 class Order:
-    """Runs are given by index. `waits`: for each run, the runs that must end first. `after`: for each run that uses
-    outputs, all runs for which it waits, directly or through others; empty for other runs. `skipped`: runs that are
-    left out."""
+    """The order of a file's runs, as indexes. `waits`: for each run, the runs that must end first. `after`: for each
+    run that uses outputs, all runs for which it waits, directly or through other runs; empty for runs that use none.
+    `skipped`: runs that are left out."""
 
     waits: tuple[frozenset[int], ...]
     after: tuple[frozenset[int], ...]
@@ -92,7 +93,8 @@ def judge(runs: Sequence[RunFacts]) -> RunDecisions:
 
 def order(runs: Sequence[RunFacts]) -> Order:
     """The order of a file's runs, and the runs that are left out."""
-    # `done` and `changed` matter only after a stop request; without them, more files find their result in the cache
+    # `done` and `changed` matter only after a stop request; without them, more files have equal facts and share a
+    # cached result
     return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
 
 

@@ -124,7 +124,8 @@ def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Pla
 
 
 def _is_meant(asked: str | None, address: str) -> bool:
-    """Whether an expectation is about this address. A name without a key means all instances; None, every address."""
+    """Whether an expectation is about this address. An expectation without a key is about all instances of the object;
+    None is about every address."""
     return asked is None or address == asked or address.startswith(f"{asked}[")
 
 

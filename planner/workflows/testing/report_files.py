@@ -19,7 +19,7 @@ from planner.workflows.testing.results import RunResult, TestFileResult
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """The share of the ways that were reached, and a line for each item with ways that were not."""
+    """A line with the share of the ways that runs reached, and a line for each item with ways that no run reached."""
     count, of = coverage.counts
     lines = []
     for item, seen in coverage.items:
@@ -80,7 +80,7 @@ _COUNTED = ("skip", "fail", "error")
 
 
 def junit(files: Iterable[TestFileResult]) -> str:
-    """A failed assertion is a failure; a run that could not be executed is an error."""
+    """The results as JUnit XML. A failed assertion is a failure; a run that could not be executed is an error."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?><testsuites>']
     for file in files:
         skipped, failures, errors = (sum(run.status == status for run in file.runs) for status in _COUNTED)

@@ -98,7 +98,7 @@ def _load(options: TestOptions, diagnostics: Diagnostics) -> Suite:
 
 
 def _select(files: tuple[TestFile, ...], filters: tuple[str, ...], diagnostics: Diagnostics) -> tuple[TestFile, ...]:
-    """Raises Failure if a filter matches no file."""
+    """The files that the filters name; all files without filters. Raises Failure if a filter matches no file."""
     if not filters:
         return files
     names = [file.name for file in files]
@@ -232,8 +232,8 @@ def kind_of(path: str) -> str:
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """{file to run: changed path, or "" if the file has never run}, and the names of the files to run of which only the
-    test file itself was changed."""
+    """{file to run: changed path, or "" if the file has never run}, and the names of those files of which only the file
+    itself was changed, not its inputs. `done`: the names of the files that have run."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)
@@ -266,7 +266,8 @@ class FileRecord:
 
     @classmethod
     def of(cls, result: TestFileResult, former: FileRecord | None) -> FileRecord:
-        """`former`: the record before, if the result has runs that were not executed again."""
+        """The record of a result. `former`: the previous record of the file, needed if the result has runs that were
+        not executed again."""
         runs = {run.name: run.written for run in result.file.runs}
         passed = frozenset(it.name for it in result.runs if it.status == "pass")
         read = former.read if former is not None and any(it.is_kept for it in result.runs) else ()
@@ -275,8 +276,8 @@ class FileRecord:
 
 def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
     """The indexes of the runs that passed and need not be executed again after an edit of their file. The edit may
-    change and add runs; empty if it removes or moves a run, changes what a run uses of others, or changes the rest of
-    the file. `former`: the file before the edit."""
+    change and add runs. Empty if it removes or moves a run, changes `_uses` of a run, or changes the file outside of
+    the runs. `former`: the file before the edit."""
     runs, uses = {run.name: run.written for run in file.runs}, _uses(file)
     if _rest(file) != former.rest or [name for name in runs if name in former.runs] != [*former.runs]:
         return frozenset()

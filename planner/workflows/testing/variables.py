@@ -30,7 +30,8 @@ class Outputs:
     by_run: dict[int, tuple[str, dict[str, Value]]] = field(factory=dict)
 
     def of(self, runs: Collection[int]) -> dict[str, dict[str, Value]]:
-        """{run name: outputs} of those of these runs that have outputs; of runs with the same name, the last."""
+        """{run name: outputs} of the runs with these indexes, without runs that have no outputs. If runs have the same
+        name, the last one counts."""
         return dict(self.by_run[index] for index in sorted(runs) if index in self.by_run)
 
 

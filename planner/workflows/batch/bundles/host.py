@@ -33,8 +33,9 @@ NAME = "planner.lease"
 
 def take(store: Store, run: str, attempt: int) -> bool:
     """Record the start of execution number `attempt` of a batch `run` next to the state. Returns False if this or a
-    later execution was started before. Where the backend cannot store documents next to a state, returns True: only the
-    state's lock protects. Raises Failure if a request to the service fails."""
+    later execution was started before. Returns True without a record if the backend cannot store documents next to a
+    state; then only the lock of the state prevents concurrent executions. Raises Failure if a request to the service
+    fails."""
     client = getattr(store, "client", None)
     if client is None or not client.has_place_beside:
         return True

@@ -23,7 +23,7 @@ LARGEST = 1 << 30
 """maximum size in bytes of an archive, a plan file or a plan as JSON"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
-"""members whose keys are words separated by zero bytes, some of which are paths (lookups in Terragrunt's files)"""
+"""members with lookups in Terragrunt's files; their keys consist of strings separated by zero bytes, perhaps paths"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
 """members with users' values, in which paths are not replaced"""
 
@@ -54,8 +54,9 @@ class Parcel:
 
 @frozen
 class ParcelResult:
-    """The result of a parcel. `missing`: paths, relative to the root, that are not in the bundle although the unit
-    needs them; nothing was done. `begun`: this execution was started before, by a worker that may still be running.
+    """The result of a parcel. `missing`: paths, relative to the root, that the unit needs and the bundle does not
+    contain; if there are any, the unit was not run. `begun`: the execution was started before, by a worker that may
+    still be running.
     `problem`: why the unit could not run. `plan`: the new plan file; `json`: its content as JSON."""
 
     result: UnitResult | None = None
@@ -68,7 +69,7 @@ class ParcelResult:
 
 @functools.cache
 def version() -> str:
-    """The version that both sides must share: the version number and a digest of the program."""
+    """The version that must be equal on both machines: the version number and a digest of the program."""
     digest, folder = hashlib.blake2b(digest_size=8), PACKAGE
     for path, folders, files in os.walk(folder):
         folders.sort()
@@ -87,7 +88,7 @@ def parcel_bytes(parcel: Parcel, root: str) -> bytes:
 
 
 def received(data: bytes, root: str) -> Parcel:
-    """`root` is the directory for the parcel's files on this machine. Raises BadParcel."""
+    """Decode a parcel. `root`: the directory for its files on this machine. Raises BadParcel."""
     header, archive, plan = _split(data, "The bundle comes from")
     parcel: Parcel = _structured(Parcel, {**header, "request": _relocated(header.get("request"), ROOT, root)})
     return evolve(parcel, data=archive, plan=plan)
@@ -100,7 +101,7 @@ def result_bytes(answer: ParcelResult, root: str) -> bytes:
 
 
 def parse_result(data: bytes, root: str) -> ParcelResult:
-    """`root` is the fleet's root on this machine. Raises BadParcel."""
+    """Decode the result of a parcel. `root`: the fleet's root on this machine. Raises BadParcel."""
     header, plan, text = _split(data, "The worker has")
     answer: ParcelResult = _structured(ParcelResult, {**header, "result": _relocated(header.get("result"), ROOT, root)})
     return evolve(answer, plan=plan, json=text)

@@ -65,7 +65,7 @@ class Shipping(Workplace):
         self._lock = threading.Lock()
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """`fn` is always executors.work, which the other side has, too: only the request is sent."""
+        """Send a request. `fn` is ignored: it is always executors.work, which the other machine has, too."""
         (request,) = args
         future: Future[Any] = Future()
         try:

@@ -77,8 +77,9 @@ def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -
 
 
 def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
-    """The view with the numbers of changes, as in `number`: {name: number}. `before`: prefix of each name; "" if the
-    page shows a single deployment. With a prefix, the deployment is the outermost box."""
+    """The view with links to the changes of its nodes. `number`: {name: index of its change in the page}. `before`:
+    prefix of each name; "" if the page shows a single deployment. With a prefix, the deployment is the outermost
+    box."""
 
     def box(name: str) -> str:
         return f"{before}{name}" if name or before else ""

@@ -76,7 +76,7 @@ def after_round(before: DeploymentReport, after: DeploymentReport) -> Deployment
 
 
 def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
-    """The prefix of component names: the deployment, if there are several."""
+    """The prefix of component names: the deployment, if there are several deployments; otherwise ""."""
     return f"{part.deployment}: " if len(parts) > 1 else ""
 
 

@@ -177,7 +177,7 @@ def errors_of_units(document: dict[str, Any]) -> list[str]:
 
 
 def _problems(document: dict[str, Any]) -> str:
-    """Used for pages without a review."""
+    """The list of all diagnostics as HTML, for pages without a review; "" if there are none."""
     rows = [("", problem) for problem in document["diagnostics"]]
     rows += [(unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"]]
     lines = [

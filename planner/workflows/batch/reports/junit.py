@@ -16,8 +16,8 @@ _SKIPPED = frozenset(("skipped", "declined"))
 
 
 def junit(document: dict[str, Any], texts: dict[str, str]) -> str:
-    """Failed and denied units are failures; units that were stopped or whose process died are errors; skipped and
-    declined units are skipped."""
+    """The report as JUnit XML. Failed and denied units are failures; units that were stopped or whose process died are
+    errors; skipped and declined units are skipped."""
     units = document["units"]
     failures = sum(unit["outcome"] in _FAILED for unit in units)
     errors = sum(unit["outcome"] in _ERRORS for unit in units)

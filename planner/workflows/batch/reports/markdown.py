@@ -49,8 +49,8 @@ _BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")
 
 
 def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[str, Any] | None = None) -> str:
-    """`review`: the review of the fleet (review.py). Its decisions, causes and objects come first; its outputs and
-    attributes are in the table and in the units' sections."""
+    """The report as Markdown. `review`: the review of the fleet (review.py). Its decisions, causes and objects precede
+    the table; its outputs and attributes are in the table and in the units' sections."""
     shown = ordered(document)
     where = where_lines(review) if review is not None else ()
     lines = [f"### {_title(document)}", "", *where, _totals(document), "", *_problems(document)]
@@ -121,8 +121,8 @@ def _groups(
     outputs: Mapping[str, list[Mapping[str, Any]]],
     in_any_wave: bool = False,
 ) -> list[list[dict[str, Any]]]:
-    """The units grouped by equal changes with equal causes. `in_any_wave`: also across waves and across different
-    readers of their outputs."""
+    """The units grouped by equal changes with equal causes. `in_any_wave`: a group may have units of several waves, and
+    units whose outputs are read by different units."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for unit in units:
         name = unit["unit"]
@@ -146,7 +146,7 @@ def _groups(
 
 
 def _names(group: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
-    """(text, number of units) for a group; numbered names are combined."""
+    """(text, number of units that the text names) for a group; names that differ only in a number share one text."""
     items = numbered(unit["unit"] for unit in group)
     shown = [(item.text, item.number) for item in items[:MOST_NAMED]]
     left = sum(item.number for item in items[MOST_NAMED:])

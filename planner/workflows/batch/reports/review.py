@@ -33,12 +33,13 @@ class UnitReviews:
     reads: Reads = field(factory=dict)
 
     def and_later(self, later: UnitReviews) -> UnitReviews:
-        """Combined with the reviews of a later round."""
+        """These reviews, replaced and completed by the reviews of a later round."""
         return UnitReviews({**self.reviews, **later.reviews}, {**self.reads, **later.reads})
 
 
 def unit_reviews(report: BatchReport, is_kept: bool = False) -> UnitReviews:
-    """`is_kept`: only reviews that may be stored in a file; those of encrypted units may not."""
+    """The reviews of the units in a report. `is_kept`: without the reviews of encrypted units, which must not be stored
+    in a file."""
     ends = ((unit, end.result) for unit, end in report.done.items() if end.result is not None)
     reviews = {unit: one.review for unit, one in ends if one.review and not (is_kept and one.is_secret)}
     units = report.analysis.fleet.units if report.analysis is not None else {}
@@ -71,7 +72,7 @@ def reviews_from_json(data: Mapping[str, Any]) -> UnitReviews:
 
 
 def fleet_review(document: Mapping[str, Any], units: UnitReviews, subject: ReviewSubject) -> dict[str, Any]:
-    """`document`: the report of the batch as plain data."""
+    """The review of a fleet as plain data. `document`: the report of the batch as plain data."""
     return _Fleet(document, units, subject).build()
 
 

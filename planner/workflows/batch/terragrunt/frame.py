@@ -122,13 +122,13 @@ class Frame(Scope):
         return {key: item.frame.config() for key, item in sorted(self.includes().items()) if item.is_exposed}
 
     def evaluate(self, expr: Expr) -> Value:
-        """Raises Failure."""
+        """The value of an expression. Raises Failure."""
         return evaluate(expr.node, self, expr.source)
 
     # ------------------------------------------------------------ values of names
 
     def local(self, name: str, span: Span) -> Value:
-        """Raises Failure."""
+        """The value of a local. Raises Failure if it is undeclared, invalid or depends on itself."""
         if name in self._locals:
             return self._locals[name]
         if name in self._failed:
@@ -414,8 +414,8 @@ def _outputs(session: UnitSession, dependency: DependencyBlock) -> Value:
 
 
 def _like(default: Value, text: str) -> Value:
-    """The string as a bool or whole number if the default is one; the string itself for other defaults, and if it is
-    not a whole number."""
+    """The string converted to the type of the default, if the default is a bool or a whole number. The string itself
+    for other defaults, and if the string is not a whole number."""
     if default is True or default is False:
         return text.lower() in ("true", "1")
     if default.__class__ is int:

@@ -163,8 +163,8 @@ class Functions:
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
-        """The included file: this file, if another one includes it; otherwise the file of the include that a call
-        names, or this file if it includes none."""
+        """This file, if another file includes it; otherwise the file of the include that a call names (see `_include`).
+        This file, too, if it has no include. Raises FunctionError."""
         if self.frame.is_included:
             return self.frame.path
         include = self._include(words)

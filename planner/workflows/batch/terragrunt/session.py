@@ -25,14 +25,14 @@ _SECRET = re.compile(r"secret|password|passwd|passphrase|token|access_key|api_?k
 
 
 def question(kind: str, *words: str) -> str:
-    """The key of an external lookup. Words are separated so that paths in the fleet are recognised on other
-    machines."""
+    """The key of an external lookup. The words are separated, so that words that are paths below the fleet's root can
+    be replaced by paths on another machine."""
     return _BETWEEN.join((kind, *words))
 
 
 def on_the_way(source: RecipeSource) -> RecipeSource:
-    """The source of a unit for another machine: without secret results, which that machine looks up itself; digests
-    show whether secret variables are equal there."""
+    """The source of a unit for another machine, without secret results: the other machine repeats these lookups.
+    Digests show whether secret environment variables have equal values there."""
     if not source.private:
         return source
     salt, secret = os.urandom(16).hex(), frozenset(source.private)
@@ -159,6 +159,6 @@ class UnitSession:
             self.refusals.append(problem)
 
     def depends(self, dependency: DependencyBlock) -> None:
-        """Add a dependency; of several blocks with one label for a directory, the first counts."""
+        """Add a dependency, unless a block with the same label and target was added before."""
         key = f"{dependency.target}\0{dependency.label}"
         self.dependencies.setdefault(key, dependency)

@@ -158,7 +158,7 @@ def _copy(origin: str, target: str, values: str | None, part: DocumentBlock) -> 
 
 
 def _is_made(target: str) -> bool:
-    """Whether planner or Terragrunt made a directory, or a parent directory."""
+    """Whether planner or Terragrunt made this directory or one of its parent directories."""
     if os.path.exists(os.path.join(target, MARK)) or f"{os.sep}.terragrunt-stack{os.sep}" in target:
         return True
     at = target

@@ -357,7 +357,7 @@ def _texts(value: Value) -> tuple[str, ...]:
 
 
 def _known_texts(value: Value, span: Span) -> tuple[str, ...]:
-    """Raises Failure for anything but a list of strings."""
+    """The items of a list of strings; () for null. Raises Failure for any other value."""
     items = value.items if value.__class__ in (List, Set) else value
     if is_null(value):
         return ()
