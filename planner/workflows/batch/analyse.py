@@ -82,7 +82,7 @@ class Analysis:
 
 
 def to_plain(analysis: Analysis) -> dict[str, Any]:
-    """The fields for the cache. Only an analysis without problems is cached."""
+    """The fields of an analysis that the cache stores, by name. Only an analysis without problems is cached."""
     return {name: getattr(analysis, name) for name in _KEPT}
 
 
@@ -197,9 +197,9 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         yield error("batch.shared_state", "Two units write the same state", detail)
     for unit, state in database.sorted("orphaned_state"):
         detail = (
-            f"{unit} is no longer a unit of this fleet, but its state {state} still has objects. They are not planned. "
-            "Restore the unit (or name its directory) and destroy it, or add a `removed` block to the fleet's file, "
-            "which destroys or forgets it."
+            f"{unit} is no longer a unit of this fleet, but its state {state} still has objects. These objects are not "
+            "planned. Restore the unit (or name its directory) and destroy it, or add a `removed` block to the fleet's "
+            "file, which destroys or forgets it."
         )
         yield warning("batch.orphaned", "A removed unit still has objects", detail)
     for variable, place in database.sorted("idle_offer"):

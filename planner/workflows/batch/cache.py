@@ -34,7 +34,7 @@ from planner.workflows.batch.record import safe_name
 from planner.workflows.batch.root_modules import Found, StackFolder
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
-"""the tables: by directory, by unit (two tables), and by command for the whole fleet"""
+"""names of the tables: one has an entry for each directory, two for each unit, and one for each command"""
 
 
 class Cache:

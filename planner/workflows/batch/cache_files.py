@@ -1,10 +1,10 @@
 """The cache files of a fleet: one with all known results, and one with the results of later runs.
 
     whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
-    more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run with few new results
+    more     lines {"name", "entries", "files", "gone": [[table, removed unit]...]}, one for each run with few changes
 
 `known["reads"]` lists the files that were read for a result, as indexes into "files" (see files_read.py for those
-entries). A line is used only if it names the entry that it extends."""
+entries). A line of the second file is used only if its "name" is the name of the first file's present version."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ Key = tuple[str, str]
 
 
 class CacheFiles:
-    """`entries[table][unit]` is a known result; its "reads" are indexes into `files`."""
+    """The content of both cache files. `entries`: {table: {unit: known result}}; the "reads" of a result are indexes
+    into `files`."""
 
     def __init__(self, root: str, tables: tuple[str, ...]) -> None:
         self.whole, self.more = entry_names(root)

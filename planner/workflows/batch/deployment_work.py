@@ -282,7 +282,7 @@ def _has_secret(step: InstanceStep) -> bool:
 
 
 def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, list[list[Any]]]:
-    """The facts of all components' plans; addresses begin with the component."""
+    """{relation: rows} about the plans of all components; each address begins with its component."""
     result: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
     for step in plan.steps:
         if step.plan is None:

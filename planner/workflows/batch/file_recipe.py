@@ -50,7 +50,7 @@ class UnitRecipe:
     files: dict[str, GeneratedFile] = field(factory=dict)
 
     def under(self, other: UnitRecipe) -> UnitRecipe:
-        """This recipe with the settings of another taking precedence."""
+        """This recipe, overridden by the settings of another one."""
         return UnitRecipe(
             {**self.hooks, **other.hooks},
             [*other.retries, *self.retries],

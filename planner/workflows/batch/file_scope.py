@@ -202,8 +202,8 @@ class FleetScope(Scope):
 
 @frozen
 class Mention:
-    """A reference to a unit. `key`: for a block with for_each; None means all its units. `output`: "" if none is
-    named."""
+    """A reference to a unit. `key`: selects a unit of a block with for_each; None means all units of the block.
+    `output`: the name of an output, or ""."""
 
     name: str
     key: str | None

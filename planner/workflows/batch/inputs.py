@@ -43,8 +43,8 @@ def coming_states(request: Request) -> dict[str, ComingState]:
 
 
 def inputs(request: Request) -> dict[str, Any]:
-    """The values of variables that the fleet sets; parts that depend on unknown outputs of other units are marked.
-    Raises Failure."""
+    """{variable: value} for the variables that the fleet sets. Parts of values that depend on unknown outputs of other
+    units are marked. Raises Failure."""
     only_checked = request.command == "validate"
     units: dict[str, Any] = {}
     for one in request.upstream if request.inputs else ():
@@ -97,9 +97,9 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit; None if it does not exist or cannot be read. If the requesting unit has encryption
-    settings for a `terraform_remote_state` of that unit's name, they are used. Otherwise the state is read as plain
-    text and, after an error, with the settings for the requesting unit's own state."""
+    """The state of another unit (None if it does not exist or cannot be read) and problems. If the requesting unit has
+    encryption settings for a `terraform_remote_state` of the other unit's name, these are used. Otherwise the state is
+    read as plain text and, after an error, with the encryption settings for the requesting unit's own state."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:
@@ -115,8 +115,8 @@ def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
 
 
 def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
-    """The state from its file, or from the backend that `init` has configured; None if it does not exist or cannot be
-    read."""
+    """The state from its file, or from the backend that `init` has configured (None if it does not exist or cannot be
+    read), and problems."""
     if os.path.isabs(upstream.state):
         return StateStore(upstream.state, seal=seal).read()
     return _state_in_service(upstream, seal)

@@ -30,7 +30,7 @@ _ONCE = os.urandom(16)
 
 
 class Handed:
-    """The values by unit. `done`: the outcomes so far. `key`: for digests; the user's key by default."""
+    """The values by unit. `done`: the outcomes so far. `key`: the key of digests; by default the user's key."""
 
     def __init__(self, done: Mapping[str, FinishedUnit], key: bytes = b"") -> None:
         self.done, self.key = done, key

@@ -163,7 +163,7 @@ class _Slot:
         theirs.close()
 
     def _exit_status(self) -> int | None:
-        """The exit status of a worker that has ended, or that ends now because its pipe is closed."""
+        """Close the worker's pipe, which ends the worker if it still runs, and return its exit status."""
         process, self.process = self.process, None
         self.pipe.close()
         process.join()

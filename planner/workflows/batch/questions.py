@@ -232,7 +232,8 @@ def over_plans(
 def query(
     options: BatchOptions, question: str, listener: BatchListener, seconds: float
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a Datalog query about the fleet, and about its plans if the query reads plans. Raises Failure."""
+    """The answer to a Datalog query about the fleet, and diagnostics. If the query reads plans, the fleet is planned
+    first. Raises Failure."""
     fleet_root = Batch(options, "plan").fleet
     own = own_rules(options, fleet_root)
     program = batch_program(own)
@@ -323,8 +324,8 @@ def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
 
 
 def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListener) -> tuple[Verdict, list[Diagnostic]]:
-    """The verdict of policies about all plans together. A unit without a plan is an error, because policies cannot
-    judge it. Raises Failure."""
+    """The verdict of policies about all plans together, and diagnostics. A unit without a plan is an error, because
+    policies cannot judge it. Raises Failure."""
     fleet = Batch(options, "plan").fleet
     policies = load_policies(fleet, own_rules(options, fleet), words)
     database, report, more = over_plans(options, policies.program, policies.modal.verdicts, listener)

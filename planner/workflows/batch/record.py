@@ -110,7 +110,7 @@ class Record:
 
     @classmethod
     def last(cls, root: str) -> Record:
-        """Raises Failure if there is no record."""
+        """The newest record of a fleet. Raises Failure if there is none."""
         try:
             runs = os.path.join(root, FOLDER)
             names = sorted(n for n in os.listdir(runs) if is_run(n))

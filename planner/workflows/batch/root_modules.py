@@ -136,7 +136,8 @@ class FolderMemory(Protocol):
         ...
 
     def keep_folder(self, path: str, entries: Found, looked: Looked) -> None:
-        """`looked`: the files and directories from which `entries` were determined."""
+        """Cache the findings `entries` about a directory. `looked`: the files and directories that were read for
+        them."""
         ...
 
 

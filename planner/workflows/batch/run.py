@@ -92,7 +92,7 @@ class Run:
         key: bytes = b"",
         policies: FleetPolicies | None = None,
     ) -> None:
-        """`key`: for digests of outputs; the user's key by default."""
+        """`key`: the key of the digests of outputs; by default the user's key."""
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, FinishedUnit] = done or {}
         self.facts = facts or (policies.contents if policies is not None else ())

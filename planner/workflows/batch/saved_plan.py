@@ -113,8 +113,8 @@ def base_of(root: str) -> str:
 
 
 def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
-    """A digest of what dependents use of a unit's plan: its state and its planned outputs. `digests`: of the outputs'
-    values."""
+    """A digest of the parts of a unit's plan that dependents use: its state and its planned outputs. `digests`: digests
+    of the outputs' values."""
     changed = [(name, digest) for name, digest in digests if name in result.changed]
     facts = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
     return sha256(dumps(facts, escape_html=False)).hexdigest()[:32]

@@ -218,7 +218,7 @@ class Batch:
         return digest.hexdigest()
 
     def survey(self) -> None:
-        """Survey the configurations that changed; the cache has the others."""
+        """Survey the configurations that changed; the surveys of unchanged configurations come from the cache."""
         if has_errors(self.fleet.diagnostics):
             return
         missing: list[Request] = []

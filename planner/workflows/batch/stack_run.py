@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Turn:
-    """A round of a deployment that is approved in the main process. `file`: its plan. `number`: from 0. `done`: changes
-    of earlier rounds."""
+    """A round of a deployment that is approved in the main process. `file`: the file with its plan. `number`: the
+    number of the round, from 0. `done`: the changes of earlier rounds."""
 
     file: str
     number: int = 0
@@ -261,7 +261,7 @@ class _Output:
 
 
 _OPENED: dict[str, tuple[OpenedStack, DeploymentPolicies | None]] = {}
-"""{command: its stack and policies}, only of the running command; read once in each worker"""
+"""{command: its stack and policies}, only for the running command; read once in each worker"""
 
 
 def _run_deployment(request: Request, command: _Command, do: Do, turn: Turn | None) -> _Output:

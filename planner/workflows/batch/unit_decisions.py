@@ -30,8 +30,9 @@ _UNIT = "unit"
 
 @frozen
 class Earlier:
-    """A unit before the unit in question. `is_read`: its outputs are read. `changes_outputs`: by a plan that is not
-    applied yet. `is_awaited`: the plan in question depends on unknown parts of the earlier unit's outputs."""
+    """A unit before the unit about which is decided. `is_read`: the later unit reads its outputs. `changes_outputs`: a
+    plan that is not applied yet changes its outputs. `is_awaited`: the plan of the later unit depends on unknown parts
+    of its outputs."""
 
     outcome: str
     is_read: bool = False

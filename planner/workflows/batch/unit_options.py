@@ -69,8 +69,8 @@ def of_units(
     units: Sequence[str],
     declared: Callable[[str], Sequence[str] | None],
 ) -> dict[str, UnitOptions]:
-    """The options for each selected unit. `units`: all units of the fleet. `declared`: a unit's root variables; None if
-    its configuration cannot be read. Raises Failure with all wrong names."""
+    """{selected unit: its options}. `units`: all units of the fleet. `declared`: returns a unit's root variables; None
+    if its configuration cannot be read. Raises Failure with all wrong names."""
     problems: list[Diagnostic] = []
     variables: dict[str, list[tuple[str, str]]] = {unit: [] for unit in selected}
     for kind, text in arguments.variables:

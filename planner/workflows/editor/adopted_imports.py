@@ -37,7 +37,7 @@ def generated_plan(options: OperationOptions) -> MadePlan[Any]:
 
 
 def _repeated(root: ModuleConfig) -> Iterator[ImportDecl]:
-    """The native import blocks whose target is an instance with a key, of a resource without a block."""
+    """The import blocks in native syntax whose target is an instance with a key and whose resource has no block."""
     for block in root.imports:
         target = block.target
         is_keyed = block.instance is None or block.instance.key is not None

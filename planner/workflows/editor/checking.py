@@ -83,7 +83,7 @@ class Checking:
         return former if is_same else self.model(path)
 
     def _is_unreadable(self, path: str) -> bool:
-        """In JSON, one syntax error makes the whole file unreadable."""
+        """Whether a file is JSON with a syntax error, which makes the whole file unreadable."""
         return path.endswith(".json") and bool(self.workspace.symbols(path).problems)
 
     def _keys(self, path: str) -> frozenset[str]:

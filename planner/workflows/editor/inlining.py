@@ -85,7 +85,8 @@ def _inlined(options: OperationOptions, address: str, is_exact: bool) -> Refacto
 
 class _Inlining:
     def __init__(self, workspace: Workspace, directory: str, name: str, is_exact: bool) -> None:
-        """`is_exact`: convert maps and lists to the variables' types, which is safer but hard to read."""
+        """`is_exact`: convert maps and lists to the variables' types, which is safer but hard to read. Raises Failure
+        if the module cannot be inlined."""
         self.workspace, self.directory, self.name, self.is_exact = workspace, directory, name, is_exact
         self.call = piece_of(workspace, DeclaredObject(directory, f"module.{name}"))
         self.text = workspace.document(self.call.path).text
@@ -529,7 +530,7 @@ class _Inlining:
         return (move for move in self.moves if not move[1].startswith(("data.", "ephemeral.", "action.", "check.")))
 
     def removed_files(self) -> dict[str, None]:
-        """The files of the module, if nothing uses these any more; none if another call or tests need the module."""
+        """{path: None} for the files of the module, which are removed; {} if another call or tests need the module."""
         module = os.path.relpath(self.below)
         others = [call for call in self.workspace.callers(self.below) if call != (self.directory, self.name)]
         if others:

@@ -69,7 +69,7 @@ class Model:
 
     @property
     def root(self) -> ModuleConfig:
-        """The root module, without children unless `is_deep`: only a check needs these."""
+        """The root module. It has children only if the model is deep, because only a check needs children."""
         return self._own.root
 
     @cached_property

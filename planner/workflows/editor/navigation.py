@@ -248,7 +248,7 @@ def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edi
 
 
 def after_block(text: str, end: int, more: str) -> tuple[int, int, str]:
-    """The edit that inserts text after a block and after the comment that follows on its last line."""
+    """The edit, as (start, end, text), that inserts text after a block and after a comment on its last line."""
     comment = _COMMENT.match(text, end)
     at = comment.end() if comment is not None else end
     return at, at, more

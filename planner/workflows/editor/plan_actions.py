@@ -104,7 +104,8 @@ def _place(place: Json) -> str:
 
 
 def _edit(workspace: Workspace, root: str, place: Json) -> tuple[str, int, int, str] | None:
-    """The edit that restores a former value; None if its place is not in a file of the workspace."""
+    """The edit, as (path, start, end, text), that restores a former value; None if the value was not edited in a file
+    of the workspace."""
     match, source = _SET_BACK.fullmatch(place["text"]), place.get("source") or {}
     if match is None or "column" not in source or "..." in match[1] or parse_expression(Source("", match[1]))[1]:
         return None

@@ -145,9 +145,9 @@ def undo(
     move_of: Callable[[Mapping[str, Any], str], ObjectMove] | None = None,
     is_written: bool = True,
 ) -> tuple[list[str], dict[str, tuple[str | None, str | None]]]:
-    """Undo the last refactoring. Returns its command and {name: (content, former content)}. `move_of` reads the record
-    of a move of objects. If `is_written` is false, nothing is changed. Raises Failure if no refactoring is recorded or
-    a file has changed since."""
+    """Undo the last refactoring. Returns its command and {name: (content, former content)}; None as content means that
+    the file does not exist. `move_of` reads the record of a move of objects. If `is_written` is false, nothing is
+    changed. Raises Failure if no refactoring is recorded or a file has changed since."""
     path = _record_path(options)
     if not path_exists(path):
         raise refusal("There is no refactoring to undo.")

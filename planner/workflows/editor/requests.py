@@ -145,8 +145,8 @@ def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
 @frozen
 class Cursor:
     """A position. `word`: the token there, with `kind`, `start` and `end`; "" between tokens. `relation`: the name
-    before the innermost open parenthesis. `column`: index of the argument. `is_in_text`: in a string. `typed`: the part
-    of the string before the position."""
+    before the innermost open parenthesis. `column`: index of the argument. `is_in_text`: the position is in a string.
+    `typed`: the part of the string before the position."""
 
     kind: str
     word: str

@@ -194,7 +194,7 @@ class _Transfer:
         return False
 
     def _link(self, path: str, use: Use, consumer: str, reason: str) -> None:
-        """Make the root module `consumer` read a value from the other's state. Raises Failure."""
+        """Make the root module `consumer` read a value from the state of the other root module. Raises Failure."""
         if kind_of(path) == "test":
             raise refusal(f"{reason} Remove that from the test first.")
         if self.whole or use.role != "value":

@@ -84,8 +84,8 @@ class DeclaredName:
 
 @frozen
 class NameUse:
-    """A reference. [start, end): the name that a rename replaces. `is_history`: in a block that names former addresses
-    (moved, removed)."""
+    """A reference. [start, end): the name that a rename replaces. `is_history`: the reference is in a block that names
+    former addresses (moved, removed)."""
 
     key: str
     start: int

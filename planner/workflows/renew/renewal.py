@@ -130,7 +130,7 @@ class Renewal:
             return False
         if gone or not all(map(self._has_same_keys, [made] * len(changed), changed)):
             return True
-        # reads of objects are reported before the plan: with plugins in any order, otherwise in the graph's order
+        # reads of objects are reported before the plan. With plugins their order varies, otherwise it follows the graph
         same = all(now.get(name, []) == self.parts.uses.get(name, []) for name in changed)
         return self.kept.plugins is None and not (same and not any(name.startswith(CALL) for name in edited))
 
@@ -278,7 +278,7 @@ def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
 
 
 def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
-    """Whether an object outside of the part and one inside may look renamed."""
+    """Whether an object outside of the part and one inside may look like a single renamed object."""
     facts = FactBuilder()
     touched = renewed.anew | renewed.gone
     for action in {change.action for change in renewed.made.plan.changes if change.mode == "managed"}:

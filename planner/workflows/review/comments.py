@@ -45,7 +45,7 @@ def put(review: CodeReview, name: str, text: str) -> str:
 
 
 def annotate_start(review: CodeReview, name: str, revision: str, address: str) -> None:
-    """Note in the comment, if there is one, that a run has begun, so that readers know that the report is older. Raises
+    """Note in the comment, if there is one, that a run has begun and that the report is about an earlier run. Raises
     ServiceError."""
     existing = _existing(review, name)
     if existing:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """Works on one deployment. `inputs`: some may be unknown. `options`: as for `plan`."""
+    """Works on one deployment. `inputs`: its inputs, some perhaps unknown. `options`: options as for `plan`."""
 
     def __init__(
         self,

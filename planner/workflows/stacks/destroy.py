@@ -41,8 +41,8 @@ class Planner(Protocol):
 def plan_removals(
     planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
-    """Plan the removal of recorded instances: in the mode destroy, of all instances, otherwise of those that are not
-    requested, except `left_out`."""
+    """Plan the removal of recorded instances: in the mode destroy, of all instances, otherwise of instances that are
+    neither requested nor in `left_out`. Returns the decisions about the instances, and diagnostics."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
     # a directory without a state is not an instance: another program or a killed apply created the directory
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]

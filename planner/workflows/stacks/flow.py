@@ -297,7 +297,7 @@ class Flow:
 
 
 class StackScope(Scope):
-    """The scope of a stack. `key` and `each`: of the instance, in repeated blocks."""
+    """The scope of a stack. `key` and `each`: the key and the `each` value of the instance in a repeated block."""
 
     def __init__(self, flow: Flow, path: Path, key: Key, each: Value) -> None:
         self.flow, self.path, self.key, self.value = flow, path, key, each
@@ -371,7 +371,7 @@ def _instance_key(value: Any) -> InstanceKey:
 
 
 def checked_inputs(declared: Mapping[str, Any], given: Value, who: str) -> dict[str, RootVariable]:
-    """The values of declared variables, from an object of inputs. Raises Failure."""
+    """{declared variable: its value}, from an object of inputs. Raises Failure."""
     plain, marks = unmark(given)
     if is_null(plain):
         plain = {}

@@ -197,8 +197,8 @@ def write_states(states: States, converted: ConvertedModule, diagnostics: Diagno
 
 
 def _write(converted: ConvertedModule, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
-    """Write the states, then the stack's files, and at last remove the objects from the root module. This can be
-    repeated after an interruption at any point."""
+    """Write the states, then the stack's files, and at the end remove the objects from the root module's state. After
+    an interruption at any point, this function can be called again."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         manifest, _ = read_manifest(".")

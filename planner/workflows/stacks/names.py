@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class Wild(Enum):
-    """The key that means all instances, of a block with an unknown number of instances."""
+    """The key that means all instances of a block whose number of instances is unknown."""
 
     ALL = "*"
 

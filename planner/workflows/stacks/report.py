@@ -56,7 +56,7 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
 
 
 def tell_approval(approval: Approval, view: View) -> None:
-    """Print that a plan is approved, or which checks failed. `view`: of the deployment."""
+    """Print that a plan is approved, or which checks failed. `view`: the view of the deployment."""
     rules = [rule for rule in approval.by if rule != "empty_plan"]
     if rules:
         view.tell(f"\nApproved by {', '.join(rules)}.")

@@ -64,8 +64,8 @@ class RunFacts:
 
 @frozen
 class RunDecisions:
-    """The decisions about the runs of a file. `statuses`: of each run, in order; `status`: of the file. `fails`: why
-    the exit code reports a failure (run, cleanup, stop); empty if it does not."""
+    """The decisions about the runs of a file. `statuses`: the status of each run, in order. `status`: the status of the
+    file. `fails`: why the exit code reports a failure (run, cleanup, stop); empty if it does not."""
 
     statuses: tuple[str, ...]
     status: str

@@ -82,7 +82,7 @@ def _name(ref: Ref) -> str:
 
 
 def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """The problems that remain. Expected failures are removed, and the others get the severity that the rules decide.
+    """The problems that remain. Expected failures are removed; other problems get the severity that the rules decide.
     An error is added for each object that was expected to fail and did not."""
     met: set[str] = set()
     left: list[Diagnostic] = []

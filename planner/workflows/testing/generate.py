@@ -140,7 +140,7 @@ class _Generator:
     # ---------------------------------------------------------------- values
 
     def _base(self) -> dict[str, Value]:
-        """A value for each variable without a default: if possible, one that its validations accept."""
+        """{variable without a default: a value}; if possible, a value that the variable's validations accept."""
         base: dict[str, Value] = {}
         for name, decl in self.declared.items():
             if decl.default is not None:
@@ -165,7 +165,8 @@ class _Generator:
             return True
 
     def _repaired(self, base: dict[str, Value], first: _Tried) -> tuple[dict[str, Value], _Tried]:
-        """Values with which a plan succeeds, if changing one value is enough; otherwise the given values."""
+        """Values with which a plan succeeds, and this plan. If no change of a single value is enough: the unchanged
+        values and the first plan."""
         for name, value in self._others(base):
             result = self._try({**base, name: value})
             if result.passes:
@@ -173,8 +174,8 @@ class _Generator:
         return base, first
 
     def _others(self, base: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-        """(variable, value) for each candidate that the validations accept. For a variable that is not in `base`, its
-        default is left out."""
+        """(variable, value) for each candidate that the validations accept. The defaults of variables that are not in
+        `base` are left out."""
         for name in self.declared:
             for value in self.candidates[name][0 if name in base else 1 :]:
                 if self._refused_by(name, base, value) is False:

@@ -451,7 +451,7 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
 def _context(
     subject: TestedConfiguration, made: Plan, state: State, values: RunValues, is_whole: bool
 ) -> EvaluationContext:
-    """The evaluation context after an apply. `is_whole`: with all values, not only resources and variables."""
+    """The evaluation context after an apply. `is_whole`: include all values, not only resources and variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)
     context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)

@@ -36,8 +36,8 @@ class Outputs:
 
 
 def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """The values of variables from the command, overridden by those in the automatically loaded files of the test
-    directory, unless that is the module's directory."""
+    """The values of variables from the command, and problems. If the test directory is not the module's directory,
+    values in its automatically loaded files take precedence."""
     if os.path.normpath(test_directory) == ".":
         return given, []
     return add_automatic_files(directory, test_directory, given)
@@ -45,8 +45,8 @@ def global_values(directory: str, test_directory: str, given: RawVariables) -> t
 
 @frozen(eq=False)
 class RunValues:
-    """The values of a run. `root`: of the module's variables. `known`: of `var` in assertions, with values that only
-    the test file sets. `scope`: for expressions in the test file."""
+    """The values of a run. `root`: the values of the module's variables. `known`: the members of `var` in assertions,
+    including values that only the test file sets. `scope`: the scope of expressions in the test file."""
 
     root: Mapping[str, RootVariable]
     known: Mapping[str, Value]
@@ -60,7 +60,7 @@ def run_values(
     given: RawVariables,
     outputs: Mapping[str, Mapping[str, Value]],
 ) -> tuple[RunValues | None, list[Diagnostic]]:
-    """The values of a run's variables; None if there are errors. `outputs`: {earlier run: outputs}."""
+    """The values of a run's variables (None if there are errors) and problems. `outputs`: {earlier run: outputs}."""
     problems = Problems()
     general = _general(declared, given, problems)
     runs = {name: dict(values) for name, values in outputs.items()}

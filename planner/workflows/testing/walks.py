@@ -38,7 +38,7 @@ class TestedConfiguration:
     remarks: tuple[Diagnostic, ...] = ()
     """diagnostics of making the configuration"""
     beside: tuple[Config, ...] = ()
-    """other configurations whose providers are needed: of other runs, and before overrides"""
+    """other configurations whose providers are needed: those of other runs, and those without overrides"""
     _absent: list[Diagnostic] | None = None
     _validated: list[Diagnostic] | None = None
 
@@ -53,7 +53,7 @@ class TestedConfiguration:
         return self._validated is not None
 
     def validate(self, graph: Graph | None = None) -> list[Diagnostic]:
-        """Problems of the configuration itself. `graph`: of a plan without limits, if there is one."""
+        """Problems of the configuration itself. `graph`: the graph of a plan without limits, if there is one."""
         if self._validated is None:
             self._validated = validate_loaded(self.loaded, graph)
         return self._validated
@@ -104,7 +104,7 @@ def plan(
 def apply(
     subject: TestedConfiguration, made: Plan, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after an apply, complete or up to an error."""
+    """The state after an apply (after an error, the state up to it) and diagnostics."""
     loaded = subject.loaded
     try:
         graph = apply_graph(made, loaded)
@@ -118,7 +118,7 @@ def apply(
 def destroy(
     subject: TestedConfiguration, state: State, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after a destroy; objects that could not be destroyed remain."""
+    """The state after a destroy, with the objects that could not be destroyed, and diagnostics."""
     made, problems = plan(subject, state, variables, RunPlanOptions("destroy"), parallelism)
     if made is None or has_errors(problems):
         return state, problems

@@ -1,4 +1,4 @@
-"""Encodes messages to and from other machines: one line of JSON, then the bytes whose number the line states. In a
+"""Encodes messages to and from other machines: one line of JSON, then binary data whose length is in the JSON. In a
 message, paths below the fleet's root begin with `ROOT`, which the receiver replaces by its own directory. All received
 data is checked before use."""
 

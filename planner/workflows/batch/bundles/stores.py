@@ -1,6 +1,6 @@
-"""Stores for archives of bundles: in the message to the worker, in a shared directory, or beside states in a backend.
+"""Stores for archives of bundles: in the message to the worker, in a shared directory, or next to states in a backend.
 
-A store has a name, which is sent to the other side: `scheduler` (in the message), a directory (`/mnt/bundles`), or a
+A store has a name, which is sent to the worker: `scheduler` (in the message), a directory (`/mnt/bundles`), or a
 backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The name never contains credentials;
 each machine has its own credentials, where the backend looks for them. An archive is used only if it has the requested
 digest."""
@@ -59,7 +59,7 @@ def fetched(store: ArchiveStore, digest: str) -> bytes:
 
 
 class Folder:
-    """A directory that both sides can read."""
+    """A directory that this machine and the workers share."""
 
     def __init__(self, path: str) -> None:
         self._path = path

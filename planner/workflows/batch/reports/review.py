@@ -144,7 +144,8 @@ class _Fleet:
         return made
 
     def _of_units(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Decisions about units: first denied and failed units, then units whose plans are missing or incomplete."""
+        """Decisions about units, as (about denied and failed units, about units whose plans are missing or
+        incomplete)."""
         units, is_plan = self.document["units"], self.document["command"] == "plan" and not is_drift(self.document)
 
         def units_of(*outcomes: str) -> list[str]:

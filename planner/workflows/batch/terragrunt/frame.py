@@ -278,8 +278,8 @@ class Frame(Scope):
         return frozenset(part.label for part in self.root.blocks.get("dependency", ()))
 
     def own_dependencies(self, without: frozenset[str]) -> dict[str, DependencyBlock]:
-        """The dependencies in this file itself, without the labels in `without`, which the including file defines
-        again."""
+        """{label: dependency} for the dependencies in this file itself. Labels in `without` are omitted, because a
+        file that takes precedence defines these dependencies again."""
         result = {}
         for part in self.root.blocks.get("dependency", ()):
             if part.label not in without:

@@ -26,8 +26,8 @@ def made_ready(
     recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
 ) -> tuple[Recipe, dict[str, Value]]:
     """Prepare the unit in the current directory. Returns the recipe of the run, and the values of variables, some of
-    which may be unknown. `is_look`: no command will run, so parts that depend on outputs may be missing. `command`: for
-    get_terraform_command. Raises Failure."""
+    which may be unknown. `is_look`: no command will run, so parts that depend on outputs may be missing. `command`: the
+    result of get_terraform_command. Raises Failure."""
     source = recipe.source
     assert source is not None
     units, stacks = dict(source.units), dict(source.stacks)

@@ -140,7 +140,7 @@ class UnitSession:
         return self.library.document(path, form)
 
     def is_file(self, path: str) -> bool:
-        """Like os.path.isfile, and recorded like a read."""
+        """Whether a path is a file; the check is recorded like a read."""
         if RECORDER.paths is not None:
             RECORDER.look(path)
         return os.path.isfile(path)

@@ -1,7 +1,7 @@
 """Generates Terragrunt stacks: a terragrunt.stack.hcl names units and stacks, whose files are copied to the directories
 where these run. The directories are Terragrunt's (`.terragrunt-stack` next to the file, unless a block sets another
-one), because settings of backends often contain the path of the unit: elsewhere it would have another state. Only
-directories made by planner or Terragrunt are written to."""
+one), because settings of backends often contain the path of the unit: in another directory it would have another state.
+Only directories made by planner or Terragrunt are written to."""
 
 from __future__ import annotations
 
