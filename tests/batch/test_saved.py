@@ -168,11 +168,11 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
         lambda root: (
             (root / "saved/plans/a.tfplan").rename(root / "x") and (root / "saved/plans/a.tfplan").symlink_to("../../x")
         ),
-        "is a link, or its directory is",
+        "is a link, or its directory is a link",
     ),
     (
         lambda root: (root / "saved/plans").rename(root / "x") and (root / "saved/plans").symlink_to("../x"),
-        "is a link, or its directory is",
+        "is a link, or its directory is a link",
     ),
     (
         lambda root: (

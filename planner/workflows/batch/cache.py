@@ -269,7 +269,7 @@ def _result(data: dict[str, Any]) -> UnitResult:
 
 
 def request_key(request: Request) -> str:
-    """A digest of the fields of a request that an entry must match."""
+    """A digest of a request's fields; an entry of the cache is valid only for a request with an equal digest."""
     return blake2b(orjson.dumps(request, default=_compared), digest_size=16).hexdigest()
 
 

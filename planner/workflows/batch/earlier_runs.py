@@ -21,8 +21,8 @@ from planner.workflows.batch.session import Batch
 @frozen(eq=False)
 class Before:
     """The progress of earlier runs. `applied`: {completed unit: its current state, with outputs}. `how`: {completed
-    unit: "record" or "state"}, depending on which of them shows that it is completed. `begun`: units whose apply was
-    begun and not completed."""
+    unit: whether a "record" or the "state" shows that it is completed}. `begun`: units whose apply was begun and not
+    completed."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)

@@ -174,8 +174,8 @@ class FileRecorder:
             self.look(path, paths.pop(path)[0].removeprefix("own "))
 
     def compared(self) -> Looked:
-        """The recorded files; empty if a function of the configuration has read a file that is not compared, or the
-        time, because the result cannot be reused then."""
+        """The recorded files. Empty if the result cannot be reused, because a function of the configuration has read
+        the time, or a file that is not compared."""
         assert self.paths is not None
         return {} if self.has_unseen else dict(self.paths)
 

@@ -21,9 +21,9 @@ _DONE = frozenset(("applied", "unchanged"))
 
 
 class Gate:
-    """Checks the plans of a run. `done`: its finished units; only units in `order` are marked. `end` records the end of
-    a unit. `arguments`: the command line, which may accept denials. `diagnostics`: findings about units outside the
-    run, and problems of the policies. `is_closed`: a plan is denied."""
+    """Checks the plans of a run. `done`: its finished units; only units in `order` are marked as denied. `end` records
+    the outcome of a unit. `arguments`: the command line, which may accept denials. `diagnostics`: findings about units
+    outside the run, and problems of the policies. `is_closed`: whether a plan was denied."""
 
     def __init__(
         self,

@@ -117,15 +117,15 @@ def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
 
 
 def _by_plans(manifest: SavedManifest) -> tuple[dict[str, str], dict[str, str]]:
-    """From a saved plan: {unit: digest} of the shard's own units, and {unit: digest} of other units as the shard saw
-    these. The digests cover the values of outputs."""
+    """From a saved plan: {unit: digest} of the shard's own units, and {unit: digest} of the plans of other units that
+    the shard used. The digests cover the values of outputs."""
     own = {name: saved_plan.seen_as(saved.result, saved.result.digests) for name, saved in manifest.units.items()}
     return own, manifest.shard.beside if manifest.shard is not None else {}
 
 
 def _by_report(part: PartRead) -> tuple[dict[str, str], dict[str, str]]:
-    """From a report: {unit: digest} of the shard's own units, and {unit: digest} of other units as the shard saw these.
-    The digests do not cover the values of outputs."""
+    """From a report: {unit: digest} of the shard's own units, and {unit: digest} of the plans of other units that the
+    shard used. The digests do not cover the values of outputs."""
     shard, planned = part.shard, {unit["unit"] for unit in part.report["units"] if unit["outcome"] not in BAD}
     own = {unit: made for unit, made in shard["made_as"].items() if unit in planned}
     return own, {one["unit"]: one["made_as"] for one in shard["beside"] if one["outcome"] not in BAD}

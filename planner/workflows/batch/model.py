@@ -178,7 +178,7 @@ class Published:
 
 @frozen
 class Linked:
-    """The links between a deployment and others. `folder`: real path of its stack. `reads`: outputs of other
+    """The links between a deployment and other deployments. `folder`: real path of its stack. `reads`: outputs of other
     deployments that the deployment and its stack read. `published`: outputs of its stack that depend on the deployment.
     The names of its components' states are `before` + instance + `after`."""
 

@@ -182,8 +182,8 @@ def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
 def with_outputs(
     request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult, declared: Iterable[str] = ()
 ) -> UnitResult:
-    """The summary of a plan, with the unit's own planned outputs (`declared`) and the planned outputs of other units
-    that it used, in `inputs` or in states."""
+    """The summary `short` of a plan, completed by two kinds of outputs: the unknown outputs of other units on which the
+    plan depends (through `inputs` or states) and, if dependents need them, the unit's own planned outputs."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]

@@ -38,8 +38,8 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
     for removal in fleet.removals:
         if removal.unit.rpartition("/")[0] in stacks:
             detail = (
-                f"{removal.unit} is a deployment of a stack. Declare it there again, with destroy = true, and apply "
-                f"that; then remove it and this block ({removal.place})."
+                f"{removal.unit} is a deployment of a stack. Declare it in the stack again with destroy = true, and "
+                f"apply. Then remove its declaration and this block ({removal.place})."
             )
             diagnostics.append(error("batch.removed", "A deployment cannot be removed here", detail))
             continue

@@ -155,7 +155,7 @@ class Batch:
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
         """The analysis of the fleet. `want`: further relations to derive. `selected`: False ignores the selectors.
-        `asks`: derive the facts instead of using a cached analysis, which has none. Raises Failure."""
+        `asks`: derive all facts; otherwise a cached analysis, which has no facts, may be returned. Raises Failure."""
         options = self.options
         chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
         selection = Selection(

@@ -88,7 +88,7 @@ def _plan(saved: Saved, folder: str, plans: dict[str, bytes]) -> Iterable[Moved]
         return
     path = saved_plan.plan_path(folder, saved.unit)
     if os.path.realpath(path) != os.path.join(os.path.realpath(folder), saved_plan.PLANS, os.path.basename(path)):
-        yield saved.unit, "plan", path, f"{path} is a link, or its directory is."
+        yield saved.unit, "plan", path, f"{path} is a link, or its directory is a link."
         return
     try:
         data = saved_plan.read_bounded(path)

@@ -81,7 +81,7 @@ def _nothing() -> None:
 
 def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
     """Plan, apply, destroy or validate a unit, or read its state. Failures are part of the result. `before_changes` is
-    called after all reads and before any change; Unmet, which it may raise, is the only exception."""
+    called after all reads and before any change. Raises Unmet if `before_changes` does, and no other exception."""
     begin, used, started = time.monotonic(), time.process_time(), time.time()
     with ALONE, home(request), RECORDER.recording():
         if os.path.isabs(request.state):
@@ -262,8 +262,8 @@ def _with_recorded(result: UnitResult, state: State) -> UnitResult:
 
 
 def _state(request: Request) -> UnitResult:
-    """The current state: lineage and serial; in `text`, the version of the program that wrote it last and who holds its
-    lock. With an approved plan, also whether it was applied; with `is_read`, also the outputs."""
+    """The current state: its lineage and serial and, in `text`, the version of the program that wrote it last and the
+    holder of its lock. With an approved plan, also whether the plan was applied. With `is_read`, also the outputs."""
     request = with_recipe(request)
     with surrounded(request):
         options = options_of(request)

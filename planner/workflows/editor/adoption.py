@@ -281,8 +281,8 @@ class _Adoption:
 
     @staticmethod
     def _nested(one: _NewResource, contents: list[list[Block]]) -> tuple[str, dict[str, list[str]]]:
-        """Nested blocks that are equal in all instances, as source; for types whose blocks differ, {type: source of
-        each instance's list}. Raises Failure if such blocks contain blocks."""
+        """(source of the nested blocks that are equal in all instances, {type of other nested blocks: for each
+        instance, the source of its list}). Raises Failure if blocks that differ contain blocks or have labels."""
         kept, dynamic = [], {}
         for name in dict.fromkeys(block.type for blocks in contents for block in blocks):
             own = [[block for block in blocks if block.type == name] for blocks in contents]
@@ -291,8 +291,8 @@ class _Adoption:
                 kept += [f"  {text}\n" for text in texts[0]]
                 continue
             if any(block.body.blocks or block.labels for blocks in own for block in blocks):  # type: ignore[attr-defined]
-                detail = f"The instances of {one.address} have different blocks {name} with blocks in them"
-                raise refusal(f"{detail}, which one resource cannot have.")
+                detail = f"The blocks {name} of the instances of {one.address} differ and contain other blocks"
+                raise refusal(f"{detail}, which a single resource block cannot express.")
             names = _names_of(contents, name)
             dynamic[name] = [_objects_text(blocks, names) for blocks in own]
         return "".join(kept), dynamic

@@ -36,8 +36,8 @@ from planner.world.state.workspace import data_directory
 
 class Model:
     """The module in a directory, read as a root module. Of called modules only variables and outputs are read; if
-    `is_deep`, everything. Providers and modules that are not installed are replaced. `missing`: {provider: why its
-    schema is not known}."""
+    `is_deep`, everything. Substitutes replace providers and modules that are not installed. `missing`: {provider: why
+    its schema is not known}."""
 
     def __init__(self, workspace: Workspace, directory: str, is_deep: bool = False) -> None:
         self.workspace, self.directory, self.is_deep = workspace, directory, is_deep

@@ -175,7 +175,7 @@ def _strings(workspace: Workspace, directory: str, path: str, node: Expression) 
 
 def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tuple[str, str]]) -> dict[str, str]:
     """{former key: new key} of installed modules after calls in a directory were renamed. `moves`: (former, new) paths
-    of calls relative to that directory, with dots. Unchanged keys are left out."""
+    of calls relative to that directory, such as `a.b`. Unchanged keys are left out."""
     root = os.path.abspath(options.directory)
     records, _ = read_manifest(root, data_directory(os.environ))
     result = {}

@@ -167,8 +167,8 @@ class CheckSchedule:
                 self._publish_all(self._checking.keep_tree(subject, result))
 
     def publish(self, path: str, diagnostics: list[Json], is_complete: bool = True) -> None:
-        """Send the diagnostics of a file; of a closed file, only changed ones. `is_complete`: the diagnostics are for
-        the current version of the file."""
+        """Send the diagnostics of a file; for a closed file only if they have changed. `is_complete`: the diagnostics
+        are for the current version of the file."""
         document = self._workspace.opened.documents.get(path)
         if document is None and self._published.get(path, []) == diagnostics:
             return

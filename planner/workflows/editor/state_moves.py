@@ -149,8 +149,8 @@ class _Transfer:
 
     def _complete(self) -> None:
         """Add the declarations that the moved blocks need. Variables and providers are copied; local values and data
-        sources move if nothing else uses them, otherwise they are copied. Outputs and checks about these blocks alone
-        move, too."""
+        sources move if nothing else uses them, otherwise they are copied. Outputs and checks that refer only to moved
+        blocks move, too."""
         done: set[str] = set()
         while True:
             pieces = {**self.moved, **self.copied}

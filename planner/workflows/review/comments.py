@@ -134,8 +134,8 @@ _LEVELS = {"deny": "error", "broken": "error", "error": "error", "warn": "warnin
 
 
 def annotated_lines(document: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
-    """A line for each problem, finding and root cause with a place, the most serious first, at most MOST; none on other
-    hosts than GitHub and Azure Pipelines."""
+    """A line for each problem, finding and root cause with a place: at most MOST lines, the most serious first. Empty
+    on hosts other than GitHub and Azure Pipelines."""
     write = _github if environ.get("GITHUB_ACTIONS") == "true" else _azure if environ.get("TF_BUILD") else None
     if write is None:
         return []

@@ -61,8 +61,8 @@ class StackAddresses:
     parts: tuple[tuple[PromiseName, str], ...]
 
     def move(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> list[Moved]:
-        """Move objects from the first to the second address, in the state of the first component. Returns (former, new
-        address) of each instance. Raises Failure."""
+        """Move objects from the first address to the second one, within the state of the first address's component.
+        Returns (former, new address) of each instance. Raises Failure."""
         moved, moves = list[Moved](), dict[str, str]()
         (name, old), (_, new) = self.parts
         change = movement(parse(old), parse(new), moved, moves)

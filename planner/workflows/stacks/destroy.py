@@ -1,4 +1,4 @@
-"""Plans the removal of instances: of recorded instances that are no longer requested, or of all."""
+"""Plans the removal of recorded instances: of all instances, or of those that are no longer requested."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
 
 def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
     """The plan with the findings of policies among its diagnostics, and the verdict: None without policies, for an
-    incomplete plan, and if a policy is wrong."""
+    incomplete plan, and if a policy has errors."""
     if planned.complete is None or not planned.complete.loaded.options.judges:
         return planned, None
     from planner.operations import policies

@@ -202,7 +202,7 @@ class _RootModuleWriter:
         for name, state in states.items():
             component = self.root.components.get(f"component.{name.name}")
             if name.path or component is None or isinstance(name.key, Wild):
-                self.refuse("No target for a state", f"{name} is not in a component of the stack itself.", None)
+                self.refuse("No target for a state", f"{name} does not belong to a component of the root stack.", None)
                 continue
             head = f"module.{name.name}{format_key(name.key)}"
             for resource in state.resources.values():

@@ -148,8 +148,8 @@ def _problem(problem: dict[str, Any]) -> str:
 
 
 def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
-    """In a large fleet, a box for each directory that contains directories of units, side by side. No boxes for other
-    fleets, and for a single such directory."""
+    """{box: (enclosing box, title)}: in a fleet with at least BOXES_FROM units, a box for each parent directory of
+    units, none inside another. {} for smaller fleets, and if all units have the same parent directory."""
     above = {os.path.dirname(folder) for folder in folders} - {""}
     return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
 

@@ -382,8 +382,8 @@ class Frame(Scope):
         return value
 
     def config_of(self, path: str) -> dict[str, Value]:
-        """Another file, evaluated on its own and only once, because its value is equal for all readers. Raises
-        Failure."""
+        """The value of another file, which is evaluated alone. It does not depend on the reader, so it is computed only
+        once. Raises Failure."""
         known = self.session.configs
         if path not in known:
             self.session.reading.append(path)

@@ -117,8 +117,9 @@ class UnitSession:
     """paths of the files that are being read as values"""
 
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
-        """The result of an external lookup, which is done once for reading a unit and running it. `answer` may raise
-        FunctionError. Raises Failure if the result differs from the expected one."""
+        """The result of an external lookup. The lookup is done once, when the unit is read; the run of the unit uses
+        the same result. `answer` may raise FunctionError. Raises Failure if the result differs from the expected
+        one."""
         if question not in self.answers:
             result = self.given[question] if question in self.given else answer()
             if question in self.expected and self.expected[question] != _digest(self.expected[""], question, result):
