@@ -14,7 +14,7 @@ class Workplace(Executor):
 
     @property
     def size(self) -> int:
-        """The number of units that run at a time, if the place determines this number; otherwise 0."""
+        """The number of units that run at a time, if the executor determines this number; otherwise 0."""
         return 0
 
     def keep(self) -> Workplace | None:

@@ -202,8 +202,8 @@ def _own_folders() -> re.Pattern[str]:
 
 
 def _is_tidying(code: CodeType) -> bool:
-    """Whether a listing needs no record: Python searches a directory for its modules, or planner removes the leftovers
-    of killed processes."""
+    """Whether a listing by this code needs no record: by Python's search for modules, or by planner's removal of the
+    leftovers of killed processes."""
     return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 

@@ -114,7 +114,8 @@ def can_be_read(result: UnitResult) -> bool:
 
 
 def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
-    """The outputs (of `names`; None: all) whose values were known in the plan and are different now."""
+    """The outputs whose values were known in the plan and are different now. `names`: the outputs to compare; None for
+    all."""
     unknown = {output for output, _ in planned.unknown}
     before, after = dict(planned.digests), dict(now.digests)
     wanted = set(before) if names is None else set(names)

@@ -82,7 +82,7 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
 
         result = evolve(result, differs=differences(request.approved_file, made))
     if request.plan_file and _is_kept(request, result):
-        durable = RECORDS not in request.plan_file  # plans in records are for this run and for questions
+        durable = RECORDS not in request.plan_file  # only this run and queries need the plans in records
         problems = save_plan(made, request.plan_file, 0o600, durable=durable)
         if has_errors(problems):
             return failed(request, problems)

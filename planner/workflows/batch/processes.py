@@ -154,7 +154,7 @@ class _Slot:
             self._exit_status()
 
     def begin(self, forked: Sequence[_Slot] | None = None) -> None:
-        """Start the process. `forked`: the workers forked before, if this worker is forked from this process."""
+        """Start the worker. `forked`: the workers forked before it, if it is forked from this process; else None."""
         self.pipe, theirs = self.context.Pipe()
         inherited = [] if forked is None else [self.pipe, *[slot.pipe for slot in forked]]
         self.process = self.context.Process(target=_serve, args=(theirs, *self.common, inherited))

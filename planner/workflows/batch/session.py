@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CHUNK = 5
 """maximum number of units that one task surveys"""
 MANY = 100
-"""from this number of uncached units on, worker processes are certainly needed"""
+"""a fleet with more units than this and without a cache starts worker processes at once"""
 
 
 @frozen

@@ -134,7 +134,7 @@ def _survey(request: Request, folder: str) -> Survey:
                 if is_new(reading) and not (request.recipe is not None and request.recipe.refusals):
                     try:
                         set_up(request, reading)
-                    except Failure:  # the plan of the unit reports the reason; dependencies are known without it
+                    except Failure:  # the plan of the unit reports the reason; dependencies are known without init
                         is_whole = False
                     if stays_as_it_is(reading):
                         RECORDER.look_again(data_folder(reading.begun.options.directory))

@@ -40,7 +40,7 @@ Edits = dict[str, list[tuple[int, int, str]]]
 def code_actions(
     workspace: Workspace, model_of: ModelOf, path: str, start: int, end: int, problems: Iterable[Any]
 ) -> list[Json]:
-    """The actions for a range of a file. `problems`: its diagnostics."""
+    """The actions for a range of a file. `problems`: the diagnostics in the range."""
     maker = _Actions(workspace, model_of, path)
     result = [*maker.corrections(problems)]
     body = workspace.body(path)[0]

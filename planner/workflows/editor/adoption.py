@@ -47,7 +47,8 @@ _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
 
 
 def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
-    """Write configuration for objects without it (of the named resources, or all) into a new file. Raises Failure."""
+    """Write a new file with configuration for objects that have none: for the named ones, or for all. Raises
+    Failure."""
     path = os.path.join(os.path.abspath(options.directory), to)
     if path_exists(path) or not to.endswith((".tf", ".tofu")):
         raise refusal(f"{to} exists already, or its name does not end with .tf: name a new file with -to=FILE.")

@@ -218,7 +218,7 @@ class _Transfer:
                 yield from self._inherited(piece.key.partition(".")[2])
 
     def _inherited(self, call: str) -> Iterator[str]:
-        """The provider blocks that a called module and its children use without `providers`."""
+        """The provider blocks that a called module and its children use if the call has no `providers`."""
         root, used = self._deep.root, self._used_below(call)
         yield from (
             f"provider.{one.name}"

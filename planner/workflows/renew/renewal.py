@@ -147,7 +147,8 @@ class Renewal:
     # ---------------------------------------------------------------- decisions of the rules
 
     def _anew(self, edited: Iterable[str], gone: frozenset[str], different: frozenset[str]) -> frozenset[str] | None:
-        """The blocks to plan again; None if these hide a part of the plan."""
+        """The blocks to plan again; None if affected blocks read data or may move objects, because only a complete plan
+        shows this."""
         facts = FactBuilder()
         for name in edited:
             facts.add("edited", name)

@@ -114,7 +114,7 @@ def _derive(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
 
 
 def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:
-    """The names in an order in which each follows its dependencies; by name where the order is open."""
+    """The names in an order in which each follows its dependencies; of several possible names, the first by name."""
     waits: dict[str, set[str]] = {name: set() for name in sorted(names)}
     followers: dict[str, list[str]] = {}
     for name, other in follows:

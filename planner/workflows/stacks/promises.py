@@ -74,8 +74,8 @@ class Promises(Generic[K]):
         return self._create(key, mine)
 
     def _made_elsewhere(self, me: int, key: K) -> Any:
-        """Evaluate the promise in a new thread, because this thread's call stack is deep. The lock is held. Raises
-        Failure."""
+        """Evaluate the promise in a new thread, because this thread's call stack is deep. The caller holds the lock.
+        Raises Failure."""
         trouble: list[BaseException] = []
 
         def make() -> None:

@@ -51,7 +51,8 @@ def coverage_json(coverage: Coverage) -> dict[str, Any]:
 
 
 def coverage_lcov(coverage: Coverage) -> str:
-    """For each file: its lines with items, and a branch for each way of an item that has several."""
+    """The coverage in lcov's format: for each file its lines with items, and a branch for each way of an item that has
+    several ways."""
     files: dict[str, list[tuple[int, list[bool]]]] = {}
     for item, seen in coverage.items:
         entry = item.span.line, [way in seen for way in item.ways]

@@ -147,7 +147,7 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
             if name not in module.outputs:
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
-        # nothing to do if this module or one around it was overridden already
+        # nothing to do if this module or an enclosing module was overridden already
         if not any(override.path[: len(path)] == path for path in emptied):
             root = _replace_module(root, override.path, _giving(override))
             emptied.add(override.path)

@@ -59,7 +59,7 @@ def _token(kept: bytes, run: str) -> int:
 
 
 FOLDER = "PLANNER_BUNDLE_DIR"
-"""environment variable: where parcels are unpacked (default: the temporary directory)"""
+"""environment variable with the directory in which parcels are unpacked (default: the temporary directory)"""
 CHANGES = frozenset(("apply", "apply_plan", "destroy"))
 _KEPT = ("errored.tfstate",)
 _OF_UNIT = (".terraform", ".terraform.lock.hcl")

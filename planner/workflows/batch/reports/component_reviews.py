@@ -21,7 +21,7 @@ _DEEPEST = 50
 
 
 def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
-    """The reviews of the instances with changes, and the outputs that their inputs come from."""
+    """The reviews of the instances with changes, and the outputs from which their inputs come."""
     from planner.render.review.of_plan import plan_review, short_review
 
     reviews: dict[str, Mapping[str, Any]] = {}

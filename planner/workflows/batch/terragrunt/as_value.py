@@ -26,7 +26,7 @@ WHOLE: dict[str, Value] = {
     "terraform_version_constraint": "",
     "terragrunt_version_constraint": "",
 }
-"""{argument or block type: its default} in every file"""
+"""{argument or block type: its value in a file that does not set it}"""
 
 
 def _all(*names: str) -> dict[str, Value]:

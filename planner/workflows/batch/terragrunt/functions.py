@@ -113,7 +113,7 @@ class CallScope(Protocol):
 
 
 class Functions:
-    """The functions in one frame. A method that is a function has the function's name after an underscore."""
+    """The functions in one frame. The method `_NAME` implements the function NAME."""
 
     def __init__(self, frame: CallScope) -> None:
         self.frame, self.session = frame, frame.session
