@@ -123,7 +123,7 @@ def test_targets_and_replacements(fleet: Path) -> None:
         (["-target=terraform_data.two"], "is not UNIT:ADDRESS"),
         (["-target=d:terraform_data.two"], "No unit is called d."),
         (["-target=a:..."], "has no valid address after the unit"),
-        (["-replace=b:terraform_data.one", "-exclude=b"], "The unit b is not one of the units"),
+        (["-replace=b:terraform_data.one", "-exclude=b"], "The unit b is not among the units"),
         (["-destroy", "-refresh-only"], "choose one"),
         (["-refresh-only", "-refresh=false"], "Conflicting options"),
     ],

@@ -155,7 +155,7 @@ NOT_EXTRACTED = {
     "a trigger of its own": (["terraform_data.triggered"], "which allows only objects of its own module"),
     "a variable": (["var.names"], "cannot be in the new module"),
     "an output": (["output.o"], "cannot be in the new module"),
-    "locals alone": (["local.shared"], "make no module"),
+    "locals alone": (["local.shared"], "not only local values"),
     "nothing": (["terraform_data.none"], "is not declared"),
     "two modules": (["terraform_data.app", "module.net.terraform_data.inner"], "belong to different modules"),
 }
@@ -508,7 +508,7 @@ def test_the_files_of_a_module_that_is_called_elsewhere_stay(shop: Path, planner
     before = files(shop)
     done = planner("refactor", "inline-module", "module.net")
     assert done.code == 0, done.err
-    assert "The files of net stay, since module.twice calls it, too." in done.out
+    assert "The files of net are kept, because module.twice calls it, too." in done.out
     after = files(shop)
     assert after["net/main.tf"] == before["net/main.tf"] and is_unchanged(planner)
     assert planner("refactor", "inline-module", "module.twice").code == 0 and is_unchanged(planner)

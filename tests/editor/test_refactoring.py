@@ -112,7 +112,10 @@ REFUSED = {
     "an empty address": (["mv", "", "p"], "The address is empty: name an object"),
     "a name that is taken": (["mv", "terraform_data.app", "number"], "is already declared"),
     "no name": (["mv", "terraform_data.app", "1x"], "is not a valid name"),
-    "another place": (["mv", "terraform_data.app", "module.net.terraform_data.app"], "is not another name"),
+    "another place": (
+        ["mv", "terraform_data.app", "module.net.terraform_data.app"],
+        "is not a name in the same module",
+    ),
     "nothing": (["mv", "terraform_data.none", "x"], "is not declared in this directory."),
     "a wrong name": (["mv", "terraform_data.ap", "x"], 'in this directory. Did you mean "terraform_data.app"?'),
     "a wrong name in a module": (["mv", "module.net.var.cider", "x"], 'in net. Did you mean "module.net.var.cidr"?'),
@@ -145,7 +148,7 @@ def test_a_key_that_matters_to_values_is_not_renamed(applied: Path, planner: Run
     assert done.code == 1 and text in " ".join(done.err.split())
     (applied / "terraform.tfstate").unlink()
     done = planner("refactor", "rename-key", 'terraform_data.app["job"]', "task")
-    text = 'terraform_data.app["job"] would get other values: input "task" instead of "job". Nothing was written.'
+    text = 'terraform_data.app["job"] would get different values: input "task" instead of "job". Nothing was written.'
     assert done.code == 1 and text in " ".join(done.err.split())
 
 
@@ -255,7 +258,7 @@ def test_calls_through_links_are_edited(applied: Path, planner: Run) -> None:
     assert planner("refactor", "mv", "module.net.var.cidr", "block").code == 0
     assert "block  = 1" in (applied / "other" / "main.tf").read_text()
     done = planner("refactor", "inline-module", "module.net")
-    assert "The files of net stay, since module.n in other calls it, too." in done.out
+    assert "The files of net are kept, because module.n in other calls it, too." in done.out
     assert (applied / "shared" / "main.tf").exists()
 
 

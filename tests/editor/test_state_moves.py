@@ -297,7 +297,7 @@ def test_what_cannot_move_is_refused(core: Path, planner: Run) -> None:
     assert planner("workspace", "select", "default").code == 0
     assert "The workspace qa of . has objects, too" in " ".join(planner("refactor", *SPLIT).err.split())
     assert planner("workspace", "delete", "-force", "qa").code == 0
-    assert "two states change here" in " ".join(planner("refactor", *SPLIT, "-state=x").err.split())
+    assert "changes the states of two directories" in " ".join(planner("refactor", *SPLIT, "-state=x").err.split())
     assert "main.tf is not a directory" in planner("refactor", "merge-state", "main.tf").err
     assert "has no configuration files" in " ".join(planner("refactor", "merge-state", "../none").err.split())
     assert planner("refactor", *SPLIT, "-dry-run").code == 0

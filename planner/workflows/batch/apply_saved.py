@@ -299,7 +299,7 @@ def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve
     for unit in units:
         done = run.done[unit]
         detail = f"{unit} has deferred changes that were not approved. Make a new plan and apply it."
-        problem = {"severity": "error", "summary": "Not everything is done", "detail": detail, "code": "batch.deferred"}
+        problem = {"severity": "error", "summary": "Changes remain", "detail": detail, "code": "batch.deferred"}
         result = done.result or UnitResult(unit, "error")
         ended = evolve(result, result="error", diagnostics=(*result.diagnostics, problem))
         run.end(evolve(done, outcome="failed", result=ended))
@@ -341,7 +341,7 @@ def _spared(done: FinishedUnit) -> UnitResult:
         f"The apply of {done.unit} was interrupted, and its remaining changes were not approved:{what}\n\nThe unit "
         "was skipped. Apply the saved plan without -auto-approve to approve them, or make the plan again."
     )
-    problem = {"severity": "error", "summary": "More than was approved", "detail": detail, "code": "batch.spared"}
+    problem = {"severity": "error", "summary": "Changes were not approved", "detail": detail, "code": "batch.spared"}
     return evolve(done.result, result="error", counts=Counts(), diagnostics=(*done.result.diagnostics, problem))
 
 

@@ -156,7 +156,8 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
             detail = f"{unit} has no dependencies, so its plan does not wait for any."
         elif negated:
             detail = (
-                f"{unit} waits for values of all its dependencies. For the values: planner batch why pending {unit}"
+                f"{unit} waits for values of all its dependencies. "
+                f"To see the values, run: planner batch why pending {unit}"
             )
         else:
             detail = (

@@ -171,9 +171,9 @@ def _wrong(shown: str, why: str) -> Diagnostic:
 
 def _unknown(shown: str, unit: str, units: Iterable[str]) -> Diagnostic:
     detail = f"No unit is called {unit}.{did_you_mean(unit, units)}"
-    return error("batch.unknown_unit", f"{shown} names no unit", detail)
+    return error("batch.unknown_unit", f"{shown} does not name a unit", detail)
 
 
 def _not_selected(shown: str, unit: str) -> Diagnostic:
-    detail = f"The unit {unit} is not one of the units of the command."
-    return error("batch.not_selected", f"{shown} names a unit that is left out", detail)
+    detail = f"The unit {unit} is not among the units that the command selects."
+    return error("batch.not_selected", f"{shown} names a unit that is not selected", detail)

@@ -166,7 +166,7 @@ class _Adoption:
             if not sum(one.include(names) for one, _, names in different):
                 break
         details = [
-            f"{change.address} would get another value of {', '.join(sorted(names)) or 'an unknown attribute'} "
+            f"{change.address} would get a different value of {', '.join(sorted(names)) or 'an unknown attribute'} "
             f"({change.action}). Nothing was written."
             for _, change, names in different
         ]

@@ -98,7 +98,7 @@ class _Extraction:
         for piece in self.pieces.values():
             self._check_movable(piece)
         if all(key.startswith("local.") for key in self.pieces):
-            raise refusal("Name at least one resource, data source or module call: local values alone make no module.")
+            raise refusal("Name at least one resource, data source or module call, not only local values.")
         self.first = next(piece for key, piece in self.pieces.items() if not key.startswith("local."))
         self._add_locals()
         self.model = Model(workspace, directory)

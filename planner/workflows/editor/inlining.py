@@ -537,9 +537,9 @@ class _Inlining:
             where, other = others[0]
             place = os.path.relpath(where)
             inside = f" in {place}" if place != "." else ""
-            self.notes.append(f"The files of {module} stay, since module.{other}{inside} calls it, too.")
+            self.notes.append(f"The files of {module} are kept, because module.{other}{inside} calls it, too.")
             return {}
         if any(kind_of(path) == "test" for path in self.workspace.module(self.below).files):
-            self.notes.append(f"The files of {module} stay, since it has tests.")
+            self.notes.append(f"The files of {module} are kept, because it has tests.")
             return {}
         return dict.fromkeys([*self.paths, *self.hidden])

@@ -198,7 +198,7 @@ def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
     """The object at an offset, and the range of its name. Raises Failure if it cannot be renamed."""
     hit = target_at(workspace, path, offset)
     if hit is None or not declarations(workspace, hit[0]):
-        raise _refusal("There is nothing here that has a declaration in this workspace.")
+        raise _refusal("There is no name here that is declared in this workspace.")
     check_renamable(workspace, hit[0])
     return hit
 

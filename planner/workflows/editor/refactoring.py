@@ -102,7 +102,7 @@ def move(options: OperationOptions, old: str, new: str) -> Refactoring:
     if "." in new:
         other, _, name = new.rpartition(".")
         if other != (whole := f"{module}{target.key}".rpartition(".")[0]):
-            raise refusal(f"{new} is not another name in the same place: use {whole}.NAME.")
+            raise refusal(f"{new} is not a name in the same module and of the same type: use {whole}.NAME.")
     check_renamable(workspace, target)
     if target.key.startswith("output.") and not module:
         detail = f"{old} is an output of the root module: its value is stored in the state under its name"
@@ -363,7 +363,9 @@ def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Itera
         change = f"{name}: {was} without the edits, {now} with them"
         if was != "invoke" and {was, now} <= {NO_OP, *all_actions()}:
             done = [words_for(action).done or "unchanged" for action in (was, now)]
-            change = f"{name} would be {done[1]} (now {done[0]})" if was != now else f"{name} would get other values"
+            change = f"{name} would get different values"
+            if was != now:
+                change = f"{name} would be {done[1]} (now {done[0]})"
         parts = _values(name, *(some.get(name) for some in changes))
         yield name, f"{change}{f': {parts}' if parts else ''}. Nothing was written."
 

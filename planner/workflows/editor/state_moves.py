@@ -131,7 +131,7 @@ class _Transfer:
     def _check_places(self) -> None:
         """Raises Failure if the directories cannot be two root modules."""
         if self.options.state_path is not None or self.options.state_out is not None:
-            raise refusal("-state and -state-out name one state, but two states change here: one of each directory.")
+            raise refusal("-state and -state-out cannot be used: this command changes the states of two directories.")
         if self.source == self.target:
             raise refusal("Both root modules are the same directory.")
         for one in (self.source, self.target):

@@ -168,7 +168,7 @@ def split(names: Collection[PromiseName], text: str, deployment: str) -> tuple[P
         instances = [name for name in names if _is_in(text, declaration(name))]
         if instances:
             raise _unknown(f"{text} begins with a component that has instances: name one of them.", instances)
-        raise _unknown(f"{text} begins with no component of the deployment {deployment}.", names)
+        raise _unknown(f"{text} does not begin with a component of the deployment {deployment}.", names)
     name = max(hits, key=lambda hit: len(str(hit)))
     return name, text[len(str(name)) + 1 :]
 

@@ -82,7 +82,7 @@ class Runner:
                 self._hold(problems)
             recorded = self.states.recorded()
             if mode == "destroy" and only:
-                detail = "Everything in the deployment is to be destroyed: do not name a component."
+                detail = "The whole deployment will be destroyed: do not name a component."
                 raise Failure(error("stack.component_destroy", "Components cannot be selected", detail))
             if mode == "destroy":
                 decided, more = plan_removals(self, recorded, None)
@@ -303,4 +303,4 @@ def _other(instance: ComponentInstance, differences: Iterable[tuple[str, str]]) 
 
 def difference_lines(differences: Iterable[tuple[str, str]]) -> str:
     """The differences returned by `compared`, one per line."""
-    return "".join(f"\n  - {address}: another {how}" for address, how in differences)
+    return "".join(f"\n  - {address}: a different {how}" for address, how in differences)

@@ -124,7 +124,7 @@ class _StackWriter:
     def variable(self, block: Block) -> None:
         body = _native(block.body)
         for inner in body.blocks:
-            detail = "Variables of stacks cannot have validations. A module that uses the value can have this one."
+            detail = "Variables of stacks cannot have validations. A module that uses the value can check it."
             self.problems.warning("from_modules", "Validation not converted", detail, inner.header_span)
         kept = ("type", "default", "description", "sensitive", "nullable", "ephemeral")
         lines = [] if "type" in body.attributes else ["type = any"]
@@ -139,7 +139,7 @@ class _StackWriter:
         kept = ("value", "description", "sensitive", "ephemeral")
         lines += [self.argument(body.attributes[word]) for word in kept if word in body.attributes]
         for inner in body.blocks:
-            detail = "Outputs of stacks have no conditions: let the module check it."
+            detail = "Outputs of stacks cannot have conditions. The module of the value can check the condition."
             self.problems.warning("from_modules", "Condition not converted", detail, inner.header_span)
         self.block(f'output "{name}"', lines)
 

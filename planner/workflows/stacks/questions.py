@@ -164,7 +164,7 @@ def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: boo
     name, rest = split(steps, address, plan.deployment)
     step = steps[name]
     if step.planned is None:
-        detail = f"Nothing in {name} is planned: planner stacks why deferred {shell_word(str(name))}"
+        detail = f"Nothing in {name} is planned. To see why, run: planner stacks why deferred {shell_word(str(name))}"
         if step.what != "defer":
             detail = f"{name} is forgotten as a whole by a removed block."
         raise Failure(error("stack.not_planned_yet", "Nothing to explain", detail))
