@@ -162,8 +162,8 @@ def test_renamed_objects_are_moved(editor: Editor, tree: Path) -> None:
         ("  ba|se =", "1x", "not a valid name"),
         ("  ba|se =", "", "not a valid name"),
         ('module "o|ne"', "two", "already declared"),
-        ("for_|each", "x", "nothing here"),
-        ("each.|key", "x", "nothing here"),
+        ("for_|each", "x", "no name here"),
+        ("each.|key", "x", "no name here"),
     ],
 )
 def test_renames_that_are_refused(editor: Editor, tree: Path, part: str, name: str, message: str) -> None:
