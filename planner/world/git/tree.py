@@ -250,7 +250,7 @@ class GitTree:
         """Whether a path is a data directory, or the directory of the repository."""
         absolute = os.path.join(self.root, path)
         if os.path.isabs(self._data):
-            return f"{absolute}/".startswith(f"{self._data}/") or path.endswith(".git")
+            return f"{absolute}/".startswith(f"{self._data}/") or f"/{path}".endswith("/.git")
         return f"/{path}".endswith((f"/{self._data}", f"/{DATA_DIRECTORY}", "/.git"))
 
     def _added_names(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import pytest
 from state.backends.servers import SERVERS, block, kinds
 from state.backends.test_shared_states import OURS, SHARED, Place
 
+from planner.foundation.support.digests import sha256_of
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.world.state.backend import APPLIED, DEFAULT_WORKSPACE, DOCUMENTS, open_backend
 from planner.world.state.backends.inmem import InMemory
@@ -139,7 +140,13 @@ def test_documents_in_parts() -> None:
     assert all(client.get_beside(f"planner.applied{end}") is None for end in ("", ".1", ".2", ".3"))
 
 
-@pytest.mark.parametrize("document", [b"", b"\n", b"9\n", b"-1 a\n", b"99999999999999999999 a\nx", b"\xff 1\n", b"1"])
+LONGER = f"5 {sha256_of(b'123456789')}\n123456789".encode()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [b"", b"\n", b"9\n", b"-1 a\n", b"99999999999999999999 a\nx", b"9" * 5000 + b" a\nx", b"\xff 1\n", b"1", LONGER],
+)
 def test_damaged_documents(document: bytes) -> None:
     client = InMemory({}).client("w")
     client.put_beside("planner.applied", document)

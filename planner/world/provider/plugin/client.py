@@ -189,10 +189,11 @@ class PluginClient:
                 f"It did not respond to the call {name} within {seconds:g} seconds.{self._process.last_output()}"
             ) from None
         except OSError as problem:
-            how = self._process.how_it_ended()
+            what = f"It ended during the call {name}: {self._process.how_it_ended()}"
             if self._attached or self._process.is_running:
-                how = f"{problem.strerror or str(problem) or 'the connection broke'}; {how}"
-            raise PluginError(f"It ended during the call {name}: {how}.{self._process.last_output()}") from None
+                how = problem.strerror or str(problem)
+                what = f"The connection broke during the call {name}{f': {how}' if how else ''}"
+            raise PluginError(f"{what}.{self._process.last_output()}") from None
 
     def _check(self, name: str, reply: CallReply) -> None:
         """Raises PluginError if a call failed."""

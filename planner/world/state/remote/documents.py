@@ -5,6 +5,7 @@ document that is incomplete or being replaced."""
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 from planner.foundation.support.digests import sha256_of
@@ -14,6 +15,7 @@ from planner.world.state.remote.client import RemoteStateClient
 
 PART = 256 << 10  # bytes in a part
 _MAX_PARTS = 4096
+_LENGTH = re.compile("[0-9]{1,10}")
 
 
 def read_document(client: RemoteStateClient, name: str) -> bytes | None:
@@ -21,7 +23,7 @@ def read_document(client: RemoteStateClient, name: str) -> bytes | None:
     first = client.get_beside(_part(name, 0))
     header, _, content = (first or b"").partition(b"\n")
     length, _, checksum = header.decode("ascii", "replace").partition(" ")
-    if not length.isdecimal() or len(content) > int(length) > _MAX_PARTS * PART:
+    if not _LENGTH.fullmatch(length) or not len(content) <= int(length) <= _MAX_PARTS * PART:
         return None
     parts, left, number = [content], int(length) - len(content), 0
     while left > 0:
