@@ -232,6 +232,15 @@ def test_functions(repository: Path, call: str) -> None:
     assert made(repository, "live/a")[0] == FUNCTIONS[call].format(root=repository)
 
 
+@pytest.mark.parametrize("text", ["-5", "--5", "\u00b2"])
+def test_a_feature_is_given_by_a_variable(repository: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("TG_FEATURE", f"n={text}")
+    more = 'feature "n" {\n  default = 1\n}\n'
+    write(repository, {"live/a/terragrunt.hcl": unit("name = tostring(feature.n.value)", more)})
+    assert batch(repository, "apply", "-auto-approve", "live/a").code == 0
+    assert made(repository, "live/a")[0] == text
+
+
 def test_functions_know_the_command(repository: Path) -> None:
     write(repository, {"live/a/terragrunt.hcl": unit("name = get_terraform_command()")})
     assert batch(repository, "apply", "-auto-approve", "live/a").code == 0

@@ -268,6 +268,16 @@ component "b" {
     assert "local.x reads component.b (" in text and "component.b reads component.a" in text
 
 
+def test_variable_sets_of_the_environment_have_comments(stack: Stack) -> None:
+    (stack.folder / "varsets").mkdir()
+    (stack.folder / "varsets" / "v.env").write_text("# one\n  # NAME=b\n NAME = a \n")
+    deploy = 'store "varset" "v" {\n  name     = "v"\n  category = "env"\n}\n'
+    deploy += 'deployment "a" { inputs = { name = jsonencode(store.varset.v.stable), regions = ["eu"] } }\n'
+    stack.write(TWO, deploy)
+    stack.run("init")
+    assert "# NAME" not in stack.run("plan")
+
+
 def test_inputs_of_deployments(stack: Stack) -> None:
     (stack.folder / "token").write_text("secret-token\n")
     (stack.folder / "sets").mkdir()

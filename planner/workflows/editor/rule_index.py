@@ -30,13 +30,12 @@ ENDINGS = (".dl", ".case")
 
 @frozen
 class IndexedRelation:
-    """A relation. `columns`: (name, type). `is_ours`: users' rules may derive it."""
+    """A relation. `columns`: (name, type)."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
     doc: str
     span: Span
-    is_ours: bool
 
     @property
     def declaration(self) -> str:
@@ -85,9 +84,8 @@ def book_of(path: str, opened: Texts) -> Book:
             if isinstance(statement, Declaration):
                 columns = tuple((column.name, column.type.text) for column in statement.columns)
                 span = statement.within(statement.name)
-                relations[statement.name.text] = IndexedRelation(
-                    statement.name.text, columns, statement.doc or "", span, True
-                )
+                name = statement.name.text
+                relations[name] = IndexedRelation(name, columns, statement.doc or "", span)
     return Book(program, relations, parsed)
 
 
@@ -95,7 +93,7 @@ def book_of(path: str, opened: Texts) -> Book:
 def _product(program: str) -> dict[str, IndexedRelation]:
     """The relations of the product's rules."""
     return {
-        p.name: IndexedRelation(p.name, tuple((c.name, c.type.name) for c in p.columns), p.doc, p.span, p.is_open)
+        p.name: IndexedRelation(p.name, tuple((c.name, c.type.name) for c in p.columns), p.doc, p.span)
         for p in rulebook.program(program).predicates.values()
     }
 

@@ -180,7 +180,8 @@ def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
     except (OSError, ValueError) as problem:
         detail = f"The file {path} cannot be read: {getattr(problem, 'strerror', None) or problem}."
         raise Failure(error("stack.varset", "Variable set cannot be read", detail, span)) from None
-    pairs = [line.partition("=") for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    lines = (line.strip() for line in text.splitlines())
+    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 

@@ -7,6 +7,7 @@ invalid."""
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from planner.foundation.values.convert import ConversionError, convert
@@ -419,5 +420,5 @@ def _like(default: Value, text: str) -> Value:
     if default is True or default is False:
         return text.lower() in ("true", "1")
     if default.__class__ is int:
-        return int(text) if text.lstrip("-").isdigit() else text
+        return int(text) if re.fullmatch("-?[0-9]{1,1000}", text) else text
     return text
