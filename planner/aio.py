@@ -53,7 +53,7 @@ async def fleet(directory: str | os.PathLike[str] = ".", *words: str, **options:
 
 
 async def run(directory: str | os.PathLike[str] = ".", **options: Any) -> TestReport:
-    """As planner.test. Raises Failure."""
+    """Like planner.test. Raises Failure."""
     return await in_thread(lambda stop: run_tests(directory, stop=stop, **options))
 
 

@@ -48,7 +48,7 @@ RUN = (
     Flag(
         "bundles",
         "string",
-        "Send bundles to workers that share no files with this machine: by scheduler, a directory or a service.",
+        "How workers on other machines get the files of units: scheduler (with the work), a directory or a service.",
         "",
         "STORE",
     ),
@@ -145,8 +145,8 @@ def batch_options(arguments: Arguments) -> BatchOptions:
 
 
 def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
-    """(kind, name, value) of each flag that replaces a service of the stacks platform, as a request contains them.
-    Raises UsageError."""
+    """(kind, name, value) of each flag that replaces a service of the stacks platform, for a batch request. Raises
+    UsageError."""
     items = []
     for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
         for name, value in named_values(arguments, flag).items():
@@ -156,7 +156,8 @@ def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
 
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """Policies for each unit, overridden codes, and the reason. Raises UsageError."""
+    """The policies for each unit, the codes of accepted denials, and the reason. Raises UsageError without a reason,
+    and for policies that do not exist."""
     # in `batch policy`, -policy names policies for all units together
     if arguments.get("policy-override") is None:
         return (), (), ""

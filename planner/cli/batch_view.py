@@ -60,13 +60,12 @@ def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, t
 
 
 def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
-    """Whether removed units still have objects, or may have."""
+    """Whether removed units still have objects, or may have some because the list of units is damaged."""
     return bool(document["orphaned"]) or any(d.code == "batch.manifest" for d in report.diagnostics)
 
 
 def is_brief(arguments: Arguments) -> bool:
-    """Whether the changes of units are neither printed nor compared nor saved, so that reports need not contain
-    them."""
+    """Whether no option needs the changes of each unit, so that reports can omit them."""
     return not any(
         arguments.get(name)
         for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard", "out")
@@ -117,7 +116,7 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     """On GitHub's runners, print an annotation for each diagnostic, at its line."""
-    analysis = getattr(report, "analysis", None)  # the jobs already annotated joined results
+    analysis = getattr(report, "analysis", None)  # joined results have none; their jobs printed the annotations
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
         from planner.workflows.batch.reports.github import github
 
@@ -240,7 +239,7 @@ def _for_owner(path: str, flags: int) -> int:
 
 
 def _kept_text(document: dict[str, Any], report: Any) -> str:
-    """The report and the units' reviews, to be joined or shown later."""
+    """The report and the units' reviews as JSON, for a later `batch join` or `show`."""
     from planner.workflows.batch.reports.review import reviews_json
 
     return json_text({**document, "reviews": reviews_json(_unit_reviews(report, True))})
@@ -258,7 +257,7 @@ def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -
 
 
 def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
-    """The units' reviews; for joined units from their jobs."""
+    """The units' reviews; in a joined report those that the jobs wrote."""
     from planner.workflows.batch.reports.review import unit_reviews
 
     joined: UnitReviews | None = getattr(report, "reviews", None)
@@ -380,8 +379,8 @@ class Live(BatchLines):
             self._widths = []
 
     def _back(self) -> str:
-        """Escapes that move to the table's beginning and clear the rest. In a terminal that became narrower, a wrapped
-        line counts as several."""
+        """Escape sequences that move to the table's first line and clear the screen below. In a terminal that became
+        narrower, a wrapped line counts as several lines."""
         columns, _ = _size(self.terminal)
         height = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{height}A\x1b[J" if height else ""

@@ -35,7 +35,7 @@ complete -f -c planner -a "(__complete_planner)"
 
 def completions(line: str, current: str = "") -> list[str]:
     """Completions of a command line, which begins with the program's name. `current`: the last word according to the
-    shell. Only this is replaced: for bash, `=` and `:` begin a new word."""
+    shell, which replaces only this word. In bash, `=` and `:` begin a new word."""
     words, last, quote = _split(line)
     words = words[1:]
     while words and words[0].startswith("-"):

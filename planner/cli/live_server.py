@@ -218,8 +218,8 @@ Ask = Callable[[str, str, list[str], bool, Terminal], None]
 
 
 class LiveReport(LiveDocument):
-    """A fleet's or stack's page. `make` returns the page, None on failure; the HTML below it; diagnostics; and errors
-    of failed units, one on a line."""
+    """A fleet's or stack's page. `make` returns the page (None on failure), the HTML below the page, diagnostics, and
+    the errors of failed units, a string for each."""
 
     first: Body = {"live": "report", "below": '<div class="below"></div>'}
 
@@ -272,7 +272,7 @@ class LiveReport(LiveDocument):
 
 
 def _outcomes(document: Body) -> tuple[dict[str, tuple[str, dict[str, str]]], dict[str, str]]:
-    """{unit: its action, and its facts that plans differ by} of a report's page, and {action: its name for people}."""
+    """From a report's page: {unit: (its action, the facts that are compared)}, and {action: its displayed name}."""
     nodes, strings = document["views"][0]["nodes"], document["strings"]
     planned = {change[0]: change[1] for change in document["changes"]}
     outcomes = {}
@@ -312,7 +312,7 @@ def quiet_terminal() -> Terminal:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, split at spaces outside of keys and not before parentheses, so that a fact is one word."""
+    """The words of a text, split at spaces outside of instance keys. A fact such as `edge(a, b)` is a single word."""
     return [text] if re.match(r"[a-z_][\w.]*\(", text) else _WORD.findall(text)
 
 

@@ -24,8 +24,8 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
-    """Run a command line, without the program's name; returns the exit code, and never raises. `leave` ends the
-    process, unless other threads must end first; None if the process and its signals belong to the caller."""
+    """Run a command line, without the program's name; returns the exit code, and never raises. `leave`: ends the
+    process at once, unless other threads must finish first; None leaves the process and its signals to the caller."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # file names may be invalid UTF-8, and the locale may be C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")

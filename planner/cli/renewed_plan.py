@@ -35,9 +35,9 @@ WORTH = 0.5
 
 @define(eq=False)
 class Watched:
-    """Receives the events of a plan that may be stored. `pieces`, `errors`: what it printed to standard output and
-    error. `services`, `waits`: numbers of reads from services and of waits for locks before the plan. `logs`: logged
-    calls to plugins."""
+    """Receives the events of a plan that may be stored. `pieces`, `errors`: strings printed to standard output and
+    standard error. `services`, `waits`: the number of reads from services, and of waits for locks, before the plan.
+    `logs`: logged calls to plugins."""
 
     pieces: list[str]
     errors: list[str]
@@ -121,7 +121,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
     finally:
         lock()
     if ((texts or calls) and renewed is None) or not _changed_inputs(known) <= changed:
-        return None  # plan again: the edits have other effects, or the state changed
+        return None  # a new plan is needed: the edits affect more than can be derived, or an input changed meanwhile
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
     terminal.stdout.write(known.output)
@@ -137,8 +137,8 @@ def _changed_inputs(known: KeptPlan) -> set[str]:
 
 
 def _edited(known: KeptPlan, changed: set[str]) -> tuple[dict[str, str], set[str]] | None:
-    """The text of edited root-module files by name, and calls of modules with edited files. None if other inputs
-    changed, too."""
+    """{name of an edited file of the root module: its text}, and the calls of modules with edited files. None if other
+    inputs changed, too."""
     texts: dict[str, str] = {}
     calls: set[str] = set()
     here = os.getcwd()
@@ -159,7 +159,7 @@ def _edited(known: KeptPlan, changed: set[str]) -> tuple[dict[str, str], set[str
 
 
 def _lock(known: KeptPlan) -> Callable[[], object] | None:
-    """Take the state's lock; returns its release. None if the lock is not available."""
+    """Take the state's lock; returns a function that releases it. None if the lock is not available."""
     from planner.world.state.lock import FileLock
 
     if not known.lock:

@@ -114,8 +114,8 @@ class Review:
         is_part: bool = False,
         **more: Any,
     ) -> dict[str, Any] | None:
-        """The document; None if no file is requested. `plan_file`: the plan's file; its review is used unless only a
-        part of the plan is shown. `more`: further fields of the subject."""
+        """The document; None if no review is requested. `plan_file`: the saved plan, whose stored review is used unless
+        `is_part` (only some changes are shown). `more`: further fields of the subject."""
         if self.subject is None:
             return None
         from planner.render.review.of_plan import failed_review, plan_review
@@ -191,7 +191,7 @@ def _judged(subject: ReviewSubject, problems: Iterable[Diagnostic], verdict: Ver
     from planner.render.verdicts import judged
 
     codes = {code for code, _ in TITLES.values()}
-    others = [one for one in problems if one.code not in codes]  # without findings, which the review lists separately
+    others = [one for one in problems if one.code not in codes]  # the review lists findings of policies separately
     return evolve(
         subject, diagnostics=others, findings=verdict.findings, judged=judged(verdict), checked=tuple(verdict.codes)
     )

@@ -173,7 +173,7 @@ class FilesInProcesses:
 Covered = dict[str, "tuple[Reached, ...]"]
 """{test file: parts of the module that its runs covered}"""
 Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | None]"]
-"""runs selected files of a suite; parts covered by other files are counted, too"""
+"""runs the selected files of a suite; the coverage includes parts covered by the other files"""
 
 
 @frozen(eq=False)
@@ -218,7 +218,7 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
             result = _round_result(reading, process)
             process = 0
             known, changed = (known, changed) if result is None else (result, frozenset())
-            looking.also(known.directories(), began)  # an edit during the round is seen; files that it wrote are not
+            looking.also(known.directories(), began)  # edits during the round count as changes
             looking.also(known.paths())
             terminal.out("\nWaiting for changes; press Ctrl-C to stop.")
             terminal.stdout.flush()

@@ -27,7 +27,7 @@ before apply and the plan depends on it, the plan is incomplete and cannot be ap
 
 Plans are reused while their inputs are unchanged. A unit without plugins is planned again only when an input of its
 last plan has changed; for other units the real objects are read in every run, unless -reuse=15m accepts earlier results
-or -refresh=false skips reading: then the age is printed.
+or -refresh=false skips reading. In both cases the age of the results is printed.
 
 -refresh-only plans no changes: it compares the states with the real objects and reports drift, with exit code 2 for
 -detailed-exitcode. -destroy plans in reverse order. With -target, and no WORDS, only the units that it names are

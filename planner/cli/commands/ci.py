@@ -100,7 +100,7 @@ def ci(arguments: Arguments, terminal: Terminal) -> int:
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
 
-"""{name: flag} of flags added to each command in a job, before the flags of the command line"""
+"""{name: flag} of flags that `ci` adds to the command if it has them, before the flags of the command line"""
 
 
 def _prepare(folder: str) -> None:
@@ -259,8 +259,8 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def report_text(path: str) -> Callable[[int], str]:
-    """A function from the maximum number of characters of a comment to the report: a review is formatted for it,
-    Markdown is unchanged. Raises OSError and ValueError."""
+    """A function that returns the report for a maximum number of characters: a review is formatted within it, Markdown
+    is unchanged. Raises OSError and ValueError for an unreadable or invalid file."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text.lstrip().startswith("{"):

@@ -44,7 +44,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
-    # DOT shows the configuration's graph, JSON the graph that the operation walks
+    # the DOT output shows the configuration's graph; the JSON output shows the graph that the operation walks
     graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
     problems = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
     code = finish(problems, terminal) if not arguments["draw-cycles"] else 0
@@ -58,7 +58,8 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def graph_json(graph: Graph) -> dict[str, Any]:
-    """Format 1.0: names of nodes; edges [dependent, dependency] before and after reduction; {node: details}."""
+    """The JSON document in format 1.0: nodes, edges [dependent, dependency] before and after transitive reduction, and
+    the details of each node."""
     return {
         "format_version": "1.0",
         "nodes": sorted(graph.nodes),

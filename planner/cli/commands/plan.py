@@ -56,8 +56,8 @@ changed.
 
 With -out the plan is saved, and `planner apply FILE` applies exactly that plan.
 
-With -offline no provider is configured or called, so no credentials are needed: for checks of pull requests. Results
-that only a provider can determine are marked as undecided, and such a plan cannot be applied.
+With -offline no provider is configured or called, so checks of pull requests need no credentials. Results that only a
+provider can determine are marked as undecided, and such a plan cannot be applied.
 
 -markdown, -html and -review write the review of the plan: the decisions first, then the causes with their effects, then
 the changes, without sensitive values. The Markdown fits into a comment on a pull request, at any size.

@@ -159,8 +159,8 @@ def check_formats(arguments: Arguments) -> None:
 
 
 def _query_subject(arguments: Arguments) -> dict[str, Any]:
-    """The arguments of `answers` that the flags determine: the subject of the query, its limits, and whether to draw
-    the result. Raises UsageError for conflicting flags."""
+    """The arguments of `answers` that come from flags: the graph, plan file or state file to query, the limits, and
+    whether to draw the result. Raises UsageError for conflicting flags."""
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
     if kind and kind not in KINDS:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")

@@ -161,8 +161,8 @@ def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
     """Moves resources, data sources and module calls of this root module to the root module in the directory DIR, and
 their objects to its state. Variables, local values, data sources and provider configurations that they need are
 copied; outputs and checks that are only about them move, too. If blocks of one root module refer to objects of the
-other, the other gets outputs, and the first a terraform_remote_state that reads them (only in one direction, and from a
-local state).
+other, the other root module gets outputs, and a terraform_remote_state in the first reads them. This works in one
+direction only, and only if the state of the other root module is local.
 
 Both root modules are planned first. If neither plan changes, the other state is written, then the files, then this
 state. `planner refactor undo` moves the objects back.
@@ -186,8 +186,8 @@ def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
     "[options] DIR",
     """Moves all blocks of another root module, and all objects of its state, into this one: the reverse of split-state.
 Blocks that are the same in both, such as variables and provider configurations, are not repeated. Different blocks with
-the same name are an error. A terraform_remote_state of one that reads the local state of the other is replaced by what
-it reads. The backend of the other root module and its files with values do not move.
+the same name are an error. If one root module reads the local state of the other with a terraform_remote_state,
+references to its outputs are replaced by their expressions. The other module's backend and value files do not move.
 
 The plans of both root modules are compared with the plan after the merge. If no change differs, this state is written,
 then the files, then the other state.

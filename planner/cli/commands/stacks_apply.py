@@ -137,8 +137,8 @@ def _without_deployment(word: str) -> list[str]:
 
 
 def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Plan a deployment, and show the plan. In a turn, store the plan, so that another process can apply it after
-    approval."""
+    """Plan a deployment, and show the plan. If `work.turn` is set, also store the plan, so that another process can
+    apply it after approval."""
     from planner.workflows.stacks.report import deployment_json, show_plan
 
     diagnostics = Diagnostics()
@@ -165,8 +165,8 @@ def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> Depl
 
 
 def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: Turn, diagnostics: Diagnostics) -> bool:
-    """Store a plan in its turn's file. Returns True if no prompt is needed, because checks approve the plan or it
-    cannot be applied. Raises Failure."""
+    """Store a plan in the turn's file. Returns True if no prompt is needed: the deployment's checks approve the plan,
+    or it cannot be applied. Raises Failure if policies deny the plan or it makes no progress."""
     from planner.workflows.batch.deployment_plans import save
     from planner.workflows.stacks.report import tell_approval
 
@@ -216,8 +216,8 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 
 
 def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Deploy a deployment in rounds; in a turn, only in the round of the approved plan. The exit code is 1 if approval
-    was denied or something failed."""
+    """Plan and apply a deployment in rounds. If `work.turn` is set, run only the round whose plan was approved. The
+    exit code is 1 if approval was denied or something failed."""
     from planner.workflows.batch.deployment_plans import differences
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
 
@@ -242,7 +242,7 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
             return True
 
     class Comparing(Deploying):
-        """Applies a plan that was approved in another process, only if the new plan equals the approved plan."""
+        """Applies the new plan only if it equals the plan that was approved in another process."""
 
         def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
             assert turn is not None
@@ -296,7 +296,7 @@ def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
     return apply(arguments, terminal, True)
 
 
-# work on several deployments
+# all selected deployments, for `stacks plan`, `stacks apply` and `stacks destroy`
 
 
 def _options_of(arguments: Arguments, mode: Mode) -> OperationOptions:
@@ -312,8 +312,8 @@ def _work_on(
     do: Do,
     spread: Callable[[StackBatch, list[str]], None],
 ) -> tuple[int, list[DeploymentResult]]:
-    """Do the work on the selected deployments, show their diagnostics, and write reports; returns exit code and
-    results. `spread`: distributes the work over processes."""
+    """Call `do` for each selected deployment, show the diagnostics, and write reports; returns the exit code and the
+    results. `spread`: calls `do` in several processes."""
     view, begun = open_view(arguments, terminal), time.time()
     results, diagnostics, owner = _results(arguments, terminal, view, mode, do, spread)
     _show_problems(diagnostics, owner, view)
@@ -329,7 +329,7 @@ def _results(
     do: Do,
     spread: Callable[[StackBatch, list[str]], None],
 ) -> tuple[list[DeploymentResult], list[Diagnostic], dict[int, str]]:
-    """The results, all diagnostics, and {number of a diagnostic: deployment}."""
+    """The results, the diagnostics of all deployments, and {index of a diagnostic: name of its deployment}."""
     check_words(arguments)
     options = _options_of(arguments, mode)
     diagnostics = Diagnostics()

@@ -28,8 +28,8 @@ VERDICTS = ("deny", "warn", "undecided", "broken")
 
   planner stacks why COMPONENT OTHER     why an instance is made from the
                                          other one, with the values between
-                                         and their lines; without -deployment
-                                         in which deployments
+                                         and their lines; -deployment is needed
+                                         only if the answers differ
   planner stacks why deferred COMPONENT  why it is deferred, and until when
   planner stacks why approved            which checks approve the plan, or
                                          fail
@@ -72,8 +72,8 @@ def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
-    """Proofs for one deployment; about components alone, the proofs that all selected deployments share. Raises
-    Failure."""
+    """Proofs for the single selected deployment. A question about two components may select several deployments, if all
+    have the same proofs. Raises Failure."""
     from planner.cli.commands.stacks_query import plans_of
     from planner.workflows.stacks.opened_stack import several
 
@@ -97,7 +97,7 @@ def _answer(arguments: Arguments) -> list[dict[str, Any]]:
 
 
 def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
-    """Raises Failure."""
+    """Proofs that answer the question of the command line for one deployment. Raises Failure if there are none."""
 
     plan, negated = pending.plan, arguments["not"]
     first, *rest = arguments.words
@@ -120,7 +120,7 @@ def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[di
 
 
 def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
-    """Proofs of findings about the whole deployment. Raises Failure and UsageError."""
+    """Proofs of policy verdicts about the whole deployment. Raises Failure if none matches, and UsageError for -not."""
     if arguments["not"]:
         detail = "To see the relations on which verdicts depend, use planner stacks query."
         raise UsageError("Verdicts are explained without -not", detail)
@@ -137,9 +137,9 @@ def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str
 
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
-    """Proofs of the dependencies that a deferred instance waits for."""
+    """Proofs of the instances that a deferred instance waits for; empty if it waits for one that does not exist."""
 
     try:
         return why(plan, "waits_until", name)
-    except Failure:  # no proof if the instance waits for something that does not exist
+    except Failure:
         return []

@@ -62,7 +62,7 @@ SECONDS = 0.1
 
 GRAIN = 20_000_000
 
-"""file systems have coarse timestamps: a file may change within so many nanoseconds without a new modification time"""
+"""nanoseconds within which a file may change twice and keep its modification time, because timestamps are coarse"""
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
@@ -135,7 +135,7 @@ class PlanFiles:
         self._exact: set[str] = set()
 
     def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
-        """Also watch the files of a plan, which began at `since` (nanoseconds). `made`: None if no plan succeeded."""
+        """Also watch the files of a plan that began at `since` (in nanoseconds). `made`: None if no plan succeeded."""
         self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_rule_paths(calls))}
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 
@@ -158,7 +158,7 @@ class PlanFiles:
         return " ".join(sentences)
 
     def _counts(self, path: str) -> bool:
-        # read by a function, a policy, or a configuration file in a watched directory
+        # true for a file that a function or a policy read, and for a configuration file in a watched directory
         folder = os.path.dirname(path)
         is_listed = folder in self._exact or folder.startswith(os.path.dirname(OWN))
         return path in self._exact or (_counts(path) and (is_listed or path.endswith(_CONFIGURATION)))
