@@ -149,7 +149,7 @@ class LivePage(LiveDocument):
 
 
 def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
-    """A copy of the calls, with questions about an existing plan."""
+    """The calls for questions about this plan, which is not made again."""
     return Questions(evolve(calls.options, made=made), owns_process=True)
 
 

@@ -123,13 +123,14 @@ class LiveDocument:
         self.publish(planning=False, problems="\n".join(shown), at=seconds, is_shown=is_shown)
 
     def next_state(self, known: Body | None, is_over: Callable[[], bool]) -> Body:
-        """Wait for a state other than `known`, for `is_over`, or for BEAT seconds. Returns the state."""
+        """Wait until the state differs from `known` or `is_over` returns True, at most BEAT seconds. Returns the
+        state."""
         with self.changed:
             self.changed.wait_for(lambda: self.state is not known or is_over(), BEAT)
             return self.state
 
     def answer(self, work: Callable[[], Body]) -> Body:
-        """The result of `work` in the main thread; an error in the question is a result, too."""
+        """Run `work` in the main thread and return its result. If it raises an exception, the result has `problems`."""
         done, results = Event(), list[Body]()
 
         def task() -> None:
@@ -172,7 +173,7 @@ class LiveDocument:
     # ------------------------------------------------------------ snapshots
 
     def current(self) -> tuple[str, Any]:
-        """The usual name of a snapshot of the current plan, and the plan. Raises UsageError if there is none."""
+        """The default name for a snapshot of the current plan, and the plan. Raises UsageError if there is no plan."""
         raise NotImplementedError
 
     def differences(self, without: Any, within: Any) -> Body:

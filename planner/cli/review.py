@@ -70,7 +70,7 @@ class Review:
         return recordable(plan_review(made, subject, chains))
 
     def _file_review(self, made: MadePlan[Any], plan_file: str) -> Any:
-        """The review in a plan file; None if the command compares with another version of the configuration."""
+        """The review in a plan file; None without a plan file or review, and with -since."""
         if not plan_file or self.subject is None or self.subject.about["since"]:
             return None
         if plan_file not in self._read:

@@ -38,7 +38,7 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def hear_interrupts(view: View) -> None:
-    """The first interrupt stops the walk, and is reported."""
+    """Make the first interrupt stop the walk, and report it."""
     from planner.foundation.support import signals
 
     signals.STOP.listen(view.hooks.stopping)

@@ -172,7 +172,7 @@ def test_what_if_limits_and_replacements(planner: Run) -> None:
 
 def test_what_if_nothing_is_tried(planner: Run) -> None:
     said = planner("what-if", "-var-file=prod.tfvars")
-    assert said.code == 1 and "Nothing is tried" in said.err
+    assert said.code == 1 and "Nothing to compare" in said.err
     wrong = planner("what-if", "-var=nope=1")
     assert wrong.code == 1 and "nope" in wrong.err
 

@@ -64,8 +64,8 @@ def what_if(arguments: Arguments, terminal: Terminal) -> int:
     no_directory(arguments, "what-if")
     comparison, problems = plan_calls(Questions, arguments).comparison(tuple(arguments["base-var"]))
     if comparison is None and not problems:
-        detail = "Set the difference between the plans with -var, -replace, -target, -exclude or -destroy."
-        raise UsageError("Nothing is tried", detail)
+        detail = "Name the difference between the plans with -var, -replace, -target, -exclude or -destroy."
+        raise UsageError("Nothing to compare", detail)
     if comparison is None:
         return finish(problems, terminal)
     if arguments["json"]:

@@ -163,8 +163,8 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Show a fleet's saved plan as when it was made: the units' table, and the review. Returns 1 if the plan is
-    incomplete. Raises Failure."""
+    """Show a fleet's saved plan as `batch plan` printed it: the table of units, and the review. Returns 1 if the plan
+    is incomplete. Raises Failure."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import whole
 

@@ -36,7 +36,8 @@ def sign(arguments: Arguments, terminal: Terminal) -> int:
     required = required_signatures(arguments)
     if bool(arguments["key"]) == bool(required):
         raise UsageError(
-            "Sign or check", "Name either a key for signing (-key) or keys for verifying (-require-signature)."
+            "Expected either -key or -require-signature",
+            "Name either a key for signing (-key) or keys for verifying (-require-signature).",
         )
     view = open_plain_view(arguments, terminal)
     calls = plan_calls(Making, arguments)

@@ -28,8 +28,8 @@ VERDICTS = ("deny", "warn", "undecided", "broken")
 
   planner stacks why COMPONENT OTHER     why an instance is made from the
                                          other one, with the values between
-                                         and their lines; -deployment is needed
-                                         only if the answers differ
+                                         and their lines; -deployment is only
+                                         needed if the answers differ
   planner stacks why deferred COMPONENT  why it is deferred, and until when
   planner stacks why approved            which checks approve the plan, or
                                          fail

@@ -112,8 +112,8 @@ def _run(
     chosen: Callable[[Suite], Suite] = lambda suite: suite,
     covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
-    """Run the `chosen` files. Returns the exit code and the runner with its results, which is None if the suite has
-    errors or was interrupted. `covered`: {file: parts of the module that it covered}."""
+    """Run the `chosen` files. Returns the exit code, and the runner with its results (None if the suite has errors or
+    was interrupted). `covered`: {file: parts of the module that it covered}."""
     from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status
 
     json_file = open_json_into(arguments, terminal)
