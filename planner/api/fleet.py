@@ -115,8 +115,7 @@ class PlannedUnit:
     plan_file: str = field(repr=False)
 
     def plan(self) -> Plan:
-        """The plan of the unit, with its causes. Raises Failure for a unit without changes, and for a unit whose plan
-        is not complete."""
+        """The plan of the unit, with its causes. Raises Failure unless the outcome is `changes`."""
         if not self.plan_file:
             raise Failure(error("api.no_plan", "No plan", f"The outcome of {self.name} is {self.outcome}."))
         return read_plan_file(self.plan_file, self.directory)

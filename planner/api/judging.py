@@ -41,11 +41,11 @@ def judge(
     directory: str | os.PathLike[str] = ".",
     kind: Literal["plan", "state"] = "plan",
 ) -> Verdict:
-    """The result of policies for a plan or a state.
+    """The result of policies for a plan or a state. `kind`: which of them a JSON document is.
 
     `document` is the path of a plan file, of the output of `show -json` (from planner, OpenTofu or Terraform), or of a
     state; without it, the configuration in `directory` is planned. `policies` are directories, files and packs
-    (relative to `directory`), and builtin:NAME; Python files cannot judge documents. The policies of the directory
+    (relative to `directory`), and builtin:NAME; Python files cannot judge JSON documents. The policies of the directory
     (.planner/policies, .planner/policy.toml) and of the organisation always apply. Nothing is printed, and providers
     are called only if a plan is made. Raises Failure; its `diagnostics` are the problems of the document or of the
     policies."""

@@ -113,7 +113,7 @@ class Plan:
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """The changes of objects, by address; unchanged objects are not included."""
+        """The objects that change, by address, and imported objects even if they do not change."""
         return changed_objects(self.objects)
 
     @cached_property

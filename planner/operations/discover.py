@@ -116,7 +116,8 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
-    """The objects of a state. `place`: in a fleet the object's unit, for a deployment also the component."""
+    """The current objects of managed resources in a state. `place` is put before their names: the unit of a fleet, for
+    a deployment `UNIT: COMPONENT`."""
     prefix = f"{place}: " if place else ""
     known = []
     for resource, instance in state.instances():

@@ -190,7 +190,8 @@ class StateMove:
         return StateMove(self.target, self.source, self.objects, self.outputs, False)
 
     def parts(self, source: State, target: State) -> tuple[State, State]:
-        """Both states after the move. An object that is in both, after an interruption, remains in the target."""
+        """Both states after the move. If an interrupted move left an object in both states, only the
+        target keeps it."""
         wanted = [parse_address(text) for text in self.objects]
         taken: list[Entry] = []
         rest: list[Entry] = []

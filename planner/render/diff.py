@@ -368,8 +368,8 @@ def aligned(
 
 
 def common(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Positions of a longest common subsequence; if its table would be larger than LARGEST, only of the equal beginning
-    and end."""
+    """Pairs of positions in a longest common subsequence. If its table would be larger than LARGEST, the equal
+    beginning and end are paired first, and what is between them only if its own table is not too large."""
     low, high_a, high_b = 0, len(before), len(after)
     tail = []
     while high_a and high_b and before[high_a - 1] == after[high_b - 1]:

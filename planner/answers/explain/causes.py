@@ -457,7 +457,7 @@ _WORLD = "\0"
 
 
 def plain(name: str) -> str:
-    """The name without its former world."""
+    """The name without the number of its former world (planner/answers/explain/former_world.py)."""
     return name.partition(_WORLD)[0]
 
 

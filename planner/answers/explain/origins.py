@@ -429,7 +429,7 @@ def _part(value: Value, path: Path) -> Value:
 
 
 def _truth(condition: Value) -> bool | None:
-    """The result of a condition: a boolean, or one of the strings "true" and "false"; None for other values."""
+    """A condition's value as a bool. The strings "true" and "false" are converted; None for other values."""
     if condition.__class__ is bool:
         return bool(condition)
     return {"true": True, "false": False}.get(condition) if condition.__class__ is str else None

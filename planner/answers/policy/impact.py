@@ -40,7 +40,7 @@ class Impact:
 
     @cached_property
     def instances(self) -> dict[str, list[str]]:
-        """{resource: its instances with a change, in plan order}."""
+        """{resource: its instances in the plan, in plan order}, whether they change or not. Without deposed objects."""
         result: dict[str, list[str]] = {}
         for c in self.plan.changes:
             if not c.deposed:

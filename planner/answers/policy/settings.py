@@ -227,7 +227,8 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
 
 
 def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
-    """The packs in a section. A workspace's pack without a source has the source in the rest of the file."""
+    """The packs in a section. In a workspace's section, a pack inherits what it does not set (source, version,
+    policies, settable) from the pack of the same name in the rest of the file; parameters of both are merged."""
     known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
     for use in _uses(section, is_organisation):
         base = known.get(use.name)

@@ -1,4 +1,4 @@
-"""`batch` commands for questions about a fleet, and for results of parallel jobs."""
+"""`batch` commands for questions about a fleet, for the results of parallel jobs, and for a worker of an executor."""
 
 from __future__ import annotations
 

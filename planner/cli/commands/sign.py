@@ -19,9 +19,10 @@ its content.
 
 The key is an ed25519 or ECDSA private key (in PEM or OpenSSH format); if the file contains an OpenSSH public key, the
 agent at SSH_AUTH_SOCK signs. A passphrase is read from PLANNER_SIGNING_PASSPHRASE. Signatures are added to
-PLAN.intoto.jsonl: DSSE envelopes with an in-toto statement, one on each line.
+PLAN.intoto.jsonl, for a fleet to DIR/manifest.json.intoto.jsonl: DSSE envelopes with an in-toto statement, one on each
+line.
 
-With -require-signature=KEYS, nothing is signed: the signatures are checked as apply does.""",
+With -require-signature=KEYS, nothing is signed: the command checks the signatures in the same way as apply.""",
     (
         Flag("key", "string", "Sign with the key in this file.", value="FILE"),
         Flag("expires", "duration", "The time during which the plan may be applied.", 0.0, "DURATION"),

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 @command(
     "[options]",
     """Executes the runs of test files (*.tftest.hcl, *.tofutest.hcl, their JSON forms, and *.plannertest.hcl with
-additional arguments) in this directory and in the test directory. A run plans or applies the module with a state of
-its own in memory, and checks assertions against the result. The objects of runs are destroyed after their file;
-objects that could not be destroyed are recorded in errored_test.tfstate. Runs with skip_cleanup keep their state in
-.terraform/test.
+additional arguments) in this directory and in the test directory. A run plans or applies the module with a state in
+memory, which the runs of the same module in a file share, and checks assertions against the result. The objects of runs
+are destroyed after their file; objects that could not be destroyed are recorded in errored_test.tfstate. Runs with
+skip_cleanup keep their state in .terraform/test.
 
 The directory must be initialized (init). No backend is opened. The exit code is 0 when all runs pass, everything is
 cleaned up and the command was not interrupted, otherwise 1.""",

@@ -223,7 +223,7 @@ class ConfiguredProviders:
 
 def _find_key(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
     """Follow `ref` through the calls of `modules` (innermost first) to a reference with a key. Returns the reference
-    and the number of calls; None if there is no key."""
+    and the index in `modules` of the module whose call passes it; None if there is no key."""
     for steps, module in enumerate(modules):
         if module is None or module.call is None:
             return None

@@ -305,7 +305,8 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
 
 
 def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables) -> list[Diagnostic]:
-    """Problems of values for undeclared names: errors for options, warnings for files, nothing for the environment."""
+    """Diagnostics for values of undeclared variables: errors for options and inputs of a program, at most three
+    warnings for files, none for the environment."""
     problems = Problems()
     in_files = 0
     for name in sorted(given):

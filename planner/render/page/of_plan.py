@@ -295,9 +295,8 @@ def _view(
         numbers: Sequence[int] = ()
         if instance is not None:
             here = number.get(f"{instance} (deposed {node.extra})") if node.extra else None
-            here = (
-                number.get(instance) if here is None else here
-            )  # the old object of a replacement that is created first
+            if here is None:  # without a change of its own, a deposed object belongs to the instance's replacement
+                here = number.get(instance)
             numbers = (here,) if here is not None else ()
         elif subject in outputs:
             numbers = (number[subject],)

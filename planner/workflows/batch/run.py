@@ -61,7 +61,7 @@ class BatchReport:
     mode: str = "normal"
     """the mode of plans: normal, destroy or refresh-only"""
     part: ShardSummary | None = None
-    """data for joining, if several jobs share the work"""
+    """the results of this shard, for `batch join`; None if this job runs all units"""
 
     @property
     def failed(self) -> bool:

@@ -50,8 +50,10 @@ def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refac
     """Write a new file with configuration for objects that have none: for the named ones, or for all. Raises
     Failure."""
     path = os.path.join(os.path.abspath(options.directory), to)
-    if path_exists(path) or not to.endswith((".tf", ".tofu")):
-        raise refusal(f"{to} exists already, or its name does not end with .tf: name a new file with -to=FILE.")
+    if path_exists(path):
+        raise refusal(f"{to} exists already: name a new file with -to=FILE.")
+    if not to.endswith((".tf", ".tofu")):
+        raise refusal(f"{to} does not end with .tf or .tofu: name another file with -to=FILE.")
     if os.path.dirname(os.path.normpath(path)) != os.path.abspath(options.directory):
         raise refusal(f"{to} would not be read: name a file in the working directory with -to=FILE.")
     return _Adoption(options, generated_plan(options), addresses, path).result()

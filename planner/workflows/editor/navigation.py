@@ -204,7 +204,8 @@ def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def check_renamable(workspace: Workspace, target: DeclaredObject) -> None:
-    """Raises Failure if a declaration of the object cannot be edited."""
+    """Raises Failure if the object has no name of its own, such as a provider, or if it is declared in an installed
+    module or outside the workspace."""
     for place, symbol in declarations(workspace, target):
         if symbol.block in ("provider", "mock_provider", symbol.key):
             raise _refusal(f"A block of type {symbol.block} cannot be renamed.")

@@ -1,5 +1,6 @@
 """Plans root modules in the background, to show a block's planned actions and their causes. Each plan is a process
-(`planner plan -offline -lock=false`) that writes a review, so that requests need not wait for it."""
+(`planner plan -lock=false -review=FILE`, with -offline in the mode `offline`). Requests are answered from its last
+review and do not wait for it."""
 
 from __future__ import annotations
 

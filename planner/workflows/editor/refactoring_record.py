@@ -90,7 +90,7 @@ def _unwritten(problem: OSError) -> Failure:
 
 
 FileChange: TypeAlias = tuple[str, "bytes | None", "bytes | None"]
-"""(path, new content, former content); None if there is no such file"""
+"""(path, new content, former content); a content is None if the file does not exist then"""
 
 
 def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda: None) -> None:

@@ -235,7 +235,7 @@ def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride])
 
 def evaluated_body(body: Body, scope: Scope) -> Body:
     """The body, in which expressions that refer to earlier runs are replaced by their values. An expression that cannot
-    be evaluated is unchanged."""
+    be evaluated is unchanged, and so is a body in JSON syntax."""
     if not isinstance(body, NativeBody):
         return body
     attributes = {name: _provider_bodies_filled(attribute, scope) for name, attribute in body.attributes.items()}

@@ -132,7 +132,7 @@ class Linker:
         name, span = d.name.text, d.within(d.name)
         core = self.is_core(d.source.filename)
         if bare(name) in TESTS or bare(name) in FUNCTIONS or bare(name) in RELATIONS:
-            what = "relation" if bare(name) in RELATIONS else "function"
+            what = "relation" if bare(name) in RELATIONS else "test" if bare(name) in TESTS else "function"
             self._error("rules.duplicate", "Predicate declared twice", f"{bare(name)} is a built-in {what}.", span)
             return
         shadowed = self.predicates.get(bare(name))

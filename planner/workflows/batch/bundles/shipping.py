@@ -160,7 +160,8 @@ class Shipping(Workplace):
     def _again(
         self, request: Request, bundle: Bundle, future: Future[Any], number: int, missing: tuple[str, ...]
     ) -> None:
-        """Send the request again, with a bundle that contains the missing paths."""
+        """Send the request again, with a bundle that contains the missing paths or records that they do not exist. The
+        result is an error after ROUNDS attempts, for a path outside the root, and if nothing would be added."""
         inside = [path for path in missing if not os.path.isabs(path) and ".." not in path.split("/")]
         there = {path for path in inside if os.path.lexists(os.path.join(self.root, path))}
         known = {*bundle.files, *bundle.folders, *bundle.absent}

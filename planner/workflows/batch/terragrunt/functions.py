@@ -240,7 +240,7 @@ class Functions:
             document = self.session.read(file, None)
             return {name: self.frame.evaluate(expr) for name, expr in sorted(document.root.attributes.items())}
         if file in self.session.reading:
-            raise FunctionError(f"{file} reads itself through other files.", 0)
+            raise FunctionError(f"{file} reads itself, directly or through other files.", 0)
         if self.frame.depth > DEEPEST:
             raise FunctionError(f"{file} is read through more than {DEEPEST} other files.", 0)
         return self.frame.config_of(file)
