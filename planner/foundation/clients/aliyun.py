@@ -125,7 +125,8 @@ def _keys_in(document: Any, what: str) -> AliyunKeys:
 
 
 def profile(name: str, path: str) -> dict[str, Any]:
-    """A profile in the configuration file of the `aliyun` program; empty if the profile does not exist."""
+    """A profile in the configuration file of the `aliyun` program; empty if the profile does not exist, or the file
+    cannot be read."""
     where = os.path.expanduser(path or "~/.aliyun/config.json")
     try:
         with open(where, encoding="utf-8") as file:

@@ -135,7 +135,8 @@ def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
 
 
 def value_or_file(account: AzureAccount, name: str, path: str, title: str, is_needed: bool = True) -> str:
-    """A setting that can be set directly (`name`) or in a file (`path`). Raises ServiceError."""
+    """A setting that can be set directly (`name`) or in a file (`path`); "" if it is not set and not `is_needed`.
+    `title`: its name in messages. Raises ServiceError."""
     value, file, content = account.text(name), account.text(path), ""
     if file:
         try:

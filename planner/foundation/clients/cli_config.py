@@ -109,7 +109,8 @@ def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
 
 
 def cache_warnings(environ: Mapping[str, str]) -> list[Diagnostic]:
-    """A warning if the plugin cache directory cannot be opened."""
+    """A warning if the plugin cache directory cannot be opened; none if there is no such setting, or if the settings
+    are invalid."""
     try:
         folder = load_cli_config(environ).cache
     except Failure:

@@ -189,7 +189,8 @@ Say = Callable[[str], None]
 
 
 def login(name: str, ask: Ask, say: Say) -> list[Diagnostic]:
-    """Obtain a token for a host, and store it with the credentials helper or in the user's file."""
+    """Obtain a token for a host, and store it with the credentials helper or in the user's file. Returns problems;
+    there is an error if no token was stored."""
     problems: list[Diagnostic] = []
     try:
         host = _host(name)
@@ -219,7 +220,8 @@ def login(name: str, ask: Ask, say: Say) -> list[Diagnostic]:
 
 
 def logout(name: str, say: Say) -> list[Diagnostic]:
-    """Remove the stored token of a host. The host is not notified."""
+    """Remove the stored token of a host, if there is one. The host is not notified. Returns errors, also for a token
+    from the settings or the environment."""
     try:
         host = _host(name)
         where = host.tokens.where(host.name)

@@ -62,7 +62,8 @@ class Log:
 
 
 def open_log(environ: Mapping[str, str]) -> tuple[Log | None, str]:
-    """The log (None if all levels are off), and a warning if a variable has an invalid value."""
+    """The log (None if all levels are off), and a warning if a variable has an invalid value or the file cannot be
+    opened; "" for none."""
     remark = ""
 
     def level(*names: str) -> tuple[int, bool]:

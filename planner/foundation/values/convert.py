@@ -65,7 +65,8 @@ class ConversionError(ValueError):
 
 
 def path_text(path: Path) -> str:
-    """A path in the syntax of expressions, without a leading dot: `name[0]["key"]`."""
+    """A path in the syntax of expressions, without a leading dot: `name[0]["key"]`. An element of a set, or an unknown
+    key, is shown as `[...]`."""
     text = ""
     for kind, key in path:
         if kind == "attr":
@@ -334,7 +335,8 @@ def _same_type(items: list[Value], path: Path, unsafe: bool) -> list[Value]:
 
 
 def _with_common_element(items: list[Value], kind: str, path: Path) -> tuple[Type, list[Value]]:
-    """The common element type, and the items; null and unknown items of unknown type get the element type."""
+    """The common element type, and the items; null and unknown items of unknown type get the element type. Raises
+    ConversionError if the types differ."""
     element: Type = DYNAMIC
     for item in items:
         t = type_of(item)

@@ -256,7 +256,8 @@ def common_start(one: str, other: str) -> int:
 
 
 def whole_text(value: Value, hidden: bool = False) -> str:
-    """The value as JSON. Sensitive or `hidden` values are not shown."""
+    """The value as JSON; None is null. A placeholder represents a sensitive or `hidden` value, and one that is not
+    completely known."""
     if value is None or value.__class__ is Null:
         return "null"
     plain, marks = unmark_deep(value)

@@ -47,8 +47,8 @@ class CodecError(ValueError):
 
 
 def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
-    """The JSON form of a value without marks. For a dynamic type, it is an object with "value" and "type". Raises
-    CodecError for unknown and infinite values."""
+    """The JSON form of a value without marks. For a dynamic type, it is an object with "value" and "type", or null for
+    a null of dynamic type. Raises CodecError for unknown and infinite values."""
     cls = value.__class__
     if cls is str or cls is bool:
         if wanted is not DYNAMIC:

@@ -45,7 +45,8 @@ def definitely_not_null(value: Value) -> bool:
 
 
 def refine(t: Type, refinement: Refinement) -> Value:
-    """An unknown value with a refinement; the only possible value if the refinement allows just one."""
+    """An unknown value with a refinement (none for the dynamic type). If the refinement allows only one number or
+    length, the result is the number or, where possible, a collection of unknown elements."""
     if t is DYNAMIC:
         return UNKNOWN
     if refinement.not_null:
@@ -100,7 +101,7 @@ def number_bounds(value: Value) -> tuple[Bound, Bound]:
 
 
 def length_bounds(value: Value) -> tuple[int, int | None]:
-    """The minimum and the maximum length of a collection; None if there is no maximum."""
+    """The minimum and the maximum length of a collection (None if the maximum is unknown). A null has the minimum 0."""
     cls = value.__class__
     if cls is Unknown:
         r = value.refinement

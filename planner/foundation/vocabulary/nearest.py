@@ -49,7 +49,7 @@ _FEW = 6  # the maximum number of names that are listed
 
 def instead(text: str, known: Collection[str]) -> str:
     """A suggestion for an unknown address, to be appended to a sentence: a similar address, otherwise the same object
-    in another module, otherwise the objects of the same type. "" if there is none."""
+    in other modules, otherwise all modules or the objects of the same type. "" if there is none."""
     names = sorted(known)
     alike = did_you_mean(text, names)
     if alike:

@@ -22,8 +22,8 @@ _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 
 def folder_at(root_dir: str, directory: str, absolute: str = "") -> str:
-    """The path of the directory of a module. `directory` is absolute or relative to `root_dir`. `absolute`: the
-    directory below which absolute paths are looked up, because it has copies of these directories; "" for none."""
+    """The path of the directory of a module. `directory` is absolute or relative to `root_dir`. `absolute`: a directory
+    with copies of absolute directories, below which absolute paths are looked up; "" for none."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
 
 
@@ -38,8 +38,8 @@ class ModuleFiles:
 
 def module_files(directory: str, queries: str = "") -> ModuleFiles:
     """The configuration files of a directory, without files whose names begin with a dot and backups of editors. A
-    `.tofu` file replaces the `.tf` file of the same name. `queries`: the suffix of files with searches, if these are
-    read, too. Raises OSError."""
+    `.tofu` file replaces the `.tf` file of the same name, `.tofu.json` replaces `.tf.json`. `queries`: the suffix of
+    files with searches, if these are read, too. Raises OSError."""
     names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _is_ignored(e.name))
     normal: list[str] = []
     override: list[str] = []
@@ -222,7 +222,7 @@ def _as_in_html(text: bytes) -> bytes:
 
 
 def fits(record: ModuleRecord, call: ModuleCall, root_dir: str) -> bool:
-    """Whether the installed module exists and matches the call."""
+    """Whether the installed module exists and matches the source and the version constraint of the call."""
     if record.source != call.source or not is_directory(os.path.join(root_dir, record.directory)):
         return False
     try:

@@ -81,7 +81,7 @@ def set_up_target(
 
 
 def _methods(decl: EncryptionDecl, target: TargetDecl | None, problems: Problems) -> list[NamedBlock]:
-    """The methods of a target, in the order of use."""
+    """The methods of a target and of its fallbacks, in the order of use. Invalid references are reported."""
     methods: list[NamedBlock] = []
     while target is not None:
         node = traversal_node(piece(target.method)) if target.method is not None else None

@@ -27,8 +27,8 @@ from planner.language.config.static import Given, StaticScope
 
 
 def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Value] | None:
-    """{key: value} of the instances of a for_each, by key; for a set, the value is the element. None if the for_each is
-    invalid or unknown (reported)."""
+    """{key: value} of the instances of a for_each, sorted by key; for a set, the value is the element. None if the
+    for_each is invalid or unknown (reported)."""
     mine = Problems()
     check_for_each(value, expr, mine)
     problems.extend(mine)
@@ -42,8 +42,8 @@ def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Va
 
 
 def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
-    """Report every reason why the value is not valid for for_each: it must be a known map, object or set of strings,
-    and neither null, sensitive nor ephemeral."""
+    """Report every reason why the value is not valid for for_each: it must be a map, an object or a set of strings with
+    known keys, and neither null, sensitive nor ephemeral."""
 
     def report(code: str, detail: str, **more: Any) -> None:
         problems.error(code, "Invalid for_each argument", detail, expr.span, **more)
@@ -75,7 +75,8 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
 
 
 def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[tuple[str, ModuleConfig, StaticScope]]:
-    """All module instances, outer before inner: address, module, and the scope of its expressions."""
+    """All module instances, outer before inner: address, module, and the scope of its expressions. Instances that are
+    unknown before planning are represented as in `repeated_scopes`."""
     waiting = [("", root, StaticScope(root.variables, root.locals, given, root.directory, ".", workspace))]
     while waiting:
         address, module, scope = waiting.pop(0)
@@ -93,7 +94,8 @@ def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[
 
 def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
     """The instances of a block as (key, scope). Keys are written as in addresses, "" without repetition. If the
-    instances are unknown before planning, one pair with the key "" represents all of them."""
+    instances are unknown before planning, or the count is invalid, one pair with the key "" represents all of them; for
+    an invalid for_each the list is empty."""
     problems = Problems()
     for expr in (decl.enabled, decl.count, decl.for_each):
         if expr is None:

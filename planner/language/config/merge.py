@@ -109,7 +109,8 @@ def merge_provider(base: ProviderDecl, over: ProviderDecl) -> ProviderDecl:
 
 
 def merge_resource(base: ResourceDecl, declared: ExplicitDeclaration[ResourceDecl], problems: Problems) -> ResourceDecl:
-    """Override the arguments of a resource. Its conditions and triggers cannot be overridden."""
+    """Override the arguments of a resource. Conditions and `replace_triggered_by` are kept; `depends_on` is an
+    error."""
     over, given = declared.value, declared.given
     changes = _written_fields(over, given, ("count", "for_each", "provider", "provisioners"))
     if "connection" in given:

@@ -277,7 +277,7 @@ class ModuleBuilder:
 
     def finish(self, scope: StaticScope, problems: Problems) -> ModuleConfig:
         """The module. In calls, providers and provider requirements, the parts that must be known before planning are
-        evaluated."""
+        evaluated, and so are variables with `const`."""
         module = self.module
         for name, required in module.required_providers.items():
             if required.computed:

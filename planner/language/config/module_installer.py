@@ -68,7 +68,8 @@ def install(
     fetch: Fetch | None = None,
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
     """Install the modules called by a configuration, stack or test. `load` reads the configuration and calls the
-    recorder for each module call. Returns the records that are new or have changed."""
+    recorder for each module call. `upgrade`: whether `fetch` is called for installed modules, too. Returns the records
+    that are new or have changed."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
     recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)

@@ -127,7 +127,8 @@ def _flag(attribute: Attribute | None, problems: Problems) -> bool:
 
 
 def _written_type(expr: ExpressionPiece, problems: Problems) -> tuple[TypeConstraint, bool]:
-    """The type constraint, and whether strings from outside are literal (for primitive types)."""
+    """The type constraint, and whether strings from outside are literal (for primitive types). `any` if the constraint
+    is invalid (reported)."""
     if expr.is_quoted:
         if isinstance(expr.node, nodes.Literal) and expr.node.value in ("string", "list", "map"):
             word = expr.node.value
@@ -193,7 +194,7 @@ def locals_block(block: Block, problems: Problems) -> list[LocalDecl]:
 
 
 def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[OutputDecl]:
-    """The output in a block; in override files, the value may be missing."""
+    """The output in a block; in override files, the value may be missing. A missing value is null."""
     before = len(problems)
     content = read(block.body, _OUTPUT_OVERRIDE if override else _OUTPUT, problems)
     attributes = content.attributes
@@ -265,7 +266,8 @@ def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | 
 
 
 def refuse_self_reference(rule: CheckRule, kind: str, key: str, problems: Problems) -> None:
-    """Report a condition that refers to its own resource by address; a postcondition may use `self`."""
+    """Report a condition or error message that refers to its own resource by address; a postcondition may use
+    `self`."""
     for expr in (rule.condition, rule.error_message):
         if expr is None:
             continue

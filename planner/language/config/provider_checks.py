@@ -75,7 +75,8 @@ class _Module:
         problems.warning("duplicate_requirement", "Duplicate required provider", f"{detail} Use one name.", span)
 
     def check_implied(self, problems: Problems) -> None:
-        """Report resources without a provider argument whose implied provider is required under another name."""
+        """Report resources without a provider argument whose type implies an invalid provider name, or a provider that
+        is required under another name."""
         for resource in self.module.resources.values():
             if resource.provider is not None:
                 continue
@@ -149,7 +150,7 @@ def _forbids(call: ModuleCall) -> Span | None:
 
 def _check_keys(mine: _Module, problems: Problems) -> None:
     """Report references to provider configurations with a missing or superfluous key. A key is required if and only if
-    the configuration has for_each."""
+    the configuration has for_each. Also warn as in `_warn_same_for_each`."""
     for call in mine.module.calls.values():
         for inner, outer in call.providers:
             if inner.key is not None:
@@ -184,8 +185,8 @@ def _check_key(ref: ProviderRef, what: str, mine: _Module, problems: Problems) -
 
 
 def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, problems: Problems) -> None:
-    """Warn if a resource or module has the same for_each as its provider: removing an element would also remove the
-    provider that must destroy the objects."""
+    """Warn if a resource or module has the same for_each as its provider, and the for_each has references: removing an
+    element would also remove the provider that must destroy the objects."""
     if mine is None or providers is None:
         return
     if not variables(mine.node) or not variables(providers.node):
@@ -202,7 +203,8 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
 def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
-    """Warn if this module passes a default configuration that it neither configures, requires nor receives."""
+    """Warn if this module passes on a default configuration that it does not configure, and either does not require or
+    does not receive from its caller."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:

@@ -324,7 +324,8 @@ def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references"
 
 
 def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
-    """The expression, or the expression in a JSON string; None if the string contains no expression (reported)."""
+    """The expression, or the expression in a JSON string; None if the JSON value is not a string with an expression
+    (reported)."""
     if not expr.json:
         return expr
     if not isinstance(expr.node, nodes.Literal) or expr.node.value.__class__ is not str:
@@ -360,7 +361,7 @@ _Found = tuple[Expression, str, tuple[str, ...], ObjectType]
 
 
 def lint_discarded(expr: ExpressionPiece, type_: Type, what: str, problems: Problems) -> None:
-    """Warn about attributes of a literal object that conversion to the type would silently drop."""
+    """Warn about attributes of a literal object in native syntax that conversion to the type would silently drop."""
     if expr.json:
         return
     for key, name, path, target in _discarded_attributes(expr.node, type_, ()):

@@ -303,7 +303,7 @@ def _first_blocks(
     build: _Builder, content: Content, report_connections: bool = True
 ) -> tuple[list[Block], list[Block], list[Block]]:
     """The first lifecycle, connection and escape block, each as a list with at most one item. More blocks of a kind,
-    and reserved blocks, are reported."""
+    and reserved blocks, are reported. Provisioners are skipped, and connections unless `report_connections`."""
     kept: dict[str, list[Block]] = {"lifecycle": [], "connection": [], "_": []}
     for inner in content.blocks:
         if inner.type == "provisioner" or (inner.type == "connection" and not report_connections):

@@ -226,7 +226,8 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
 
 
 def import_target(expr: ExpressionPiece, problems: Problems) -> tuple[ResourceAddress | None, ResourceAddress | None]:
-    """The resource, and the instance if all keys are constants; None for invalid addresses (reported)."""
+    """The resource, and the instance (None unless all keys are constants). Both are None for an invalid address
+    (reported)."""
     steps = _without_dynamic_keys(expr.node)
     if steps is None:
         detail = (

@@ -233,7 +233,8 @@ def _root(node: Traversal | Variable) -> str:
 
 
 def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> Value:
-    """The value as the module receives it: converted, with defaults and marks."""
+    """The value as the module receives it: converted, with defaults and marks; unknown if it does not fit
+    (reported)."""
     try:
         value = variable.constraint.convert(raw)
     except ConversionError as bad:

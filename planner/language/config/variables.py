@@ -191,9 +191,9 @@ def _add_file(
 
 
 def _from_environment_text(value: Value, verbatim: bool) -> Value:
-    """A value as an environment variable would supply it. For a string variable, other values become JSON. For other
-    variables, a string is evaluated as an expression without interpolation, and stays a string if it is not a valid
-    expression."""
+    """A value as an environment variable would supply it. For a string variable, other values become JSON, except null
+    and values with unknown parts. For other variables, a string is evaluated as an expression without interpolation,
+    and stays a string if it is not a valid expression."""
     if value.__class__ is str and not verbatim:
         mine = Problems()
         literal = value.replace("${", "$${").replace("%{", "%%{")
@@ -219,8 +219,8 @@ def _parse_value(source: Source, problems: Problems) -> Value | None:
 
 
 def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
-    """The body of a values file, and the problems; None if the file cannot be parsed. The name determines whether the
-    file is JSON; if the name ends with neither .json nor .tfvars, the first character does."""
+    """The body of a values file (None if it cannot be parsed), and the problems. The name determines whether the file
+    is JSON; if the name ends with neither .json nor .tfvars, the first character does."""
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
         from planner.language.syntax.json_body import parse_json
 
@@ -251,8 +251,8 @@ def given_values(given: RawVariables) -> Given:
 def root_variables(
     declared: Mapping[str, VariableDecl], given: RawVariables
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The value of every declared root variable, and problems: wrong types, missing required values, and values for
-    undeclared names (an error on the command line, a warning in files)."""
+    """The value of every declared root variable, and problems: wrong types, missing required values, and those of
+    `undeclared_values`. A missing required value, and a value of the wrong type, are unknown."""
     problems = Problems()
     values: dict[str, RootVariable] = {}
     for name in sorted(declared):

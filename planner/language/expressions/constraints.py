@@ -131,7 +131,7 @@ class TypeConstraint:
 
 
 def parse_type_constraint(node: nodes.Expression, source: Source) -> tuple[TypeConstraint | None, list[Diagnostic]]:
-    """The type constraint and its problems; None if there are errors."""
+    """The type constraint (None if there are errors) and its problems."""
     parser = _Parser(source)
     t, defaults = parser.parse(node)
     return (None if parser.diagnostics else TypeConstraint(t, defaults)), parser.diagnostics

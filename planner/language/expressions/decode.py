@@ -107,7 +107,8 @@ class Decoder(BodyProblems):
             return Unknown(schema.type)
 
     def _attribute_blocks(self, blocks: list[DecodedBlock], schema: AttributeSchema) -> Value:
-        """The value of an attribute that is written as blocks: a list or set of objects. Old providers allow this."""
+        """The value of an attribute that is written as blocks, which old providers allow: a list or set of objects.
+        Null without blocks, unknown if their number is unknown."""
         if not blocks:
             return Null(schema.type)
         assert isinstance(schema.type, (ListType, SetType))
@@ -150,7 +151,8 @@ class Decoder(BodyProblems):
         return tuple(items) if has_dynamic(item_type) else List(item_type, tuple(items))
 
     def _collect_set(self, name: str, nested: NestedBlock, items: list[Value], blocks: list[DecodedBlock]) -> Value:
-        """A set of blocks. If the schema allows any type for an attribute, all blocks must use the same type."""
+        """A set of blocks. If the schema allows any type for an attribute, all blocks must use the same type; otherwise
+        the set is unknown (reported)."""
         item_type: Type = implied_type(nested.block)
         if has_dynamic(item_type):
             common = unify([type_of(v) for v in items])

@@ -184,8 +184,8 @@ def json_text(value: Value) -> str:
 
 
 def _unknown_json(value: Value) -> Value:
-    """The unknown string for an unknown value. Its first character follows from the type unless the value may be
-    null."""
+    """The JSON of an unknown value: an unknown string, whose first character is known if the value is a string or a
+    container and cannot be null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}

@@ -231,8 +231,8 @@ def unknown(type: Type, refinement: Refinement | None = None) -> Value:
 
 
 def call(function: Function, arguments: Sequence[Value], context: CallContext) -> Value:
-    """The result of a call. Each argument of a lazy function is a callable that evaluates the argument. Raises
-    FunctionError."""
+    """The result of a call, unknown in the cases that the module's docstring lists. Each argument of a lazy function is
+    a callable that evaluates the argument. Raises FunctionError."""
     count, required = len(arguments), len(function.params)
     if count < required:
         missing = function.params[count]

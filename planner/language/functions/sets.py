@@ -31,7 +31,7 @@ Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
 MAX_COMBINATIONS = 10_000_000
-_PRODUCT_LIMIT = 1024  # for larger sets, the number of combinations is not estimated
+_PRODUCT_LIMIT = 1024  # if a set may have more elements, an unknown product has no maximum length
 
 
 def _common_type(*sets: Value) -> Type:

@@ -236,7 +236,7 @@ def _number(source: str) -> Value | None:
 
 
 def timestamp(source: str) -> str | None:
-    """An RFC 3339 timestamp without fractions of a second; None if the text is not a timestamp."""
+    """The text as an RFC 3339 timestamp, with fractions of a second removed; None if the text is not a timestamp."""
     match = _TIMESTAMP.fullmatch(source)
     if match is None:
         return None

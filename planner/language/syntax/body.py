@@ -118,7 +118,7 @@ class BodySchema:
 
     @cached_property
     def block_types(self) -> frozenset[str]:
-        """Cached, because all bodies with this schema use it."""
+        """The types of the permitted blocks. Cached, because all bodies with this schema use it."""
         return frozenset(block.type for block in self.blocks)
 
 

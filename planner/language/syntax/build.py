@@ -406,8 +406,8 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 
 
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
-    """(splat, expression): where a further step belongs. If it belongs to a splat, the innermost such splat, and the
-    expression that this splat evaluates for each element; otherwise None, and the term. A full splat takes all steps; a
+    """(splat, expression) to which a further step belongs: the innermost splat that takes the step, and the expression
+    that it evaluates for each element; (None, the term) if no splat takes the step. A full splat takes all steps; a
     splat with a dot takes only attributes (`.*.a[0]` indexes the result)."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):

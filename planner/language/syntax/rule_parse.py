@@ -70,7 +70,7 @@ class _RuleReader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
-        self.docs: dict[int, tuple[str, int, int]] = {}  # start of the next token -> (text, start, end)
+        self.docs: dict[int, tuple[str, int, int]] = {}  # doc comment (text, start, end) by start of the next token
         self.unread: list[int] = []  # positions of characters with which no token can begin
         self.found: list[Statement] = []
         self.done = 0  # the end of the last complete statement, or where parsing resumed

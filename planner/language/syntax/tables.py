@@ -32,8 +32,8 @@ class Terminals(NamedTuple):
 
 class PlainTables(NamedTuple):
     """Tables in their stored form. `starts`: start symbol -> state. `rules`: left side, size, name of the action.
-    `symbols`: the symbol of each state. `states`: symbol -> next state, or ~rule. `terminals` is None for a grammar
-    that only declares its terminals."""
+    `symbols`: the symbol that leads to each state. `states`: symbol -> next state, or ~rule. `terminals` is None for a
+    grammar that only declares its terminals."""
 
     starts: dict[str, int]
     rules: list[tuple[str, int, str]]

@@ -102,7 +102,8 @@ def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: 
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
-    """Add every changed object with its provider and planned action, and deposed keys that replacements may need."""
+    """Add the object of each entry of a plan, `no-op` or not, with its provider and planned action, and unused deposed
+    keys, which replacements may need."""
     for change in changes:
         source = declaration(config, change) or StateEntry(change.address)
         address = add_instance(facts, change.module, change.mode, change.type, change.name, change.key, source)
@@ -148,7 +149,7 @@ def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
 
 
 def declaration(config: Config, change: ResourceChange) -> Span | None:
-    """The resource block of a changed object; None if there is none."""
+    """The resource block of the object in an entry of a plan; None if the configuration does not declare it."""
     path = tuple(name for name in module_path(change.module).removeprefix("module.").split(".module.") if name)
     module = config.root.descendant(path)
     prefix = "" if change.mode == "managed" else f"{change.mode}."

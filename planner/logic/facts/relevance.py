@@ -76,8 +76,8 @@ class RelevanceFacts:
             self._changes(Site(parse_module(module), "output", name))
 
     def build(self) -> FactBase:
-        """The facts about the changed resources, the outputs, and everything to which they refer, directly or
-        indirectly."""
+        """The facts about the resources with a planned action other than `no-op`, the outputs, and everything to which
+        these refer, directly or indirectly."""
         while self._waiting:
             self._add_site(self._waiting.pop())
         return self._facts.build()

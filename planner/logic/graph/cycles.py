@@ -135,7 +135,8 @@ def decisive(proof: Proof) -> Proof:
 
 
 def _leaf_positions(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
-    """The positions of a proof's leaves: first references, then dependencies in the state, then all others."""
+    """The positions of a proof's leaves that have a source: first references, then dependencies in the state, then all
+    others except `walk`."""
     leaves: list[tuple[int, Any]] = []
     for at in proof.leaves():
         source = graph.database.facts.source(at.predicate, at.row)
@@ -215,7 +216,8 @@ def _edge_line(edge: CycleEdge) -> str:
 
 
 def cut_lines(knot: Knot) -> list[str]:
-    """The removals that together break all cycles of a knot."""
+    """Lines that explain how to break all cycles of a knot: by one of several removals, preferably in an edited line,
+    by several removals together, or why no removal does so."""
     if knot.cut.stuck:
         return [
             "No reference can be removed to break it, because the cycle results only from the order of creating and "
@@ -298,8 +300,8 @@ def owned_edges(graph: Graph) -> Owned:
 
 
 def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, Statement]) -> Cut:
-    """The smallest set of edges to remove from a knot, a set of vertices that wait for each other. `edges[a]` are the
-    vertices for which a waits."""
+    """The smallest set of edges to remove from a knot, a set of vertices that wait for each other; a small set if the
+    exact search gives up. `edges[a]` are the vertices for which a waits."""
     # decided in Python: the smallest set of references to remove from cycles -- a search among all sets
     inside = set(knot)
     within = {a: sorted(b for b in edges[a] if b in inside) for a in sorted(inside)}
@@ -327,7 +329,7 @@ def shortest_cycle(edges: Edges) -> list[str]:
 
 
 def _way_back(edges: Edges, start: str, limit: int) -> list[str]:
-    """A shortest cycle through a vertex with at most `limit` vertices."""
+    """A shortest cycle through a vertex with at most `limit` vertices; empty if there is none."""
     before: dict[str, str] = {}
     waiting = deque([(start, 1)])
     while waiting:

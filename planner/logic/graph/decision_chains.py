@@ -57,7 +57,7 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
 
 def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
     """The reason why a data source must be read after an object is changed: the steps between them that come from the
-    configuration."""
+    configuration. Empty if it need not wait for the object."""
     prover = Prover(graph.program, graph.database)
     proof = prover.why("data_waits", (object, waited))
     if proof is None:
@@ -94,8 +94,8 @@ def _links_to(graph: Graph, prover: Prover, node: str, resource: str) -> list[Pr
 
 
 def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
-    """The reason why a vertex is selected although it is not a target: the steps from a target. `destroys`: whether the
-    plan destroys everything, so that dependents are destroyed first."""
+    """The reason why a vertex is selected although it is not a target: the steps from a target; empty for other
+    vertices. `destroys`: whether the plan destroys everything, so that dependents are destroyed first."""
     proof = Prover(graph.program, graph.database).why("needed", (node,))
     steps: list[ChainStep] = []
     while proof is not None:
@@ -110,7 +110,7 @@ def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
 
 def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[ChainStep]:
     """The reason why a plan defers a vertex (`deferred_vertex`) or a block (`deferred_block`): the steps to the
-    deferred block, and the value or provider response that causes the deferral."""
+    deferred block, and the value or provider response that causes the deferral. Empty if it is not deferred."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     postponed = _below(proof, "postponed") if proof is not None else None
     steps: list[ChainStep] = []

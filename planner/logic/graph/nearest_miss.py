@@ -111,7 +111,7 @@ class _MissSearch:
             yield NearMiss("instance", text)
 
     def mentions(self) -> Iterator[NearMiss]:
-        """The references from the dependent to other targets."""
+        """The references from the dependent, after a remark if none of them leads to the dependency."""
         rows = sorted(row for row in self.database["mentions"] if row[0] == self.a)
         if (self.a, self.b) not in self.database["refers"]:
             yield NearMiss("nothing-refers", f"Nothing in {self.a} refers to {self.b}.")

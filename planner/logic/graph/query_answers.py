@@ -128,7 +128,7 @@ def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | 
 
 def picture_of_rows(database: Database, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Picture:
     """The picture of a query's answer: one column of vertices is drawn as the induced subgraph, two columns as edges.
-    Raises Failure for any other answer."""
+    It is empty for an answer without rows. Raises Failure for any other answer."""
     if not rows:
         return Picture({}, [])
     nodes = {row[0] for row in database["vertex"]}

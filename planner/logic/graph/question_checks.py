@@ -92,7 +92,8 @@ class _ConditionCheck:
         return warning("query.no_vertices", "Not vertex names", detail, span)
 
     def constants(self) -> Iterator[Diagnostic]:
-        """Warnings about constants that do not occur in their column and are probably mistakes."""
+        """Warnings about strings that do not occur in their column and are probably mistakes. Columns of vertices are
+        not checked."""
         for atom in self.given:
             rows = self.relations[atom.predicate]
             for at, term, column in self.columns(atom):

@@ -22,7 +22,8 @@ from planner.logic.model.graph import Graph, source_json
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
-    """The vertex with this name. With `pruned`, it may be left out of the graph. Raises Failure."""
+    """The vertex with this name, or the one that represents it (see Names.find). With `pruned`, it may be left out of
+    the graph. Raises Failure."""
     names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
     node = names.find(text)
     if node is not None:
@@ -50,7 +51,7 @@ def prove_wait(
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
     """The proof that one vertex waits for another: the proof of the edge, or of the edges between them. If it does not
     wait, None and an error that explains this. The graph must have the relation `waits_for`. `notes` are added to the
-    result."""
+    result, except to the error for a dropped order."""
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:

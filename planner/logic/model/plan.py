@@ -25,8 +25,9 @@ class Importing:
 
 @frozen(eq=False)
 class ResourceChange:
-    """The change of one object. `before` and `after` are values of the resource's type (Null for no object); `after`
-    has unknown values and marks. `reason` is the `action_reason` in plan JSON, or ""."""
+    """An entry of the plan: the planned action for one object, also `no-op`. `before` and `after` are values of the
+    resource's type (Null for no object); `after` has unknown values and marks. `reason` is the `action_reason` in plan
+    JSON, or ""."""
 
     address: str
     previous_address: str  # differs from `address` if the object was moved
@@ -178,7 +179,8 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no changes: exit code 0 of -detailed-exitcode."""
+        """Whether the plan does nothing: each entry is `no-op` without import or move, root outputs stay the same, and
+        no action is invoked (exit code 0 of -detailed-exitcode)."""
         # decided in Python: whether a plan has changes -- a sum of the rules' decisions
         return (
             not any(
@@ -190,7 +192,8 @@ class Plan:
 
     @property
     def can_apply(self) -> bool:
-        """Whether applying would change something or, in refresh-only mode, update the state."""
+        """Whether the plan has no errors, and applying it would do something or, in refresh-only mode, update the
+        state."""
         if self.errored or not self.is_empty:
             return not self.errored
         return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)

@@ -140,7 +140,8 @@ class Counts(NamedTuple):
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Counts:
-        """The counts of a plan, without data sources that are only removed from the state."""
+        """The counts of a plan. Data sources and other unmanaged objects that are only removed from the state do not
+        count."""
         add = update = remove = imports = forget = 0
         for change in plan.changes:
             action = change.action

@@ -152,7 +152,7 @@ def load(
 
 def _explain_unknown_relation(program: str, problem: Diagnostic) -> Diagnostic:
     """Explain an unknown relation that policies or graphs have and this program does not: the rule is in the wrong
-    directory."""
+    directory. Other problems are returned unchanged."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip()

@@ -273,8 +273,9 @@ def check_inputs(
     problems: Problems,
     is_strict: bool = False,
 ) -> None:
-    """Check that the inputs in a literal object are declared, and that all required inputs are set. With `is_strict`
-    (deployments, where inputs are inputs of the stack), undeclared inputs are errors, otherwise warnings."""
+    """Check that the inputs in a literal object are declared, and that all required inputs are set. Other expressions,
+    and objects with computed keys, are not checked here. With `is_strict` (deployments, where inputs are inputs of the
+    stack), undeclared inputs are errors, otherwise warnings."""
     node = inputs.node if inputs is not None else None
     if inputs is not None and not isinstance(node, nodes.Object):
         return  # other expressions are checked during evaluation

@@ -56,7 +56,7 @@ _OUTPUT = BodySchema({"type": True, "value": True, **dict.fromkeys(("description
 
 
 def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
-    """A `component` or `stack` block; None if its source is invalid (reported)."""
+    """A `component` or `stack` block; None if its source is missing or invalid (reported)."""
     kind: Kind = "component" if block.type == "component" else "stack"
     content = read(block.body, _COMPONENT if kind == "component" else _STACK, problems)
     attributes = content.attributes

@@ -83,7 +83,8 @@ class _MockFiles:
         """the requested directories"""
 
     def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
-        """The bodies of the files, sorted by name."""
+        """The bodies of the mock files in a directory, sorted by name. A directory without mock files, or with an
+        unreadable one, is reported."""
         self.asked[directory] = None
         folder = folder_at(self.root_dir, directory)
         try:
@@ -114,8 +115,8 @@ def load_test_files(
     data_dir: str = DATA_DIRECTORY,
     manifest: Manifest | None = None,
 ) -> TestFiles:
-    """Read test files and the modules of their runs, which init must have installed. Raises Failure if a directory
-    cannot be read."""
+    """Read test files and the modules of their runs, which init must have installed. If the test files have errors, no
+    module is read. Raises Failure if a directory cannot be read."""
     read = read_test_files(root_dir, directory)
     problems = Problems(read.problems)
     if problems.has_errors or not any(run.module for file in read.files for run in file.runs):
@@ -219,7 +220,7 @@ def _provider_addresses(module: ModuleConfig) -> dict[str, str]:
 
 def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
     """The provider of each provider block, by name. As in OpenTofu, the first run that uses the name determines the
-    provider."""
+    provider; the default is the provider that the name implies."""
     types: dict[str, str] = {}
     names = {block.name for block in file.providers.values()}
     for run in file.runs:

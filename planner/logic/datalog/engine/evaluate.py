@@ -121,7 +121,7 @@ _BASES = {"symbol": frozenset((str,)), "number": frozenset((int, Fraction))}
 
 
 def check_facts(program: RuleProgram, facts: FactBase, needed: frozenset[int]) -> None:
-    """Raises ValueError if facts do not have the declared columns and base types."""
+    """Raises ValueError if facts of the predicates `needed` do not have the declared columns and base types."""
     for predicate in program.predicates.values():
         if predicate.number not in needed:
             continue
@@ -282,7 +282,7 @@ def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
 
 
 def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> list[Task]:
-    """The tasks for the requested predicates only. Given relations are never dropped."""
+    """The tasks for the requested predicates only. Relations with facts, and requested ones, are never dropped."""
     given = [facts.rows(name) for name in program.predicates]
     alive = living(program, facts)
     needed = _needed_predicates(alive, wanted)

@@ -175,7 +175,8 @@ class Prover:
         return Proof(predicate, row, native=native) if native is not None else None
 
     def _prove(self, goal: Goal) -> Proof:
-        """Depth-first search with an explicit stack, because proofs may be deeper than Python's stack."""
+        """The proof of a row. The search is depth-first with an explicit stack, because proofs may be deeper than
+        Python's stack."""
         proofs = self._proofs
         stack = [_Search(self, goal)] if goal not in proofs else []
         while stack:

@@ -483,8 +483,8 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
 
 
 def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Warn about variables that occur only once, usually by mistake. `_`, or a name that begins with it, is
-    intended."""
+    """Warn about variables that occur only once in a rule and its reason, usually by mistake. `_`, or a name that
+    begins with it, is intended."""
     written: dict[tuple[str, int, int], list[Rule]] = {}
     for rule in rules:  # alternatives of one rule are expanded to rules at the same position
         key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)
@@ -564,7 +564,8 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
 
 
 def _origins(body: tuple[syntax.Literal, ...], places: dict[str, set[Place]]) -> dict[str, set[Place]]:
-    """For each variable that `=` computes, the recursive columns from which its value comes."""
+    """For each variable computed by `=`, an aggregate or a built-in relation, the recursive columns from which its
+    value comes."""
     computations: list[tuple[syntax.Term, set[str]]] = []
     for literal in body:
         if isinstance(literal, syntax.Comparison) and literal.operator == "=":

@@ -138,8 +138,8 @@ def is_number(value: Value) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _range(text: str) -> tuple[int, int, int, int] | None:
-    """IP version, first and last address as numbers, and prefix length of an address or a range such as 10.0.0.0/8.
-    Bits after the prefix are ignored."""
+    """IP version, first and last address as numbers, and prefix length of an address or a range such as 10.0.0.0/8;
+    None for other strings. Bits after the prefix are ignored."""
     from ipaddress import ip_network
 
     try:

@@ -314,7 +314,7 @@ def first_sentence(predicate: Predicate) -> str:
 
 def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
     """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, with the
-    head's variables and constants in place of column names (in backquotes)."""
+    head's variables and constants in place of column names (in backquotes). Unchanged if there is neither."""
     predicate = predicates.get(rule.head.predicate)
     first = first_sentence(predicate) if predicate and not rule.reason else ""
     if predicate is None or not first or len(rule.head.arguments) != predicate.arity:

@@ -45,7 +45,7 @@ def captures(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def find_all(text: Value, pattern: Value) -> list[Row] | None:
-    """Rows (index, part), from 0: all matches of the pattern."""
+    """Rows (index, part), from 0: all matches of the pattern. None also if there are too many."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)

@@ -151,7 +151,7 @@ class _CaseReader:
         return False
 
     def _name(self, name: str) -> str:
-        """The full name of a name in the file."""
+        """The full name of a name in the file; an unknown name without a prefix is returned unchanged."""
         predicates = self.program.predicates
         qualifier, _, last = name.rpartition(".")
         if qualifier:

@@ -180,7 +180,8 @@ def _of_literal(rule: Rule, text: str, literal: syntax.Literal, may_go: bool) ->
 
 
 def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range of a literal with the comma after it or, if there is none, the comma before it."""
+    """The range of a literal with the comma after it or, if there is none, the comma before it; the given range if
+    there is neither."""
     for _, word, at, until in tokens_of(text[end : end + 200]):
         if word == ",":
             return start, end + until

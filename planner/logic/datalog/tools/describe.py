@@ -92,9 +92,9 @@ def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGra
 
 @frozen
 class PredicateStatistics:
-    """The cost of evaluating a predicate. `rows`: the final number of rows. `rounds`: the number of rounds in which the
-    recursive rules derived rows; 0 without recursion. `seconds`: the time of the predicate's rules, including indexes,
-    or of its native operator."""
+    """The cost of evaluating a predicate. `rows`: the final number of rows. `rounds`: the number of rounds of a
+    recursive predicate, including the first without recursive rules and the last without new rows; 0 for others.
+    `seconds`: the time of the predicate's rules, including indexes, or of its native operator."""
 
     name: str
     rows: int
