@@ -130,7 +130,8 @@ class Service:
         return answer
 
     def target(self, operation: str, prefix: str, body: Mapping[str, Any], version: str = "1.0") -> dict[str, Any]:
-        """Call an operation with the JSON protocol of DynamoDB and KMS. Returns the JSON object of the response."""
+        """Call an operation with the JSON protocol of DynamoDB and KMS. Returns the JSON object of the response; empty
+        if the response is not an object."""
         headers = {"Content-Type": f"application/x-amz-json-{version}", "X-Amz-Target": f"{prefix}.{operation}"}
         data = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
         result = self.ask(operation, "POST", "/", headers, data).json()

@@ -198,8 +198,8 @@ def _part(document: dict[str, Any]) -> str:
 
 
 def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
-    """A token from google-auth, which supports further types of credentials, such as those of other identity providers.
-    Raises ServiceError."""
+    """A token and when it expires, from google-auth, which supports further types of credentials, such as those of
+    other identity providers. Raises ServiceError."""
     try:
         library, transport = import_module("google.auth"), import_module("google.auth.transport.requests")
     except ImportError:

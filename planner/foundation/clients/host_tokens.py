@@ -17,7 +17,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 
 FILE = "credentials.tfrc.json"
 _HELPER_TIMEOUT = 60.0  # seconds
-Kept = Literal["", "file", "helper", "elsewhere"]
+Kept = Literal["", "file", "helper", "elsewhere"]  # elsewhere: in the settings or an environment variable
 
 
 class HostTokens:
@@ -52,14 +52,15 @@ class HostTokens:
         return "helper" if self.helper and self._from_helper(host) else ""
 
     def keep(self, host: str, token: str) -> None:
-        """Store the token of a host. Raises ServiceError."""
+        """Store the token of a host: in the file if it already has one for the host, otherwise with the helper if there
+        is one, otherwise in the file. Raises ServiceError."""
         if self.helper and host not in self._read():
             self._run("store", host, json.dumps({"token": token}).encode())
             return
         self._write({**self._read(), host: {"token": token}})
 
     def forget(self, host: str) -> None:
-        """Remove the token of a host. Raises ServiceError."""
+        """Remove the token of a host from the file or, if it is not there, with the helper. Raises ServiceError."""
         kept = self._read()
         if host in kept:
             self._write({name: value for name, value in kept.items() if name != host})

@@ -165,8 +165,8 @@ class Http:
         retries: Retries | None = None,
         timeout: float | None = None,
     ) -> HttpResponse:
-        """The first response that needs no retry, otherwise the response to the last attempt. Raises ServiceError if no
-        attempt got a response."""
+        """The first response that needs no retry, otherwise the response to the last attempt. Raises ServiceError if
+        the last attempt gets no response, after an error for which a retry is useless, and if a read is interrupted."""
         rules = self.retries if retries is None else retries
         given = dict(headers or {})
         for attempt in range(rules.most + 1):
@@ -498,7 +498,7 @@ _SECRET = re.compile(r"(?i)(?<=[?&])([^=&]*(?:token|secret|passw|signature|crede
 
 
 def display_url(url: str) -> str:
-    """The URL without user, password, and query parameters that grant access."""
+    """The URL with `***` in place of the user, the password, and the values of query parameters that grant access."""
     parts = urlsplit(url)
     if parts.query:
         url = _SECRET.sub(r"\1=***", url)

@@ -127,7 +127,7 @@ def text_of(metadata: Metadata, name: str) -> str:
 
 
 def bytes_of(metadata: Metadata, name: str) -> bytes:
-    """Bytes in metadata, stored as Base64. Raises MetadataError."""
+    """Bytes in metadata, stored as Base64; empty if they are missing. Raises MetadataError."""
     try:
         return decode(text_of(metadata, name))
     except Base64Error as bad:

@@ -46,7 +46,7 @@ class Signed:
 
 
 def verify_envelope(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
-    """The statements in a file. Lines that are not envelopes are ignored."""
+    """The in-toto statements in a file. Lines that are not envelopes with a statement are ignored."""
     for line in data.splitlines():
         if line.strip():
             try:

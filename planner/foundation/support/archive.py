@@ -117,7 +117,7 @@ def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipI
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """The path elements of a member's name. Raises InstallError if the name leads out of the archive."""
+    """The path elements of a member's name. Raises InstallError if the name leads out of the archive or is invalid."""
     if name.startswith(("/", "\\")) or _DRIVE.match(name) or ".." in _SEPARATORS.split(name):
         raise InstallError(f"the archive has a member whose name leads out of it ({name!r})")
     if "\0" in name or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:

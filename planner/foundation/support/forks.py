@@ -27,7 +27,8 @@ _INTERRUPTS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 
 def processors(most: int) -> int:
-    """The number of processes that may share work, at most `most`; 1 if forking is not possible."""
+    """The number of processes that may share work, at most `most`; 1 if forking is not possible, or not safe because of
+    threads."""
     if (
         not sys.platform.startswith("linux") or threading.active_count() > 1
     ):  # forking a process with threads is unsafe: a fork copies the locks of threads, but not the threads

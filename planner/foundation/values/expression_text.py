@@ -187,8 +187,8 @@ def _parse_json(text: str) -> Any:
 
 
 def _first_part(before: Any, after: Any) -> tuple[str, str] | None:
-    """The first difference of two JSON values, with its path; None if there is no difference, or unless both values are
-    objects or both are lists."""
+    """The first difference of two JSON values, with its path; None if there is no difference, or if the values are
+    neither two objects nor two lists."""
     if before.__class__ is not after.__class__ or before.__class__ not in (dict, list):
         return None
     parts = list(_different_parts(before, after, ""))

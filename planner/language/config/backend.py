@@ -109,7 +109,7 @@ class _Decoder:
 
     def option(self, text: str, schema: AttributeSchema, name: str) -> Any:
         """The value of a `-backend-config` option: a literal string for settings of primitive type, otherwise an
-        expression."""
+        expression. None if it is invalid (reported)."""
         if isinstance(schema.decode_type, Primitive):
             return self.typed(text, schema, name, None)
         value, problems = parsed_value(text, f"-backend-config={name}")

@@ -84,8 +84,8 @@ def load_config(
 def load_root(
     root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """The root module without the modules that it calls, which is sufficient to determine the backend. None if there
-    are errors."""
+    """The root module without the modules that it calls, which is sufficient to determine the backend. The Config is
+    None if there are errors."""
     config, problems = _ConfigLoader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
     return (None if any(d.is_error for d in problems) else config), problems
 

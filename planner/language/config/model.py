@@ -370,7 +370,8 @@ class LanguageStatement:
 
     @property
     def requested(self) -> str:
-        """The language that the statement requires: TERRAFORM, NEXT, or "" for the default, that of OpenTofu 1.12."""
+        """The language that the statement requires: TERRAFORM or NEXT; "" without a constraint, or if the constraint
+        allows OpenTofu 1.12."""
         if not self.constraint or parse_constraints(self.constraint).allows(COMPATIBLE_VERSION):
             return ""
         return TERRAFORM if self.language == TERRAFORM else NEXT

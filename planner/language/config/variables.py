@@ -205,7 +205,7 @@ def _from_environment_text(value: Value, verbatim: bool) -> Value:
 
 
 def parsed_value(text: str, name: str) -> tuple[Value | None, list[Diagnostic]]:
-    """The value of an expression without references; None if it cannot be evaluated."""
+    """The value of an expression without references (None if it cannot be evaluated), and the problems."""
     problems = Problems()
     return _parse_value(Source(f"<{name}>", text), problems), problems
 

@@ -36,14 +36,15 @@ def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[Fil
 
 
 def parse_expression(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
-    """An expression from an offset to the end of the text. Newlines are allowed anywhere. None if there is a
-    mistake."""
+    """The expression from an offset to the end of the text (None if there is a mistake), and the problems. Newlines are
+    allowed anywhere."""
     expression, diagnostics = _parse(source, "expression", start, lexer.BRACKETS)
     return (None if has_errors(diagnostics) else expression), diagnostics
 
 
 def parse_template(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
-    """A template without quotes, as in a template file or a JSON string. None if there is a mistake."""
+    """The template without quotes, as in a template file or a JSON string, from an offset to the end of the text (None
+    if there is a mistake), and the problems."""
     expression, diagnostics = _parse(source, "template", start, lexer.BARE)
     return (None if has_errors(diagnostics) else expression), diagnostics
 

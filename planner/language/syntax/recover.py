@@ -452,7 +452,8 @@ class ParseRecovery:
             index += 1
 
     def _skip(self, index: int, opening: str) -> tuple[int, bool]:
-        """The index after the bracket that closes `opening` (or of the end), and whether there is one."""
+        """The index after the bracket that closes `opening`, and True; if no bracket does so, the index of the end, and
+        False."""
         closing, nested = _CLOSERS[opening], 0
         while True:
             kind = self.tokens[index][0]
@@ -467,7 +468,7 @@ class ParseRecovery:
                 nested += 1
 
     def _after(self, index: int, closing: str) -> int:
-        """The index after a closing quote, marker or template brace."""
+        """The index after a closing quote, marker or template brace; the index of the end if it is missing."""
         nested = 0
         while True:
             kind = self.tokens[index][0]

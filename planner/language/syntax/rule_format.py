@@ -133,7 +133,8 @@ def _outdent(line: list[_Piece], depth: int) -> int:
 
 
 def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
-    """Break a line that is too long: after `:-` and between literals, or between the expected rows of a case."""
+    """Break a line that is too long: after `:-` and between literals, or between the expected rows of a case. Other
+    lines are returned whole."""
     arrow = next((n for n, piece in enumerate(line) if piece.text == ":-"), None)
     body = line
     if arrow is not None:

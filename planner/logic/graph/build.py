@@ -65,8 +65,8 @@ class Names:
         return self.meant.get(str(address.config))
 
     def unknown(self, text: str) -> str:
-        """The message for an unknown name, with a suggestion: a similar name, otherwise the same object in another
-        module, otherwise objects of the same type."""
+        """The message for an unknown name, with a suggestion: a similar name, otherwise the same object in other
+        modules, otherwise all modules or the objects of the same type."""
         return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 

@@ -354,7 +354,7 @@ class _CycleSearch:
         self.steps = 0
 
     def cycle(self, removed: Collection[Statement]) -> list[str]:
-        """A short cycle that remains without these statements."""
+        """A short cycle that remains without these statements; empty if none remains."""
         left = {a: [b for b in bs if self.owned.get((a, b)) not in removed] for a, bs in self.edges.items()}
         left = _core(left)
         if len(left) <= LARGE:

@@ -20,7 +20,7 @@ def is_pattern(value: Value) -> bool:
 
 
 def split(text: Value, separator: Value) -> list[Row] | None:
-    """Rows (index, part), from 0: the strings between separators."""
+    """Rows (index, part), from 0: the strings between separators. None also if there are too many."""
     if type(text) is not str or type(separator) is not str or not separator:
         return None
     if text.count(separator) >= MAX_ROWS:
@@ -60,7 +60,7 @@ def find_all(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def range_(first: Value, last: Value) -> list[Row] | None:
-    """Rows (number,): the integers from first to last, inclusive."""
+    """Rows (number,): the integers from first to last, inclusive. None also if there are too many."""
     if type(first) is not int or type(last) is not int or last - first >= MAX_ROWS:
         return None
     return [(number,) for number in range(first, last + 1)]
