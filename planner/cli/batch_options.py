@@ -102,7 +102,7 @@ last run); deps(...) of a set adds its dependencies and rdeps(...) its dependent
 
 
 def batch_options(arguments: Arguments) -> BatchOptions:
-    """Raises UsageError."""
+    """The options of a batch command, from its flags and words. Raises UsageError for invalid values."""
     if arguments.get("workers", 0) < 0:
         raise UsageError("Option -workers must not be negative", "0 means one per processor.")
     if arguments.get("parallelism", 10) < 1:

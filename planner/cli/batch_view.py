@@ -41,7 +41,8 @@ def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
 
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Show a batch's result, and write the reports; returns the exit code."""
+    """Show a batch's result, and write the reports. Returns 0; 1 after a failure, or with -strict if removed units may
+    still have objects; 2 with -detailed-exitcode for changes or drift."""
     document = report_json(report, is_brief(arguments))
     return conclude_with(document, report, arguments, terminal)
 

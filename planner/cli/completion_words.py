@@ -131,7 +131,7 @@ _PREFIXES = {"variable": "var", "output": "output"}
 
 
 def _objects(_: str) -> Iterator[str]:
-    """Instances in a local state."""
+    """Instances in the local state of the workspace; none if it is too large to be read quickly."""
     workspace = os.environ.get("TF_WORKSPACE") or _read(
         Path(os.environ.get("TF_DATA_DIR") or ".terraform", "environment")
     )
@@ -185,7 +185,7 @@ def _directories(typed: str) -> Iterator[str]:
 
 
 def _units(_: str) -> Iterator[str]:
-    """Directories below this one that contain a configuration."""
+    """Directories below this one that contain a configuration, up to a maximum number."""
     count = 0
     for directory, below, files in os.walk("."):
         below[:] = sorted(name for name in below if not name.startswith("."))

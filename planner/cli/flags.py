@@ -127,19 +127,19 @@ class Arguments:
         return made
 
     def only_word(self, summary: str, detail: str = "") -> str:
-        """Raises UsageError unless there is exactly one word."""
+        """The only word. Raises UsageError unless there is exactly one."""
         if len(self.words) != 1:
             raise UsageError(summary, detail)
         return self.words[0]
 
     def at_most_one_word(self, detail: str, default: str | None = None) -> Any:
-        """Raises UsageError if there are several words."""
+        """The word; `default` if there is none. Raises UsageError if there are several."""
         if len(self.words) > 1:
             raise UsageError("Too many words", detail)
         return self.words[0] if self.words else default
 
     def no_words(self, detail: str) -> None:
-        """Raises UsageError if there are any."""
+        """Raises UsageError if there are words."""
         if self.words:
             raise UsageError("Too many words", detail)
 

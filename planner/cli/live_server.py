@@ -183,7 +183,8 @@ class LiveDocument:
         raise NotImplementedError
 
     def keep(self, body: Body) -> Body:
-        """Keep the current plan as a snapshot; above the maximum, the oldest is removed."""
+        """Keep the current plan as a snapshot; above the maximum, the oldest is removed. Returns all snapshots, and the
+        names of those `removed`."""
         usual, plan = self.current()
         number = max(self._snapshots, default=0) + 1
         self._snapshots[number] = str(body.get("name") or "").strip()[:80] or usual, plan
@@ -198,7 +199,7 @@ class LiveDocument:
         return self.snapshots()
 
     def snapshots(self) -> Body:
-        """[[number, name]] of all snapshots."""
+        """All snapshots, as {"snapshots": [[number, name]]}."""
         return {"snapshots": [[number, name] for number, (name, _) in sorted(self._snapshots.items())]}
 
     def compare(self, body: Body) -> Body:

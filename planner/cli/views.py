@@ -210,7 +210,7 @@ _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 @contextmanager
 def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
-    """Collects standard output, and shows it at the end; in a pager if it is long."""
+    """If a pager may be used, collects standard output, and shows it at the end; in the pager if it is long."""
     if not _is_welcome(arguments, terminal):
         yield
         return

@@ -45,7 +45,8 @@ class Applied:
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Execute a plan, or the plan in a file. The resulting state is saved even after errors."""
+    """Execute a plan, or the plan in a file; nothing begins if the plan failed, policies deny it, or a required
+    signature is missing. The resulting state is saved even after errors."""
     diagnostics = Diagnostics()
     applied = Applied(None)
     with diagnostics.until_an_error():
@@ -163,7 +164,7 @@ def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
 
 
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
-    """Plan, and record only the refreshed objects."""
+    """Plan, and record only the refreshed objects; if planning fails, nothing."""
     from planner.operations.input_record import keep_moves, moves_of
 
     planned = plan(options, hooks, to_apply=True, remarks=_nothing_to_refresh)

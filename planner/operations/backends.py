@@ -282,7 +282,8 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
 def _change(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """Replace the backend that was set up, or change its settings."""
+    """Replace the backend that was set up, or change its settings, and copy the states; an error unless the user
+    requested this (-migrate-state)."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -301,7 +302,8 @@ def _change(
 
 
 def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagnostic]:
-    """Return to the default backend, because the block was removed."""
+    """Return to the default backend, because the block was removed, and copy the states; an error unless the user
+    requested this (-migrate-state)."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -364,7 +366,7 @@ def _migration(how: BackendInit, source: str, target: str, diagnostics: list[Dia
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
     """Prepare the selected workspace in the backend. If the backend does not have this workspace, select its only
-    workspace, or one that the user chooses."""
+    workspace, or one that the user chooses; an error if there is none, or no prompt is possible."""
     if not backend.has_workspaces:
         problems = []
         if workspace != DEFAULT_WORKSPACE:

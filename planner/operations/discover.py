@@ -50,7 +50,7 @@ def discover(
     """Run the list blocks of a directory's query files in the order of their references; `hooks` receive the results.
     `is_streamed`: also pass generated configuration to the hooks, instead of writing a file. `others`: objects of other
     units. `covers`: also pass the numbers of `coverage` to the hooks. `policies`: files and directories of policies
-    about managed objects."""
+    about managed objects. Returns diagnostics, an error if there are no list blocks."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():
@@ -134,7 +134,8 @@ def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
 
 
 def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
-    """The objects of a directory's state and import blocks. `unit`: the directory's name in a fleet."""
+    """The objects of a directory's state and import blocks. `unit` is put before their names: the directory's name in a
+    fleet."""
     prefix = f"{unit}: " if unit else ""
     known = recorded_objects(stored.state, unit)
     present = {one.instance for one in known}

@@ -72,8 +72,8 @@ def source_of(words: tuple[str, ...]) -> str:
 
 
 def effects(made: MadePlan[Unstored], chains: Mapping[str, Because], source: str) -> dict[str, Because]:
-    """{change: causes} of the changes that follow from a value, file or module, including changes in the module. Raises
-    Failure for a source that does not exist."""
+    """{name of a change: causes} of the changes that follow from a value, file or module, including changes in the
+    module. Raises Failure for a value or module that does not exist."""
     result = {
         name: because
         for name, because in chains.items()

@@ -67,7 +67,7 @@ DEPENDENCY = "recorded_dependency"
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
-    """The fact that a word about a vertex or an instance means, in the rule language. Raises Failure for an unknown
+    """A word of `why` about a vertex or an instance, as a fact in the rule language. Raises Failure for an unknown
     vertex."""
     from planner.logic.graph.why import find_node
 
@@ -401,8 +401,8 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 
 
 class Chains(dict[str, "Because"]):
-    """{change or output: its causes}. `notes`: about missing former values. `worlds`: the former worlds, if still
-    available."""
+    """{change or output: its causes}. `notes`: about missing former values. `worlds`: the former configurations and
+    inputs (planner.operations.former_world); None without a comparison."""
 
     notes: tuple[str, ...] = ()
     worlds: FormerWorldsOf | None = None

@@ -56,7 +56,7 @@ Found = tuple["dict[str, Any] | None", list[Diagnostic]]
 
 def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Found:
     """The document of fixes for two vertices, a fact of a graph, `unknown VALUE`, a verdict of a policy, or an address
-    with or without its action. Raises Failure."""
+    with or without its action; None if planning failed. Raises Failure."""
     if words[0] in WORDS and len(words) > 1:
         return _of_verdict(options, words, plan_file)
     if len(words) == 2 and words[0] == UNKNOWN:
@@ -207,7 +207,8 @@ def _attempt(
     subject: QuestionSubject,
     causes: tuple[Cause, ...],
 ) -> Fix:
-    """Plan again with the causes undone."""
+    """Plan again with the causes undone. The fix is not checked for a saved plan, if a former value or content is not
+    on record, or if the plan fails."""
     places = tuple(_with_command(cause, options.since) for cause in causes)
     if plan_file is not None:
         return Fix(places, False, "not checked: a saved plan is not made again")

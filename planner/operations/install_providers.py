@@ -75,7 +75,7 @@ class InstalledConnections:
 
 
 def connections() -> InstalledConnections:
-    """Raises Failure if the settings cannot be read."""
+    """The clients for registries and mirrors. Raises Failure if the user's settings cannot be read."""
     config = load_cli_config(os.environ)
     web = Web(config.retries, config.timeout)
     return InstalledConnections(config, web, Hosts(config, web, os.environ))
@@ -235,7 +235,7 @@ def _readonly(new: Locks, before: Locks) -> list[Diagnostic]:
 
 
 def module_installer(directory: str, data_dir: str, say: Say, progress: Progress | None = None) -> ModuleInstaller:
-    """Raises Failure if the settings cannot be read."""
+    """The installer of modules for a directory. Raises Failure if the user's settings cannot be read."""
     net = connections()
     fetcher = Fetcher(net.web, progress, oci=net.config.oci)
     return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, fetcher, say, read_module_hashes(directory))

@@ -63,7 +63,7 @@ def judged_document(
 
 
 def read_document(path: str) -> Document:
-    """Raises Failure."""
+    """The document in a file or on standard input. Raises Failure."""
     name, data = _read(path)
     return parse(data, name)
 
@@ -148,7 +148,8 @@ def policies_of(
     options: OperationOptions, record: PolicyRecord | None, workspace: str = "", made: Any = None
 ) -> tuple[Policies | None, list[Diagnostic]]:
     """The organisation's policies, recorded policies and policies in the options, with their settings for a workspace
-    (default: the selected one); None if one is wrong. Policies in Python run for the plan `made`. Raises Failure."""
+    (default: the selected one); None if one is wrong. Policies in Python run for the plan `made`. Raises Failure, also
+    for policies in Python without a plan."""
     from planner.answers.policy.sources import policy_files
 
     workspace = workspace or selected_workspace(options)[0]

@@ -208,7 +208,7 @@ def read_configuration(options: A) -> ConfigurationReading[A]:
 
 
 def load(options: A, diagnostics: Diagnostics) -> Loaded[A]:
-    """Raises Failure."""
+    """The directory's configuration, with warnings in `diagnostics`. Raises Failure if it has errors."""
     reading = read_configuration(options)
     loaded = reading.loaded()
     diagnostics += reading.problems

@@ -109,7 +109,8 @@ class _Places:
             self.alike.setdefault(one.directory, []).append(one)
 
     def of(self, move: ProposedMove) -> tuple[ModuleConfig, Address, Address]:
-        """The module, and the addresses relative to it."""
+        """The innermost local module in which the move is right for all instances, otherwise the root module; and the
+        addresses relative to it."""
         from_, to = parse_address(move.from_), parse_address(move.to)
         ends = [end.parent if isinstance(end, ModuleAddress) else end.module for end in (from_, to)]
         pairs = enumerate(zip(*(end.steps for end in ends), strict=False))

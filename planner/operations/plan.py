@@ -355,7 +355,7 @@ def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
 
 
 def plan_options(start: Start) -> PlanOptions:
-    """Raises Failure."""
+    """The options of the walk that plans. Raises Failure for an invalid limit of a provider."""
     from planner.engine.plan.options import PlanOptions
 
     options = start.options

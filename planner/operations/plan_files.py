@@ -243,7 +243,7 @@ def compared(approved: Plan, now: Plan) -> Differences:
 
 
 def counted_changes(plan: Plan) -> list[ResourceChange]:
-    """The changes and imports of objects; not those of data sources, because reading data needs no approval."""
+    """The entries of the plan that change or import objects; without data sources, whose reading needs no approval."""
     return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
 
 

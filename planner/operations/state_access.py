@@ -70,7 +70,7 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
 
 @as_step("read state")
 def read_state(opened: Opened[O], diagnostics: Diagnostics) -> Stored[O]:
-    """Raises Failure."""
+    """The configuration with its state, which is empty if there is none yet. Raises Failure if it cannot be read."""
     with only_reading():
         state, problems = opened.store.read()
     diagnostics.check(problems)

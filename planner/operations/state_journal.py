@@ -90,7 +90,8 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
 
 
 def _save(store: Store, diagnostics: Diagnostics) -> Adopted:
-    """Write the changes in journals to the state; before, only planner knows them. Raises Failure."""
+    """Write the changes in journals to the state, so that other programs see them. Writes nothing without a state, or
+    while objects of a journal are missing in it. Raises Failure."""
     state, problems = store.read()
     diagnostics.check(problems)
     if state is None or store.missing:

@@ -218,7 +218,8 @@ class StateMove:
         return f"{store.place}.{self.timestamp}.backup"
 
     def take_back(self, options: StateOptions) -> None:
-        """Move the objects back, and remove the backups and a new target state. Raises Failure."""
+        """Move the objects back, and remove the backups and a new target state. Does nothing if the directory to which
+        they moved, or its state, does not exist. Raises Failure."""
         back = self.backwards()
         if not os.path.isdir(back.source):
             return  # removed by an earlier call, which was interrupted

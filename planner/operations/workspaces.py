@@ -24,7 +24,8 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
 
 
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
-    """All workspaces, and the selected one. `creates`: for messages, a workspace is to be created."""
+    """All workspaces, the selected one, and diagnostics: an error if the backend has no workspaces. `creates`: whether
+    this error is about creating a workspace."""
     current, problems = workspace_name(options)
     backend, item = _backend(options)
     problems = [*problems, *item]
@@ -43,7 +44,8 @@ def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str],
 
 
 def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
-    """Create and select a workspace; with `state_path` it starts with a copy of that state."""
+    """Create and select a workspace; with `state_path` it starts with a copy of that state. An existing workspace is an
+    error."""
     names, _, problems = _changeable(options, name, creates=True)
     if has_errors(problems):
         return problems
@@ -55,7 +57,7 @@ def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def workspace_select(options: StateOptions, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-    """Select a workspace; returns what was done. `create`: create a missing workspace."""
+    """Select a workspace; returns what was done. A missing workspace is created with `create`, otherwise an error."""
     names, current, problems = _changeable(options, name)
     if has_errors(problems):
         return "as before", problems
@@ -71,8 +73,8 @@ def workspace_select(options: StateOptions, name: str, create: bool = False) -> 
 
 
 def workspace_delete(options: StateOptions, name: str, force: bool = False) -> list[Diagnostic]:
-    """Delete a workspace and its state. If it still manages objects: an error that names the objects, or with `force` a
-    warning."""
+    """Delete a workspace and its state; an error for the default and the selected workspace. If it still manages
+    objects: an error that names the objects, or with `force` a warning."""
     names, current, problems = _changeable(options, name, selects=False)
     backend, _ = _backend(options)
     if has_errors(problems) or backend is None:

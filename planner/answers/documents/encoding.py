@@ -39,7 +39,7 @@ _WORDS = ("inf", "-inf", "-0")
 
 
 def encode(value: Any, records: dict[str, type]) -> Any:
-    """Encode a value, or plan data of records, tuples, dicts and values."""
+    """Encode a value, or plan data of records, tuples, dicts and values. Raises TypeError for anything else."""
     cls = value.__class__
     if cls is str or cls is bool or value is None:
         return value

@@ -89,7 +89,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """Changes made outside planner; in refresh-only mode also moves of unchanged objects."""
+    """Objects that changed outside planner; in refresh-only mode also unchanged objects that were only moved."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 
@@ -113,8 +113,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ changes
 
     def changes(self, changes: Iterable[ResourceChange]) -> list[dict[str, Any]]:
-        """The changes as JSON, without data sources that are only removed from the state, because no real object
-        changes."""
+        """The entries of the plan as JSON, without data sources that are only removed from the state, because no real
+        object changes."""
         shown = [c for c in changes if c.mode != "data" or not does(c.action, "ends")]
         shown.sort(key=lambda c: (*parse_resource_instance(c.address).sort_key, c.deposed))
         return [self.change(c) for c in shown]

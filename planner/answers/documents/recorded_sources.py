@@ -161,8 +161,8 @@ class _ReadValues:
         return True
 
     def hides(self, text: str) -> bool:
-        """Whether JSON must not be recorded, because it calls `sensitive(...)`; always False for an encrypted
-        record."""
+        """Whether the text of a JSON value must not be recorded, because it calls `sensitive(...)`; always False for an
+        encrypted record."""
         return not self._secrets and "sensitive(" in text
 
     def hidden(self, expr: Expression) -> list[Call]:

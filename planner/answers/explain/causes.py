@@ -135,8 +135,8 @@ class Because:
 
 @frozen(eq=False)
 class Derivation:
-    """The derivation for changes that share a former world: relations, facts, names of the changes, and the trace that
-    collected the facts."""
+    """The derivation for changes that are compared with one former world (planner.answers.explain.former_world):
+    relations, facts, names of the changes, and the trace that collected the facts."""
 
     relations: Mapping[str, Collection[Any]]
     facts: FactBase

@@ -224,7 +224,8 @@ class MentionTrace:
         return self._by_name
 
     def _check(self, place: ValueLocation) -> None:
-        """Find the inputs that matter to the value at a place, by interventions."""
+        """If causes are checked, find the inputs that matter to the value at a place, by interventions, and add facts
+        about them."""
         if self.former is None or not self.checks_causes:
             return
         units = self.checks[str(place)] = self._inputs(place)
@@ -250,7 +251,7 @@ class MentionTrace:
         return self._interventions
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
-        """Add facts about the former value at a place, and about whether the value is unchanged."""
+        """If a former world is known, add facts about the former value at a place, and whether it is unchanged."""
         if self.former is None or place.kind in _WITHOUT_VALUES:
             return
         status, text = self.former.status(place, value), str(place)

@@ -79,7 +79,8 @@ def union_of(now: ModuleConfig, was: ModuleConfig | None) -> ModuleConfig:
 
 
 def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> None:
-    """Replace the repetition of a block by its former expression."""
+    """Replace the repetition of a block in `tables` by its former expression, the `argument` of the block `before`
+    (None: there was no block, so nothing is replaced)."""
     table, name = ("calls", block.removeprefix("module.")) if block.startswith("module.") else ("resources", block)
     if before is not None and name in tables[table]:
         tables[table][name] = evolve(tables[table][name], **{argument: getattr(before, argument)})

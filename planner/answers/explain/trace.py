@@ -155,7 +155,7 @@ class Trace(ValueTrace):
         return any(resource.mode == "managed" and instance.current for resource, instance in state.instances())
 
     def _provider_version(self, change: ResourceChange, name: str) -> None:
-        """Add the fact that the object's provider has another version than at the last apply."""
+        """If the object's provider has another version than at the last apply, add the fact about this."""
         before = self.former.providers if self.former is not None and change.provider else {}
         source = parse_provider_configuration(change.provider).source if before else ""
         now = self.locked.get(source)
@@ -164,7 +164,7 @@ class Trace(ValueTrace):
             self._facts.add("provider_changed", name, words, before[source], now[0], source=now[1])
 
     def _call_gone(self, change: ResourceChange, name: str) -> None:
-        """Add the fact that an instance is in a module that is no longer called."""
+        """If an instance is in a module that is no longer called, add the fact about the outermost such call."""
         config = self.config.root
         path = parse_module(change.module).path
         for number, step in enumerate(path, 1):
@@ -176,7 +176,8 @@ class Trace(ValueTrace):
             config = inner
 
     def _repetition(self, change: ResourceChange, name: str) -> None:
-        """Add facts about the repetition that decides whether the instance exists, and its former value."""
+        """For an instance that is created or destroyed because a repetition changed, add facts about the repetition and
+        its former value."""
         comes, goes = change.before.__class__ is Null, change.after.__class__ is Null
         if change.deposed or comes == goes or self.plan.mode == "destroy":
             return
@@ -214,7 +215,8 @@ class Trace(ValueTrace):
             self.value(place)
 
     def drift(self, change: ResourceChange) -> None:
-        """Add facts about changes of an object made outside planner."""
+        """Add facts about an object that was changed or deleted outside planner; for an update, also about each part
+        that differs."""
         for predicate, _, *columns in change.facts:
             source = decision_source(self.plan, self.config, change, predicate, columns)
             self._facts.add(predicate, change.address, *columns, source=source)
@@ -311,7 +313,7 @@ class Trace(ValueTrace):
                             self._facts.add("watches_value", name, row[2], str(at), source=expr.span)
 
     def _new_trigger(self, change: ResourceChange, module: ModuleInstance, decl: ResourceDecl, expr: Expr) -> None:
-        """Add the fact about a new element of replace_triggered_by."""
+        """If an element of replace_triggered_by is new or edited, add the fact about this."""
         if self.former is None or self.former.lacks(module):
             return
         was = self.former.declaration(module, decl.key)
@@ -324,8 +326,8 @@ class Trace(ValueTrace):
         self._facts.add("new_trigger", name, words, expr.span.text, source=expr.span)
 
     def _newly_ignored(self, change: ResourceChange, trigger: str, other: ResourceChange) -> None:
-        """Add the fact that `other`, to which `trigger` refers, stays unchanged only because its ignore_changes was
-        edited."""
+        """If `other`, to which `trigger` refers, stays unchanged only because its ignore_changes was edited, add the
+        facts about this."""
         name = other.address
         for row in other.facts if self.former is not None else ():
             place = self.places.read(f"{name}.{row[2]}") if row[0] == "ignored_difference" else None

@@ -171,7 +171,8 @@ class ValueTrace(MentionTrace):
             self._facts.add("attribute_of", str(place), change.address, attribute, source=self._source(place))
 
     def _provider(self, place: ValueLocation, change: ResourceChange) -> None:
-        """Add the configuration of the instance's provider, unless it is wholly known."""
+        """If the configuration of the instance's provider refers to unknown values, add facts about these
+        references."""
         used = parse_provider_configuration(change.provider)
         module: ModuleInstance | None = place.module
         while module is not None and module.config.path != used.module:

@@ -51,7 +51,7 @@ class PolicyGuard:
         self._lock = Lock()
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """The denials that the value of an object causes."""
+        """The denials that the value of an object causes; none if its values were known when the apply began."""
         if address not in self.waits:
             return []
         with self._lock:
@@ -59,7 +59,7 @@ class PolicyGuard:
             return [diagnostic(finding) for finding in self._new(address)]
 
     def note_value(self, address: str, value: Value) -> None:
-        """Record the new value of an object."""
+        """Record the new value of an object that had unknown values."""
         if address in self.waits:
             with self._lock:
                 self._learn(address, value)

@@ -174,7 +174,7 @@ def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
 
 def _groups(policies: Policies) -> Iterator[str]:
     """The user's groups, from the organisation's lists and the operating system. The numeric user ID counts, because
-    anyone can set names in the environment."""
+    anyone can set names in the environment; a user without a name has no groups."""
     import grp
 
     try:

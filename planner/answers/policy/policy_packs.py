@@ -100,7 +100,7 @@ change("b", "terraform_data", "b", "", "p", "managed"). action("b", "update").
 
 
 def first_policy(say: Callable[[str], None]) -> None:
-    """Write a first policy and its cases into .planner/policies. Raises Failure."""
+    """Write a first policy and its cases into .planner/policies, replacing files of these names. Raises Failure."""
     for name, text in (("no_destroy.dl", FIRST), ("no_destroy.case", FIRST_CASES)):
         path = os.path.join(POLICIES, name)
         try:

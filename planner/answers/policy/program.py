@@ -177,7 +177,8 @@ def load_policies(
 
 
 def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
-    """Warnings about levels for codes that no policy has."""
+    """Warnings about levels, outside of the organisation's files, for codes that no policy has; none if a rule computes
+    its code."""
     uses = [use for config in policies.settings.configs if not config.is_organisation for use in config.policies]
     if not uses:
         return

@@ -297,7 +297,7 @@ class _Rewriter:
             before = (link,)
 
     def _find_flaws(self, rule: Rule) -> None:
-        """Add rules for literals that may have no value (see undefined_values.py)."""
+        """If verdicts depend on a rule, add rules for its literals that may have no value (see undefined_values.py)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:
             return

@@ -157,7 +157,8 @@ def open_brackets(line: str) -> int:
 
 
 def evaluated(text: str, scope: Any) -> str:
-    """The value as text; the type for `type(...)`, and the introduction for `help`. Raises Failure."""
+    """The value of an expression as text; for `type(...)` the type, for `help` the introduction, and "" for blank text.
+    Raises Failure."""
     from planner.language.expressions.evaluate import evaluate
     from planner.language.syntax.nodes import Call
     from planner.language.syntax.parse import parse_expression

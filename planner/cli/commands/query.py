@@ -149,7 +149,7 @@ def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, term
 
 
 def check_formats(arguments: Arguments) -> None:
-    """Raises UsageError."""
+    """Check the output format, the time limit and the number of paths. Raises UsageError."""
     if sum(arguments[name] for name in FORMATS) > 1:
         raise UsageError("Conflicting options", "Choose one of -json, -csv and -dot.")
     if arguments["timeout"] <= 0:

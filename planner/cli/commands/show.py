@@ -113,7 +113,8 @@ def _write_review(
 
 
 def _add_causes(document: Any, shown: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> None:
-    """Add `because`, `root_causes` and `because_is_certain` to each change."""
+    """If the flags request causes, add `because`, `root_causes` and `because_is_certain` to each entry of
+    `resource_changes`."""
     causes = told_causes(shown, arguments, terminal)
     if causes is None:
         return

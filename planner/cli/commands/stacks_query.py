@@ -283,7 +283,7 @@ def _show(deployment: Deployed, text: StateText, terminal: Terminal, with_output
     ),
 )
 def stacks_output(arguments: Arguments, terminal: Terminal) -> int:
-    """Raises Failure."""
+    """Returns 0 even if a deployment has no outputs."""
     from planner.workflows.stacks.report import outputs_text
 
     check_words(arguments)

@@ -183,7 +183,8 @@ def _tell(
     verdict: Verdict | None,
     former: Verdict | None,
 ) -> None:
-    """Print how a plan and its verdict differ from the previous plan and verdict, and the causes of a changed plan.
+    """Print how a plan and its verdict differ from the previous plan and verdict, and the causes of a changed plan;
+    nothing if planning failed (`made` is None).
     `parts`: {id(plan): Changed} of partial plans, whose causes differ from the whole plan's causes."""
     if made is None:
         return

@@ -25,7 +25,7 @@ _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "G
 
 
 class GitError(Exception):
-    """The message is git's output."""
+    """git failed. The message is its error output or, if there is none, the exit code."""
 
 
 def command(*words: str) -> list[str]:
@@ -68,8 +68,8 @@ def _without_filters(directory: str, environ: Mapping[str, str]) -> dict[str, st
 
 
 def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Sequence[int] = (0,)) -> tuple[str, str]:
-    """The output and the messages of git. Names that are not UTF-8 contain surrogates. Raises GitError, and Failure if
-    git or the directory is missing."""
+    """The output and the error output of git. `data`: its input. Names that are not UTF-8 contain surrogates. Raises
+    GitError if the exit code is not `accepted`, and Failure if git cannot be started."""
     environ = environment(os.environ)
     if words[0] in _FILTERING:
         environ |= _without_filters(directory, environ)
@@ -217,7 +217,7 @@ _COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SH
 
 def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
     """The revision to compare with if no values of an earlier apply are recorded: in CI, the base of the pull request;
-    otherwise HEAD, if files that configurations read have uncommitted changes; otherwise None."""
+    otherwise HEAD, if files that configurations read have uncommitted changes; otherwise, or without git, None."""
     variables = [name for name in (_COMMITS[0], *_BRANCHES, _COMMITS[1]) if environ.get(name, "").strip()]
     try:
         bases = [_base(directory, name, environ[name].strip()) for name in variables]
@@ -231,7 +231,8 @@ def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
 
 
 def _base(directory: str, variable: str, value: str) -> Base:
-    """The base revision in an environment variable. The tip of the target branch is assumed to be applied."""
+    """The base revision that the value of an environment variable names: a commit, or a target branch, whose tip is
+    assumed to be applied. Without `commit` if the clone lacks it."""
     name = value.removeprefix("refs/heads/")
     candidates = [value] if variable in _COMMITS else [f"refs/remotes/origin/{name}", f"refs/heads/{name}"]
     if variable == "GITHUB_BASE_REF" and _is_merge(directory):

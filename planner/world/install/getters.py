@@ -283,7 +283,7 @@ def _without(url: str, *names: str) -> str:
 
 
 def _kind(url: str, parameters: Mapping[str, str]) -> str:
-    """The kind of archive at an address, "" for other addresses. Raises InstallError."""
+    """The kind of archive at an address; "" if it is not an archive or has archive=false. Raises InstallError."""
     given = parameters.get("archive")
     if given is not None:
         if given.lower() in ("false", "0", "f"):
@@ -297,8 +297,8 @@ def _kind(url: str, parameters: Mapping[str, str]) -> str:
 
 
 def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
-    """Compare a file with the checksum in an address: [md5|sha1|sha256|sha512:]HEX, or file:URL of a list of checksums.
-    Raises InstallError and OSError."""
+    """Compare a file with the checksum in an address: [md5|sha1|sha256|sha512:]HEX, file:URL of a list of checksums, or
+    "", which any file matches. Raises InstallError and OSError."""
     if not wanted:
         return
     kind, colon, value = wanted.partition(":")

@@ -186,7 +186,8 @@ class Signer:
 
 
 def signer(document: bytes, signature: bytes, keys: Iterable[str], environ: Mapping[str, str]) -> Signer:
-    """The (armoured) key among `keys` that signed the document. Raises InstallError if there is none.
+    """The (armoured) key among `keys` that signed the document. Raises InstallError if there is none,
+    or if the signature or a key cannot be read.
 
     A key that has expired since signing is accepted unless OPENTOFU_ENFORCE_GPG_EXPIRATION is `true`."""
     try:

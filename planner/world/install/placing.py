@@ -95,7 +95,8 @@ class Placer:
 
 
 def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()) -> None:
-    """Make an unpacked package available at another path. Raises InstallError."""
+    """Make an unpacked package available at another path, by a link if possible. `allowed`: the checksums in the lock
+    file; without an h1: checksum among them, any package is accepted. Raises InstallError."""
     if source.resolve() == folder.absolute().parent.resolve() / folder.name:
         raise InstallError(f"{source} is the target directory itself")
     wanted = tuple(h for h in allowed if h.startswith("h1:"))

@@ -166,7 +166,7 @@ def content_hash_of(folder: Path) -> str:
 
 
 def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
-    """The packages of a provider in a directory, by default for this platform."""
+    """The packages of a provider in a directory, by default for this platform; none if it cannot be read."""
     folder = base.joinpath(*address.split("/"))
     packages = []
     ours, name = platform or own_platform(), address.rpartition("/")[2]

@@ -150,7 +150,7 @@ class OfflineProvider(interface.StandIn):
         yield _refusal("Objects can only be found by their provider.")
 
     def function(self, name: str) -> Any:
-        """Functions that only a configured provider registers are not included."""
+        """A function in the schema. Functions that only a configured provider registers have unknown results."""
         return self.schema().functions.get(name) or unknown_function(name)
 
     def close(self) -> None:

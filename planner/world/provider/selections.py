@@ -43,7 +43,8 @@ def unselected_providers(
 
 
 def unmanaged_providers(environ: Mapping[str, str] | None = None) -> frozenset[str]:
-    """Providers that run outside of planner (TF_REATTACH_PROVIDERS), for which nothing is installed or selected."""
+    """Providers that run outside of planner (TF_REATTACH_PROVIDERS), for which nothing is installed or selected; none
+    if the variable is not valid."""
     text = (os.environ if environ is None else environ).get("TF_REATTACH_PROVIDERS", "")
     if not text:
         return frozenset()
@@ -78,7 +79,8 @@ class VersionSet:
 
 
 def _is_within(constraint: Constraint, version: Version) -> bool:
-    """Whether a version satisfies a constraint. Only the order counts, and a prerelease precedes its release."""
+    """Whether a version satisfies a constraint, by the order of versions alone: a prerelease precedes its release, and
+    it need not be named in the constraint."""
     limit, operator = constraint.version, constraint.operator
     if operator == "~>":
         fixed = max(limit.given - 1, 1)

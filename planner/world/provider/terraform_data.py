@@ -139,7 +139,7 @@ def import_object(id: str, block: BlockSchema) -> list[interface.ImportedObject]
 
 
 def move(request: interface.MoveRequest, block: BlockSchema) -> interface.MoveAnswer:
-    """Convert a `null_resource`: its id is kept, and its triggers become triggers_replace."""
+    """Convert a `null_resource`: its id is kept, and its triggers become triggers_replace. Other types are errors."""
     if request.source_type != "null_resource":
         detail = f"A {request.source_type} cannot be converted to a {NAME}; only a null_resource can."
         return interface.MoveAnswer(

@@ -129,8 +129,8 @@ class Store(Protocol):
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        """A journal for an operation that changes the state; the next `write` closes it. `begins_with`: the state at
-        the beginning of the operation, after refreshing and moving."""
+        """A journal for an operation that changes the state; the next `write` closes it. None if there are errors: then
+        the operation must not begin. `begins_with`: the state at its beginning, after refreshing and moving."""
 
 
 class Backend(Protocol):

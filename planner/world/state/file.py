@@ -342,7 +342,8 @@ class SealedFiles:
         return bool(data) and content.data == text and not content.is_pending
 
     def backup(self, data: bytes) -> bytes:
-        """The bytes for a backup of a file. If states are encrypted, an unencrypted file is encrypted, too."""
+        """The bytes for a backup of a file. If states are encrypted, an unencrypted state is encrypted, too. A file
+        that is not a state, or cannot be decrypted, is unchanged."""
         if self.seal is PLAIN:
             return data
         try:

@@ -187,8 +187,8 @@ class Journal:
 
     def write_snapshot(self, take: Callable[[], State], follow: Follow, save: Save) -> list[Diagnostic]:
         """Write the state that `take` returns while the apply continues. `follow` returns the state with its next
-        serial and whether it differs from the stored one; `save` writes the state after its checksum is recorded in the
-        journal."""
+        serial and whether it differs from the stored one (otherwise nothing is written); `save` writes the state after
+        its checksum is recorded in the journal."""
         included = self.changes  # count the changes before taking the state, so that the state includes all of them
         new, differs = follow(take())
         if not differs:

@@ -181,7 +181,7 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _identity(object: ObjectState) -> object:
-    """A value that is equal for two states of one object."""
+    """The identity of an object; without one, its id or, without an id, all attributes."""
     return object.identity or object.attributes.get("id") or object.attributes
 
 

@@ -22,7 +22,7 @@ SHORTEST = 20  # the default and minimum interval, in seconds
 
 
 def persist_interval(environment: Mapping[str, str]) -> float:
-    """Seconds between two snapshots, from the environment. Raises Failure."""
+    """Seconds between two snapshots, from the environment (default: SHORTEST). Raises Failure."""
     value = environment.get(VARIABLE)
     if value is None:
         return SHORTEST

@@ -12,7 +12,7 @@ from planner.logic.model.plan import Plan, ResourceChange
 
 
 class Changes:
-    """The changes of a plan by address (change_name)."""
+    """The entries of a plan by address (change_name), also those with the action no-op."""
 
     def __init__(self, plan: Plan, changes: dict[str, ResourceChange]) -> None:
         self.plan, self.changes = plan, changes

@@ -33,7 +33,7 @@ def _parsed(address: str) -> ProviderConfiguration | None:
 
 
 class ConfiguredOwners:
-    """Finds objects among the changes of a plan and the declarations of its configuration."""
+    """Finds objects among the entries of a plan and the declarations of its configuration."""
 
     def __init__(self, plan: Plan, config: Config) -> None:
         self.config = config
@@ -47,7 +47,7 @@ class ConfiguredOwners:
         return self.config.root.descendant(path)
 
     def declaration(self, change: ResourceChange) -> ResourceDecl | None:
-        """The resource block of a changed object; None if there is none."""
+        """The resource block of the object of an entry; None if there is none."""
         path = module_path(change.module)
         address = format_resource(path, change.mode, change.type, change.name)
         if address not in self._decls:

@@ -84,7 +84,7 @@ class PolicyInputs:
         return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
 
     def looked(self, change: ResourceChange) -> Looked:
-        """The parts of a changed object that policies read."""
+        """The parts that policies read of the object of an entry."""
         return EVERYTHING if self.interest is None else self.interest.looked(kind_of(change))
 
 
@@ -93,7 +93,7 @@ class Owners(Protocol):
 
     @property
     def changes(self) -> dict[str, ResourceChange]:
-        """The changes by address; the address of a deposed object has its deposed key (see change_name)."""
+        """The entries of the plan by address; the address of a deposed object has its deposed key (see change_name)."""
 
     def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
         """The block of an object: a resource, an instance, a root output or variable, or a provider configuration. None

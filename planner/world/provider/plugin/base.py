@@ -364,8 +364,8 @@ class PluginBase:
     # ---------------------------------------------------------------- values
 
     def _stamps_of(self, value: Value) -> bytes | None:
-        """The stamps of the files that a value names; b"" if responses are not cached, None if there are too many
-        files."""
+        """The stamps of the files that a value names; b"" if it names none or responses are not cached, None if there
+        are too many files."""
         if self.kept is None:
             return b""
         from planner.world.provider.plugin.kept_answers import file_stamps
@@ -440,7 +440,7 @@ class PluginBase:
         return [failure("Resource identity changed", f"{detail} This is a bug in the provider.")]
 
     def _meta(self, meta: Value) -> dict[str, Any]:
-        """Additional fields of requests to a provider that uses provider_meta."""
+        """The field `provider_meta` of a request; {} if the provider has no schema for it."""
         wanted = self.schema().meta
         if wanted is None:
             return {}

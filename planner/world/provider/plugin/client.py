@@ -223,8 +223,8 @@ def _unreadable(name: str, problem: Exception) -> PluginError:
 
 
 def message_limit() -> int:
-    """The maximum size of a response in bytes: PLANNER_PROVIDER_MESSAGE_LIMIT, by default more than any real
-    response."""
+    """The maximum size of a response in bytes: PLANNER_PROVIDER_MESSAGE_LIMIT or, if this is not a positive number,
+    more than any real response."""
     try:
         limit = int(os.environ.get("PLANNER_PROVIDER_MESSAGE_LIMIT", ""))
     except ValueError:

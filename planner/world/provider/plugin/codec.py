@@ -57,7 +57,8 @@ _INT64 = 1 << 63
 
 
 def encode(value: Value, wanted: Type) -> bytes:
-    """A value in MessagePack. Raises CodecError for marked values, and for values of another type."""
+    """A value in MessagePack. Raises CodecError for marked values, values of another type, and others that MessagePack
+    cannot represent."""
     try:
         return msgpack.packb(_out(value, wanted), unicode_errors="surrogateescape")  # type: ignore[no-any-return]
     except (UnicodeEncodeError, RecursionError, OverflowError, ValueError) as problem:

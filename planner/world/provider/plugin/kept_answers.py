@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 
 SECONDS = 3600  # maximum age of a cached response, if the call may access anything besides the request
-_COMMANDS = 16  # a cached response is removed when this many later commands wrote the cache without using it
+_COMMANDS = 16  # a cached response is removed when this many later commands wrote the cache without using the response
 _NONCE = 12
 _MAX_FILES = 2000  # maximum number of files in directories that a request names; with more, the cache is not used
 

@@ -216,9 +216,9 @@ class StateStore:
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        """A journal for an operation that changes the state; the next `write` closes it. The content of an older
-        journal is saved first. `begins_with`: the state at the beginning of the operation, after refreshing and
-        moving."""
+        """A journal for an operation that changes the state; the next `write` closes it. None if there are errors. The
+        content of an older journal is saved first. `begins_with`: the state at the beginning of the operation, after
+        refreshing and moving."""
         if is_written(self.journal_path):
             detail = (
                 f"Another process is writing {self.journal_path} without the lock of the state. Its changes would be "
@@ -250,8 +250,9 @@ class StateStore:
             return 0o600
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state. The serial of the saved state, which is returned, increases only if the content differs from
-        the last one read or written. A first state without a lineage gets that of its journal, or a new one."""
+        """Save a state, unless the present one cannot be read. The serial of the saved state, which is returned, only
+        increases if the content differs from the last one read or written. A first state without a lineage gets that
+        of its journal, or a new one."""
         if not self._read:
             _, diagnostics = self.read()
             if has_errors(diagnostics):

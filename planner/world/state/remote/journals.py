@@ -135,7 +135,7 @@ class Leftovers:
             mark_saving(path, state, checksum, self._seal)
 
     def forget(self) -> None:
-        """Remove the journals after the state was written."""
+        """Remove the journals after the state was written; rename the files if one was damaged."""
         files, self._files = self._files, []
         copy, self._copy = self._copy, None
         if copy is not None:

@@ -71,7 +71,8 @@ class RemoteStore:
         on_wait: Callable[[], None] | None = None,
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
-        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
+        """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds. Does
+        nothing if locks are disabled or this process has the lock."""
         if not self.client.locks or self._info is not None:
             return []
         self._stop = stop
@@ -96,7 +97,7 @@ class RemoteStore:
         return []
 
     def unlock(self) -> list[Diagnostic]:
-        """Release the lock. Does nothing if the lock is lost."""
+        """Release the lock. Does nothing if the lock was not taken or is lost."""
         info, fence, copier = self._info, self._fence, self._copier
         self._info = self._fence = self._copier = None
         if copier is not None:
@@ -222,8 +223,9 @@ class RemoteStore:
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        """A journal for an operation; the next `write` closes it. The changes in an older journal are saved first.
-        `begins_with`: the state at the beginning of the operation, after refreshing and moving."""
+        """A journal for an operation; the next `write` closes it. None if there are errors. The changes in an older
+        journal are saved first. `begins_with`: the state at the beginning of the operation, after refreshing and
+        moving."""
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
@@ -254,8 +256,9 @@ class RemoteStore:
     # ------------------------------------------------------------ write
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state, and return it with its new serial, which increases only if the content differs from the state
-        last read or written. A first state without a lineage gets that of its journal, or a new one."""
+        """Save a state, unless the present one cannot be read. Returns it with its serial, which increases only if the
+        content differs from the state last read or written. A first state without a lineage gets that of its journal,
+        or a new one."""
         if not self._read:
             _, problems = self.read()
             if has_errors(problems):

@@ -191,7 +191,8 @@ class TfeClient(StateOnlyClient):
         return [_attributes(one) for one in self.organization.api.all(path)]
 
     def version_conflict(self) -> str:
-        """A sentence if runs on the server use another version of OpenTofu, otherwise "". Raises ServiceError."""
+        """A sentence if runs on the server use an incompatible or invalid version of OpenTofu, otherwise "". Raises
+        ServiceError."""
         if not self.runs_there:
             return ""
         wanted = str(_attributes(self._workspace()).get("terraform-version") or "latest")
@@ -268,8 +269,8 @@ class TfeClient(StateOnlyClient):
         return str(_data(made)["id"])
 
     def _check(self, workspace: str, before: str | None) -> None:
-        """Check that the state is still the version that was read. Raises VersionConflict if it is not, and
-        ServiceError."""
+        """Check that the state still has the version `before` ("": there is none; None: any version). Raises
+        VersionConflict and ServiceError."""
         if before is not None:
             current = self._current(workspace)
             if (str(current["id"]) if current is not None else "") != before:
