@@ -63,7 +63,7 @@ def ask(
         terminal.stdout.flush()
         answer = _line(terminal)
     if hidden or not terminal.interactive:
-        terminal.out()  # otherwise the line break that the user typed ends the line
+        terminal.out()  # the terminal did not show a line break that the user typed
     if not answer:
         raise Failure(
             error("cli.no_answer", "No answer", f'"{question}" was not answered, because standard input has ended.')
@@ -80,7 +80,7 @@ def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
         remark = description or "The variable has no default, and no value is set."
         try:
             return ask(f"var.{name}", remark, terminal, True, sensitive)
-        except (Failure, OSError):  # then the missing value is reported as usual
+        except (Failure, OSError):  # the missing value is reported as usual
             return None
 
     return calls.having(ask_variable=ask_variable)

@@ -28,7 +28,7 @@ MANY = 40
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
-    """Shows a batch's progress: nothing with -json, a live table on a terminal, otherwise lines."""
+    """Shows a batch's progress: nothing with -json, a live table on a terminal that can show it, otherwise lines."""
     if arguments["json"]:
         return BatchListener()
     show = bool(arguments.get("show"))

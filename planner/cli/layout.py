@@ -246,7 +246,7 @@ def _directory(layout: Layout, path: str, recursive: bool, problems: list[Diagno
 def _read(name: str, terminal: Terminal, problems: list[Diagnostic]) -> bytes | None:
     if name == STDIN:
         stdin = terminal.stdin
-        if isinstance(stdin, io.TextIOWrapper):  # as bytes, because text mode changes line breaks
+        if isinstance(stdin, io.TextIOWrapper):  # text mode would change line breaks
             data: bytes = stdin.buffer.read()
             return data
         return stdin.read().encode("utf-8")

@@ -237,7 +237,7 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
         terminal.deprecation = deprecation_level(arguments["deprecation"])
         terminal.stdout_is_data = name in index.ANSWERS or bool(arguments.get("json"))
         if os.environ.get("TF_REATTACH_PROVIDERS"):
-            # here, because a command may never need a provider; raises Failure for an invalid value
+            # check the variable even for commands that need no provider: raises Failure if it is invalid
             from planner.world.provider.plugin.process import attachments
 
             attachments(os.environ)

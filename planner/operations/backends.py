@@ -253,9 +253,9 @@ def _target_store(backend: Backend, workspace: str) -> Store:
 
 
 def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
-    """An error if runs on the server use another version of OpenTofu, which might be unable to read an edited state;
-    with -ignore-remote-version a warning."""
-    problems = getattr(store, "version_problems", None)  # only workspaces on a server have it
+    """An error if runs on the server use a version of OpenTofu that might be unable to read an edited state; with
+    -ignore-remote-version a warning."""
+    problems = getattr(store, "version_problems", None)  # only stores of workspaces on a server have this method
     return problems(options.ignore_remote_version) if problems is not None else []
 
 

@@ -397,7 +397,7 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
     return evolve(problem, severity="warning") if problem.is_error else problem
 
 
-# The causes of the changes of a plan
+# The causes of a plan's changes
 
 
 class Chains(dict[str, "Because"]):

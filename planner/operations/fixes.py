@@ -331,10 +331,10 @@ def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
 
 
 def _value(text: str, made: MadePlan[Unstored]) -> Any:
-    """The value of a literal; None for other expressions."""
+    """The value with this printed form; None if the form is shortened or hides a sensitive value."""
     source = Source("<before>", text)
     node, problems = parse_expression(source)
     if node is None or problems or any(sign in text for sign in ("...", "${", "%{", "(sensitive value)")):
-        return None  # shortened, hidden, or no literal in this form
+        return None
     value, _ = try_evaluate(node, explainer_of(made).places.context.root.scope, source)
     return value

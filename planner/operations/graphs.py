@@ -148,7 +148,7 @@ def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
     return checked[1]
 
 
-# Schemas in the form of facts and validation
+# Schemas in the form that facts and validation need
 
 
 class SchemaTable:

@@ -125,7 +125,7 @@ def _stored_state(
     if problems:
         from planner.world.state.remote.store import RemoteStore
 
-        if isinstance(store, RemoteStore) and store.read_failure:  # with the title that `init` uses
+        if isinstance(store, RemoteStore) and store.read_failure:  # OpenTofu's `init` uses another title
             detail = f"{store.read_failure}\n\n"
             problems = [evolve(d, summary="Error refreshing state", detail=detail + d.detail) for d in problems]
     diagnostics += problems

@@ -145,7 +145,7 @@ class ConfigurationReading(Generic[O]):
     problems: tuple[Diagnostic, ...]
 
     def loaded(self) -> Loaded[O]:
-        """Raises Failure, with all diagnostics, if there are errors."""
+        """The configuration and its schemas. Raises Failure, with all diagnostics, if there are errors."""
         if self.config is None or has_errors(self.problems):
             raise Failure(self.problems)
         options, begun = self.begun.options, self.begun

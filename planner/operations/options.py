@@ -192,7 +192,7 @@ Approval = tuple[tuple[str, str], ...]
 
 def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tuple[Requirement, ...]:
     """Requirements of the command line and of the organisation. Raises Failure if settings cannot be read."""
-    given = tuple(Requirement(*one) for one in given)  # plain tuples, if another process sent the requirements
+    given = tuple(Requirement(*one) for one in given)  # requirements from another process are plain tuples
     if not setting_files(environ):
         return given
     from planner.foundation.clients.cli_config import load_cli_config

@@ -137,7 +137,7 @@ def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
         _, wrong = recorded_variables(loaded.config, loaded.given, plan)
         undeclared = undeclared_values(loaded.config.root.variables, loaded.given)
         diagnostics[:] = [*override_warnings(loaded.config), *diagnostics, *undeclared, *wrong]
-        # the plan's backend, whatever backend is set up now
+        # open the backend that the plan names, even if another one is set up now
         settings = {name: value for name, value in plan.backend.items() if name != "type"}
         backend, problems = open_backend(str(plan.backend.get("type", "local")), settings, loaded.encryption.state)
         diagnostics += problems

@@ -92,7 +92,7 @@ def query(
         return _ask_policies(options, target, made, program, of_policies, words[0])
     expression = node_set(words, program)
     if options.made is not None and not target.kind:
-        target = evolve(target, kind="plan")  # the default, unless the query is about changes
+        target = evolve(target, kind="plan")  # queries about changes use the apply graph, see below
     if expression is not None:
         return _ask_graph(options, program, expression, target, made)
     parsed, problems = _parsed(program, words[0])
@@ -349,7 +349,7 @@ def _ask_graph(
     return answers, [*problems, *item]
 
 
-# Which relations need a plan, and the plan.
+# Relations that need a plan, and the facts of a plan.
 
 
 def is_about_changes(predicate: Predicate) -> bool:

@@ -43,7 +43,7 @@ def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any],
             made = MadePlan(plan, start, variables)
             chains = causes(made)
         except (ServiceError, ValueError, KeyError, TypeError, AttributeError):
-            return None  # unknown format of the document
+            return None  # the document has an unknown format, or the server does not respond
         unknown = {name for name, raw in given.items() if raw.given is UNKNOWN}
         certain = Chains(
             (name, one)

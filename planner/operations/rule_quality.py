@@ -79,7 +79,8 @@ def _together(one: RuleCoverage, other: RuleCoverage) -> RuleCoverage:
 
 
 def _known_cases(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
-    """The cases of a file. A case about a plan has the plan's facts, without unknown values."""
+    """The cases of a file. A case with `.given` has the facts of that plan, state or configuration, without unknown
+    values. Raises Failure."""
     cases = file.load()[0]
     return _with_plans(file, cases, rules) if any(case.given for case in cases) else list(cases)
 

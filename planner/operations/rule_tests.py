@@ -232,7 +232,8 @@ def in_three_values(rules: Files) -> Derive:
 
 
 def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:
-    """A case's facts for policies; None without `.given`. Raises Failure."""
+    """The facts of the plan, state or configuration that a case names; None without `.given`. Raises Failure, also if
+    the case names several."""
     if len(case.given) > 1:
         detail = "A case can have only one plan: write the rest as facts."
         raise Failure(error("rules.case", "Two plans in a case", detail, case.given[1][1]))

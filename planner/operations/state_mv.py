@@ -58,7 +58,7 @@ def _move_across(
         seal = kept_state(evolve(options, state_out=None), diagnostics).encryption.state
     if has_errors(diagnostics):
         return [], diagnostics
-    store = StateStore(options.state_out, seal=seal)  # encrypted like the state itself
+    store = StateStore(options.state_out, seal=seal)  # the target is encrypted like the state
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         there, problems = store.read()

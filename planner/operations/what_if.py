@@ -110,7 +110,7 @@ def _differences(
             because = new_causes.get(name)
             if because is not None:
                 because = only_between(roots_between(because, *explainers, roots, False), roots, variables)
-            if because is None:  # traces each value of the object
+            if because is None:  # tracing each value takes longer, so it is done only now
                 because = cause_between([value.what for value in values], *explainers)
             differences.append(Difference(name, old_action, new_action, because, values))
             continue

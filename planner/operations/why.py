@@ -71,7 +71,7 @@ def why(
     if len(words) == 2 and words[0] == DEFERRED:
         return _why_deferred(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
-        kind = kind or "plan"  # the plan, also a plan in a file, decided this
+        kind = kind or "plan"  # planning decided this, even for a plan in a file
         target_graph = with_vertices(graph(options, kind, plan_file, True))
         text = vertex_fact(target_graph, *words)
         if words[0] == FORCED and not negated:

@@ -203,7 +203,7 @@ class _PlanWriter:
         for block, reason in left:
             address = parse_address(block)
             if not isinstance(address, ResourceAddress):
-                continue  # a module call, for which its resources wait
+                continue  # the block is a module call, whose resources are listed instead
             objects = [change for resource in recorded.get(block, ()) for change in self._objects(resource, shown)]
             if not objects:
                 module = {"module_address": str(address.module)} if address.path else {}

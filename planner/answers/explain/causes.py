@@ -320,7 +320,7 @@ class _Chains:
     def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
         """The steps between a root and a change, without steps that are other names of the root."""
         inner: list[CauseStep] = []
-        own, others = "", list[str]()  # the instance with these steps, and other instances with equal steps
+        own, others = "", list[str]()  # the instance through which the chain leads, and instances with equal steps
         for at, (before, step) in enumerate(pairwise((name, *chain))):
             if step.startswith(f"{before}["):
                 instance, alike = self._alike(before, chain[at:])

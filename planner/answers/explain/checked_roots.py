@@ -73,7 +73,7 @@ class CheckedRoots:
         way was not checked."""
         key = name, only_replaced, for_others
         if key not in self._known:
-            self._known[key] = frozenset()  # the result if a cycle leads back to this name
+            self._known[key] = frozenset()  # until the roots are known, for cycles that lead back to this name
             self._known[key] = self._roots(name, only_replaced, for_others)
         return self._known[key]
 
@@ -112,7 +112,7 @@ class CheckedRoots:
             for step in [*(further if at == name else self._further).get(at, ()), *besides]:
                 met = self._met_besides if step in besides else self._met
                 behind: Collection[str] | None = ()
-                if step == name:  # a step back to the change itself
+                if step == name:  # the step leads back to the change
                     continue
                 if step in self._checks:
                     units = self._checks[step]
@@ -180,7 +180,7 @@ class CheckedRoots:
             if unit.kind == "object" and not self._instances.get(unit) and not _is_among(unit, steps):
                 if not unit.name.startswith("data."):
                     return None
-                missing.add(unit)  # a data source that was read
+                missing.add(unit)  # the data source was read while planning
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
     def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:

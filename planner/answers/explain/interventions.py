@@ -236,7 +236,7 @@ class Interventions:
             raise UncheckedError
         if key in self._texts:
             return known
-        self._texts[key] = frozenset()  # the result if a cycle leads back to this expression
+        self._texts[key] = frozenset()  # until the inputs are known, for cycles that lead back to this expression
         try:
             self._texts[key] = units = self._inputs_in(unit, now, was, module, block)
         except UncheckedError:

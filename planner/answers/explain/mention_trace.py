@@ -121,7 +121,7 @@ class MentionTrace:
             return ChangedInput("file", (), leaf.removeprefix("file "))
         name = leaf.removeprefix("the text of ")
         place = self._places().get(name)
-        if place is not None and place.kind == "resource" and name == leaf:  # the object itself is replaced
+        if place is not None and place.kind == "resource" and name == leaf:  # the cause is the object and not its text
             return ChangedInput("object", place.module.config.path, place.name)
         return unit_of(place) if place is not None else None
 

@@ -162,6 +162,6 @@ class _Explained(Culprits):
         for at in dict.fromkeys((text, str(place) if place is not None else text)):
             try:
                 return told | {"why": self.explainer.unknown(at)}
-            except Failure:  # a part of an unknown value
+            except Failure:  # only a value around it may be unknown
                 continue
         return told

@@ -401,7 +401,7 @@ class _CaseEvaluation(Interpreter):
         elif name == "part":
             for inner in [*([at] if exact and is_open else []), *below]:
                 yield from self.part_rows(atom, values, address, inner)
-        else:  # JSON in a string
+        else:  # the atom is about JSON in a string
             texts = [*([at] if exact and is_exact else []), *below]
             for text in texts:
                 yield from self.json_rows(atom, values, address, text)

@@ -44,7 +44,7 @@ def with_unknown(facts: FactBase) -> FactBase:
 
 
 def with_plan(policies: Policies, case: Case, given: Given, names: Collection[str]) -> Case:
-    """The case with facts from the plan that it names. Raises Failure."""
+    """The case with the facts of the plan, state or configuration that it names (`.given`). Raises Failure."""
     plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
     return evolve(case, facts=_together(case.facts, plan), given=())
 
@@ -76,9 +76,8 @@ def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Da
             beside[name] = {*database[name], *by_cases}
     holds = database.beside(program, {name: rows for name, rows in beside.items() if name in case.wanted})
     decided = {f.rule for f in verdict.findings if f.by_cases and f.kind in case.wanted}
-    fired = {
-        rule.number: 1 for rule in program.rules if rule.name in decided
-    }  # from the case analysis, not from the certain rules
+    # rules whose verdicts come from the case analysis instead of the rules for certain results
+    fired = {rule.number: 1 for rule in program.rules if rule.name in decided}
     holds.produced = {**holds.produced, **fired}
     return holds
 

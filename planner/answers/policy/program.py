@@ -264,7 +264,7 @@ MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
 
 
 class KeptFile(RuleFile):
-    """A file whose statements are read on first use. This is rare, because the program is usually cached, too."""
+    """A file whose statements are read on first use, which is rare, because the program is usually cached, too."""
 
     __slots__ = ("_load", "_statements")
 
@@ -301,7 +301,7 @@ def _read(name: str, program: RuleProgram) -> Modal | None:
         return None
     try:
         (filename, text, is_whole, could, doubts, broken), statements = known
-    except (TypeError, ValueError):  # written by another version
+    except (TypeError, ValueError):  # another version wrote the entry
         return None
     source = Source(filename, text)
 

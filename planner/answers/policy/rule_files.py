@@ -153,12 +153,13 @@ def choose(files: Files) -> str:
     names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
-    return max(known, key=lambda name: known[name])  # the first of several with equal counts
+    return max(known, key=lambda name: known[name])  # of several programs with equal counts, the first
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
-    """The rule files that a case file tests: the file of the same name, and files that declare relations which that
-    file reads, directly or indirectly. All files if no file has the same name."""
+    """The files that a case file tests: the rule file of the same name, and rule files that declare relations which
+    this file or the cases read, directly or indirectly; also all files other than rules, and files of other packs. All
+    files if no rule file has the same name."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:
@@ -169,7 +170,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
         needed |= more
         wanted |= {name for path in more for name in names[path][1]}
     root = pack_root(os.path.dirname(namesake))
-    for file, _text in rules:  # files other than rules, and the files of packs from which it imports
+    for file, _text in rules:  # add files other than rules, and files of packs from which the case file's pack imports
         if not file.endswith(".dl") or (root is not None and not is_below(file, root)):
             needed.add(file)
     return [file for file in rules if file[0] in needed]

@@ -60,7 +60,7 @@ class Curtain:
             return row
         known = self._shown.get((predicate, row))
         if known is None:
-            self._shown[predicate, row] = row  # for now: a derivation that leads back to this row hides nothing more
+            self._shown[predicate, row] = row  # for derivations that lead back to this row
             try:
                 known = self._fact(predicate, row) if predicate in PATHS else self._derived(predicate, row)
             except RecursionError:

@@ -155,7 +155,7 @@ class TomlFile:
         if self._places is None:
             try:
                 self._places = dict(_TomlLocations(self.source).all())
-            except (AssertionError, ValueError, RecursionError):  # valid, but in an unexpected form
+            except (AssertionError, ValueError, RecursionError):  # the file is valid, but has an unexpected form
                 self._places = {}
         while path and path not in self._places:
             path = path[:-1]

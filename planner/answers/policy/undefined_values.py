@@ -241,7 +241,7 @@ class Flaws:
         if literal.relation == MEMBER:
             for argument in literal.outputs:
                 yield from self._of_term(argument, narrowed)
-        else:  # constants, too: range(1, 1000000000) has too many rows
+        else:  # arguments may be invalid even if they are constants: range(1, 1000000000) has too many rows
             before, plain = self._plain(literal.inputs)
             yield _flaw(names(*literal.inputs), *before, holds("undefined", call(literal.relation, *plain)))
 

@@ -161,7 +161,7 @@ class Interest:
             return _anything
         key = predicate, columns
         if key not in self._conditions:
-            self._conditions[key] = _anything  # the value during the computation, for recursive predicates
+            self._conditions[key] = _anything  # for recursive predicates, until the conditions are computed
             ways = []
             for rule in self._by_head[predicate]:
                 bound = self._bindings(rule, columns)

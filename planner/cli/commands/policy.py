@@ -132,7 +132,6 @@ def policy_test(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 1 on errors, and if a case fails, or a denying rule is not tested."""
     from planner.api.rule_cases import named_cases
 
-    # files and directories to test
     words = ([*arguments.words, *(path for policy in arguments["policy"] for path in named_cases(policy))]) or (
         [_OWN] if os.path.isdir(_OWN) else ["."]
     )

@@ -94,7 +94,7 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
     outputs = ("report", "json", "json-into", *FORMS, "detailed-exitcode")
     if named := [name for name in outputs if arguments.get(name)]:
         raise UsageError("Conflicting options", f"The served page is updated when files change: remove -{named[0]}.")
-    arguments.values["html"] = True  # collects the data of an HTML report, which the page shows
+    arguments.values["html"] = True  # the page shows the data that are collected for an HTML report
 
     def make() -> tuple[Page | None, str, list[Diagnostic], list[str]]:
         begun = time.time()

@@ -158,7 +158,7 @@ class PlanFiles:
         return " ".join(sentences)
 
     def _counts(self, path: str) -> bool:
-        # true for a file that a function or a policy read, and for a configuration file in a watched directory
+        # count files that a function or a policy read, and configuration files in watched directories
         folder = os.path.dirname(path)
         is_listed = folder in self._exact or folder.startswith(os.path.dirname(OWN))
         return path in self._exact or (_counts(path) and (is_listed or path.endswith(_CONFIGURATION)))

@@ -239,7 +239,7 @@ def _not_selected(address: str, problem: InstallError) -> Diagnostic:
 
 
 def _with_hint(address: str, problems: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
-    """Add a hint: an unknown provider often means that a module does not declare it in required_providers."""
+    """The problems; unknown providers with a hint, because modules often omit them in required_providers."""
     if not has_errors(problems) or not any(d.code == "install.unknown_provider" for d in problems):
         return problems
     name = address.rpartition("/")[2]

@@ -67,7 +67,7 @@ def _block_or_object(schema: Schema, prior: Value, config: Value) -> Value:
 
 def _nested_block(nested: NestedBlock, prior: Value, config: Value) -> Value:
     if config.__class__ is Unknown:
-        return config  # from a dynamic block with an unknown collection
+        return config  # the blocks come from a dynamic block with an unknown collection
     if nested.nesting in ("single", "group"):
         return config if config.__class__ is Null else proposed_new(nested.block, prior, config)
     return _collection(nested.nesting, nested.block, prior, config)

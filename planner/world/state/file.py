@@ -252,7 +252,7 @@ def successor(base: State | None, state: State, lineage: str, is_pending: bool =
 SMALLEST = 1 << 20
 """minimum size of states whose encoded resources are reused, in bytes; smaller states are encoded quickly"""
 _BEGIN = b'"resources":[{"m'
-_CUT = b'},{"mo'  # matches `mode` or `module`
+_CUT = b'},{"mo'  # the next resource begins with `mode` or `module`
 _END = b'}],"check_results":'
 
 

@@ -1,4 +1,4 @@
-"""Converts the changes of a plan in JSON, and the objects of a state in JSON, to the form of planner's own plans, so
+"""Converts the entries of a plan in JSON, and the objects of a state in JSON, to the form of planner's own plans, so
 that policies read both alike."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def plan_of(
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
 ) -> Plan:
-    """The plan in a document. `before` and `after` of a change are as in JSON: (value, unknown parts, sensitive parts).
+    """The plan in a document. `before` and `after` of an entry are as in JSON: (value, unknown parts, sensitive parts).
     Of an excerpt, only attributes that policies read are kept. `seen`: (address, deposed key) of objects in other
     chunks; this chunk's objects are added. Objects of kinds that do not matter are left out if nothing in them is
     unknown or sensitive. Raises Misshapen, and JsonError for an excerpt that must be read as a whole."""
@@ -102,7 +102,7 @@ _NO_VALUE = (None, None, None)
 
 
 def _only_read_parts(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
-    """Reduce a new change in place to the attributes that policies read."""
+    """Reduce a new entry in place to the attributes that policies read."""
     looked = reads.looked(change)
     if not looked.all:
         has_before = "prior" in reads or "sensitive_at" in reads

@@ -165,9 +165,9 @@ def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> Polic
     said = _together(part.said for part in items)
     said.findings.extend(_unpacked(packed, policies, spans) for part in items for packed in part.findings)
     if said.has_cases and (said.steps >= ALL_STEPS or said.has_shapeless):
-        return None  # a limit for the whole plan, or an object without known attributes
+        return None  # the limit of steps is for the whole plan; an object without known attributes may match any rule
     if said.has_hidden and any(finding.by_cases for finding in said.findings):
-        return None  # if anything is sensitive, messages of cases are hidden
+        return None  # messages of cases are hidden if any chunk has a sensitive value
     return said
 
 
@@ -188,12 +188,12 @@ def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
     )
 
 
-# Whether a plan can be checked chunk by chunk, however it is divided: findings about an object must depend only on
-# facts about this object and on facts about no object. Derived from the rules. A relation that reads facts about
-# objects has an address column, and each of its rules joins all such relations by one variable, which is in that column
-# of the head; so the rows of an address are derived in the chunk with its facts. Rows with the address in another
-# column may be wrong, because facts are missing there. A verdict must depend on at least one row that depends only on
-# facts about the address; facts about no object are not enough
+# A plan can be checked chunk by chunk, however it is divided, if each finding about an object depends only on facts
+# about this object and on facts about no object. This is derived from the rules: a relation that reads facts about
+# objects has an address column, and each of its rules joins all such relations by one variable, which is in the address
+# column of the head. So the rows of an address are derived in the chunk with its facts. Rows with the address in
+# another column may be wrong, because the chunk lacks facts. A verdict must depend on at least one row that depends
+# only on facts about the address; facts about no object are not enough
 
 
 OF_ONE = frozenset(

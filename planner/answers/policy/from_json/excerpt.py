@@ -31,18 +31,18 @@ _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
 
 class Excerpt:
-    """The part of a plan that is read. `members`: its members except the changes of resources."""
+    """The part of a plan that is read. `members`: its members except `resource_changes`."""
 
     __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")
 
     def __init__(self, data: bytes, members: dict[str, Any], begin: int, end: int, rest: tuple[int, int]) -> None:
-        """`begin`, `end`: bounds of the changes. `rest`: bounds of the text from the configuration up to the
+        """`begin`, `end`: bounds of `resource_changes`. `rest`: bounds of the text from the configuration up to the
         timestamp."""
         self._data, self.members, self._begin, self._end, self._rest = data, members, begin, end, rest
         self._is_exact: bool | None = None
 
     def __len__(self) -> int:
-        """The size of the changes in bytes."""
+        """The size of `resource_changes` in bytes."""
         return self._end - self._begin
 
     def confirm(self, share: int = 0, shares: int = 1) -> bool:
@@ -63,8 +63,8 @@ class Excerpt:
         return True
 
     def changes(self) -> Iterator[Any]:
-        """The changes, one at a time. Raises JsonError if their form is unexpected; then the whole document must be
-        read."""
+        """The entries of `resource_changes`, one at a time. Raises JsonError if their form is unexpected: then the
+        whole document must be read."""
         for begin, end in self.bounds(PIECE):
             try:
                 piece: list[Any] = orjson.loads(b"[%b]" % self._data[begin:end])
@@ -87,7 +87,7 @@ class Excerpt:
         return results
 
     def only(self, begin: int, end: int) -> Excerpt:
-        """The excerpt with the changes of one chunk."""
+        """The excerpt with the entries of one chunk."""
         return Excerpt(self._data, self.members, begin, end, self._rest)
 
     def configuration(self) -> Any:
@@ -138,8 +138,8 @@ def _suggested(data: bytes) -> Excerpt | None:
     head, tail = _members(data, 0, planned), _members(data, last, len(data.rstrip()) - 1)
     if not (head.keys() <= _FIRST and tail.keys() <= _LAST):
         return None
-    # searched from the end, where less text must be searched; a name inside of another member is not followed by a list
-    # of changes
+    # the search begins at the end, because less text follows the configuration than precedes it; a name inside of
+    # another member is not followed by a list of changes
     configuration = data.rfind(b',"configuration":{"provider_config":{', changes, last)
     root_module = data.find(b',"root_module":{', configuration)
     if not 0 < configuration < root_module:

@@ -93,7 +93,7 @@ def shown_facts(
         try:
             read = document.with_configuration if "depends" in reads else document
             return _facts(read, reads, config, locked=locked)
-        except JsonError:  # an excerpt with an unexpected form or long numbers
+        except JsonError:  # the excerpt has an unexpected form, or numbers that may have lost digits
             return _facts(document.whole, reads, config, locked=locked)
     except Misshapen as problem:
         raise not_usable(document.name, str(problem)) from None
@@ -267,7 +267,7 @@ class ShownOwners:
 
 
 class ShownContents(Contents[ShownRows]):
-    """Relations about values in JSON; values of a change are triples (see plan_of)."""
+    """Relations about values in JSON; values of an entry of the plan are triples (see plan_of)."""
 
     def _object(self, rows: ShownRows, address: str, value: Any, looked: Looked) -> None:
         now, unknown, sensitive = value
@@ -394,7 +394,7 @@ class _Written(Scope):
         if decl is None or self._depth > _DEEPEST:
             return UNKNOWN
         if name not in self._values:
-            self._values[name] = UNKNOWN  # the value during its own evaluation; cycles are reported elsewhere
+            self._values[name] = UNKNOWN  # for a local that refers to itself; cycles are reported elsewhere
             self._depth += 1
             value, problems = try_evaluate(decl.expr.node, self, decl.expr.source)
             self._depth -= 1

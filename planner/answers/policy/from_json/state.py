@@ -128,5 +128,5 @@ def _secrets(paths: Any, path: str) -> Any:
         name = first.get("value") if first.__class__ is dict else None
         if name.__class__ is not str:
             raise Misshapen(f"{path}[{i}]", "a path that begins with the name of an attribute expected")
-        result[str(name)] = True  # with all parts, so that nothing sensitive is shown
+        result[str(name)] = True  # the whole attribute, even if the path names a part of it
     return result

@@ -72,7 +72,7 @@ class PluginProcess:
         self._ended = False
         base = tempfile.gettempdir()
         self._directory = tempfile.mkdtemp(prefix="planner-", dir=base if len(base) <= _LONGEST_DIRECTORY else "/tmp")
-        if trace.RECORDER is None and _log_is_wanted():  # for programs that use planner as a library
+        if trace.RECORDER is None and _log_is_wanted():  # programs that use planner as a library start no log
             trace.start(os.environ)
         trace.note("DEBUG", "starting a plugin", provider=name, command=command)
         try:

@@ -66,8 +66,7 @@ class CloudBackend(TfeBackend):
         self._name, self._made = name, WorkspaceSettings(tags, project)
 
     def client(self, workspace: str) -> TfeClient:
-        """The state of a workspace. If the block names one workspace, planner uses that workspace as the default
-        one."""
+        """The client for a workspace's state. If the block names one workspace, planner uses it as the default one."""
         name, refused = workspace, ""
         if workspace == DEFAULT_WORKSPACE:
             name, refused = self._name, "" if self._name else NO_DEFAULT

@@ -115,7 +115,7 @@ class StateStore:
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        if os.path.exists(self.path) and not os.path.isfile(self.path):  # for example, a device
+        if os.path.exists(self.path) and not os.path.isfile(self.path):  # the path may be a device
             return []
         try:
             replace_file(self._document_path(name), self.seal.seal_document(name, data), 0o600, durable=False)

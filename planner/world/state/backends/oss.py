@@ -91,7 +91,7 @@ class OssClient(StateClient):
 
     def __init__(self, at: OssBucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
-        # outside the prefix, because OpenTofu considers every name below the prefix a workspace
+        # documents are outside the prefix, because OpenTofu considers every name below the prefix a workspace
         self._folder = f"{at.prefix}.planner/{self.path.removeprefix(at.prefix).lstrip('/')}/"
 
     @property
