@@ -155,7 +155,7 @@ class LiveDocument:
     # ------------------------------------------------------------ questions
 
     def question(self, body: Body) -> Body:
-        """The output of a command that answers a question."""
+        """The output of a command that answers a question. Raises UsageError and Failure."""
         text = str(body["text"] or "").strip()
         if len(text) > LONGEST_QUESTION:
             raise UsageError("The question is too long", f"A question has at most {LONGEST_QUESTION} characters.")

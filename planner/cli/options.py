@@ -242,7 +242,8 @@ def check_minimal_refresh(arguments: Arguments, reads_all: bool) -> None:
 
 
 def plan_mode(arguments: Arguments, mode: Mode = "normal") -> Mode:
-    """The mode by -destroy and -refresh-only. Raises UsageError."""
+    """The mode that -destroy or -refresh-only selects, otherwise `mode`. Raises UsageError if these options, or
+    -refresh=false or -minimal-refresh, conflict."""
     if arguments.get("destroy") and arguments.get("refresh-only"):
         raise UsageError("Conflicting options", "-destroy and -refresh-only are different kinds of plans: choose one.")
     reads_all = mode == "refresh-only" or bool(arguments.get("refresh-only"))

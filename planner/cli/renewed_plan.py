@@ -80,7 +80,8 @@ def planned_again(
     settings: OperationOptions,
     make: Callable[[Watched | None], int],
 ) -> int:
-    """Print the plan; returns the exit code. `make` makes and prints a new plan."""
+    """Print the plan, from stored data if they determine it; otherwise `make` makes and prints a new plan, which is
+    stored. Returns the exit code."""
     at = shelf()
     policies = repr((settings.policies, settings.standing_policies))
     name = at.name(rules_stamp(), os.getcwd(), policies, *_determining_inputs(arguments, terminal))

@@ -376,8 +376,8 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """The diagnostic with a remark about the deferred block that contains the object; otherwise about all deferred
-    blocks, because their dependents are deferred, too."""
+    """A diagnostic that an object has no change, with the deferred block that contains the object; if there is none,
+    with all deferred blocks, because their dependents are deferred, too. Other diagnostics are unchanged."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]

@@ -270,7 +270,7 @@ def _with_command(cause: Cause, since: str) -> FixLocation:
 
 
 def _git_hint(made: MadePlan[Unstored], subject: QuestionSubject) -> str:
-    """The command that checks a fix against the latest commit; "" outside of a repository."""
+    """The command that checks a fix against the latest commit; "" without a repository or commit."""
     try:
         commit_of(made.loaded.options.directory, "HEAD")
     except Failure:

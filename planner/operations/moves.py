@@ -25,7 +25,7 @@ class MovedObject:
 
 
 def moves(made: MadePlan[Any]) -> list[MovedObject]:
-    """The objects whose addresses change."""
+    """The current objects whose addresses the plan changes, each with the moved block that causes this, if any."""
     plan = made.plan
     origins = {c.address: c.previous_address for c in plan.changes if not c.deposed and c.address != c.previous_address}
     if not origins or plan.previous_state is None:

@@ -358,7 +358,8 @@ def is_about_changes(predicate: Predicate) -> bool:
 
 
 def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[Predicate], bool]) -> bool:
-    """Whether a query reads a relation for which `is_wanted` is true, directly or through users' rules."""
+    """Whether a query reads a relation of the product for which `is_wanted` is true, directly or through users'
+    rules."""
     waiting, seen = list(predicates), set(predicates)
     while waiting:
         predicate = program.predicates[waiting.pop()]

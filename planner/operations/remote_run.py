@@ -359,7 +359,7 @@ def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
 
 
 def _show(work: FollowedRun, state: Mapping[str, Any], shows: bool) -> None:
-    """Show the plan unless its log contains it, and write generated configuration."""
+    """Show the plan if `shows` (otherwise its log contains it), and write generated configuration if requested."""
     path = work.options.generate_config_out
     writes = path and work.run.part("plans", work.run.related("plan")[0]).get("generated-configuration")
     if not shows and not writes:

@@ -313,7 +313,8 @@ def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, 
 
 def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
     """An instance, then its resource and the modules around it, the innermost first: (address, height, rest of the
-    instance's address). A module comes with its key, then without."""
+    instance's address). The height of the instance is 0, and each next one is higher. Each module is yielded with its
+    key, then without."""
     yield str(address), 0, ""
     yield str(address.resource), 1, format_key(address.key)
     steps, rest = address.module.steps, f".{address.relative}"

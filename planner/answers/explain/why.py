@@ -539,7 +539,7 @@ def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLoc
 
 def _forcing(name: str, path: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> str:
     """The reason why an object is replaced, such as `ports[0] 80 -> 81 forces replacement (main.tf:3)`; without values
-    if several parts differ."""
+    unless exactly one part is known to differ."""
     whole = f"{name}.{path}"
     known = relations.get("planned_change", ())
     parts = [row for row in known if row[0] == whole or row[0].startswith((f"{whole}.", f"{whole}["))]

@@ -272,7 +272,7 @@ def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
 
 
 def constant_path(rule: Rule, term: Term) -> str | None:
-    """A constant path; None if it is computed from rows."""
+    """The constant path that a term has; None if the term is computed from rows."""
     if isinstance(term, Constant):
         return str(term.value)
     if not isinstance(term, RuleVariable):

@@ -258,7 +258,8 @@ class _Rewriter:
         return True
 
     def _chunks(self, rule: Rule) -> list[list[syntax.Literal]]:
-        """The body in an order of evaluation, in pieces with few literals about values."""
+        """The body in an order of evaluation, in pieces with few literals about values; in one piece if two would be
+        enough, unless the rule has too many variants."""
         most = self.grain.get(rule.number, MOST_READ)
         chunks: list[list[syntax.Literal]] = [[]]
         read = 0

@@ -153,7 +153,7 @@ class Flaws:
         )
 
     def _computed(self, literal: Literal) -> tuple[str, Term] | None:
-        """(variable, value) of a comparison, if only other comparisons and tests read the variable; otherwise None."""
+        """(variable, term) of an equation whose variable only other comparisons and tests read; None for others."""
         if not isinstance(literal, Comparison) or literal.operator != "=":
             return None
         about = self.rule.head.arguments[: 2 if self.is_verdict else 1]

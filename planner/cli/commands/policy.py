@@ -168,7 +168,7 @@ def _quality(words: list[str], arguments: Arguments) -> Quality | None:
 
 
 def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
-    """Run the cases after each change of a file. Returns 0 after an interrupt."""
+    """Run the cases now, and after each change of a file. Returns 0 after an interrupt."""
     from planner.foundation.support.watch import changes
 
     try:

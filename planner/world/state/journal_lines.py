@@ -44,7 +44,7 @@ class JournalLines:
 
 
 def read_lines(data: bytes) -> JournalLines:
-    """The entries of all intact lines."""
+    """The entries of all intact lines, and descriptions of damaged and missing lines."""
     *lines, tail = data.split(b"\n")
     if _parse_line(tail)[0] is not None:  # only the line break at its end is missing
         lines.append(tail)

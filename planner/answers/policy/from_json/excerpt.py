@@ -122,7 +122,8 @@ def excerpt(data: bytes) -> Excerpt | None:
 
 
 def suggested(data: bytes) -> Excerpt | None:
-    """The excerpt before `confirm`; None if the document is too small, has another beginning, or is not JSON."""
+    """The excerpt before `confirm`; None if the document is too small, is not JSON, or has its members in another
+    order."""
     if len(data) < LEAST or not data.startswith(_BEGIN):
         return None
     try:

@@ -237,8 +237,8 @@ class ConsulClient(StateClient):
                 session.end()
 
     def force_unlock(self, lock_id: str) -> None:
-        """Release the lock of a session. Unlike OpenTofu, this checks that the lock belongs to the session. Raises
-        ServiceError."""
+        """Release the lock of a session, if there is a lock. Unlike OpenTofu, this checks that the lock belongs to the
+        session. Raises ServiceError."""
         kept, info = self._cluster.key(self._lock_key), self._holder()
         holder = str((kept or {}).get("Session") or (info.id if info is not None else ""))
         if holder and holder != lock_id:
