@@ -56,7 +56,8 @@ def _approved(title: str, wave: list[FinishedUnit]) -> bool:
 
 
 def wave(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan incomplete and outdated units again, request approval, and apply the approved plans."""
+    """Plan incomplete and outdated units again, request approval, and apply the approved plans, then their deferred
+    changes. Nothing is applied if the fleet's policies deny a new plan."""
     again = [unit for unit in units if _is_open(run.done[unit]) or is_overtaken(run, unit)]
     for unit in again:
         run.set_aside(unit)

@@ -120,7 +120,8 @@ def _with_paths(options: UnitOptions, place: Callable[[str], str]) -> UnitOption
 
 
 def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
-    """Apply a saved plan; without approval if `approve` is None. Raises Failure."""
+    """Apply a saved plan; without approval if `approve` is None. Nothing is applied if the fleet has errors or the plan
+    is stale: the report contains the reasons. Raises Failure."""
     started = time.monotonic()
     manifest = saved_plan.read(folder)
     if manifest.shard is not None:
@@ -190,7 +191,7 @@ def _begin(
     begun: Collection[str],
 ) -> Run:
     """A new run. The checked plans are copied into its record, so that later changes in the directory of the saved
-    plan have no effect."""
+    plan have no effect. Raises Failure."""
     document = {
         "command": "apply",
         "saved_plan": os.path.abspath(folder),

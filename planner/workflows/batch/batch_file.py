@@ -325,7 +325,8 @@ class _BatchFileReader:
     # ------------------------------------------------------------ references
 
     def _finished(self, draft: _Draft, drafts: Mapping[str, _Draft]) -> Unit:
-        """The unit with its references resolved to existing units."""
+        """The unit with its references resolved to existing units. Also collects the files that the unit generates;
+        problems are reported."""
         unit, scope = draft.unit, draft.scope
         folder = os.path.join(self.root, unit.folder)
         for file in draft.around.files.values():

@@ -328,7 +328,7 @@ def _applied(
     rounds: int = 0,
 ) -> UnitResult:
     """Plan and apply in rounds. An approved plan is applied in a single round, and only if the new plan contains no
-    other changes."""
+    other changes. If the request spares tainted objects, a plan that replaces some is not applied."""
     terminal, hooks = log()
     spared: list[str] = []
     other: list[tuple[str, str]] = []

@@ -68,8 +68,8 @@ class BatchFileParts:
 
 
 def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
-    """The parts of a file and of the files that it includes; None if one of the files is invalid. Other errors, such as
-    duplicate locals, are only added to `problems`."""
+    """The parts of a file and of the files that it includes; None if one of the files is invalid, or if errors precede
+    an included file. Errors in the last file, such as duplicate locals, are only added to `problems`."""
     texts: list[str] = []
     blocks: list[Block] = []
     local: dict[str, Expr] = {}

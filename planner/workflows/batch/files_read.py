@@ -299,7 +299,8 @@ def _is_large(path: str) -> bool:
 
 
 def with_settled_time(entry: Entry) -> Entry:
-    """The entry with its time, if the time is unambiguous by now and nothing has changed; otherwise the same entry."""
+    """The entry, completed by its time if this was ambiguous when the entry was recorded, is not any more, and nothing
+    has changed."""
     path, kind, changed, size, content = entry
     if changed or kind == "until" or (kind == "missing" and _is_behind_link(path)):
         return entry

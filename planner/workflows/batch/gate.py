@@ -43,7 +43,8 @@ class Gate:
         self.reported: set[tuple[str, str, str, str]] = set()
 
     def judge(self, command: str) -> bool:
-        """Check all plans together, and mark the denied units. Returns whether the plans pass."""
+        """Check all plans together, and mark the denied units. Returns whether the plans pass: True without
+        policies."""
         if self.policies is None:
             return True
         for unit, done in self.done.items():

@@ -70,11 +70,12 @@ def keep_manifest(
     applied: Iterable[str],
     ended: Iterable[str],
 ) -> None:
-    """Update the manifest with the units of the fleet. A unit whose state is not a file is updated only if this run
-    applied it. `applied` and `ended`: the units that this run applied and destroyed."""
+    """Update the manifest: add the units of the fleet, and remove those that were destroyed or forgotten. A unit whose
+    state is not a file is updated only if this run applied it. `applied` and `ended`: the units that this run applied
+    and destroyed. A damaged manifest is left unchanged."""
     before = known_units(fleet.root)
     if before is None:
-        return  # a damaged manifest is kept, because the user may repair it
+        return  # the user may repair the damaged manifest
     now = dict(before)
     gone = {removal.unit for removal in fleet.removals if removal.action == "forget"} if applied else set[str]()
     known = set(applied)

@@ -412,7 +412,7 @@ class ShardSummary:
 
 
 def to_json(record: Any) -> dict[str, Any]:
-    """A record of this module as plain data. Fields that are not records must be plain already."""
+    """A record of this module, limits or options as plain data. Fields that are not records must be plain already."""
     if isinstance(record, Limits):
         return record.to_json()
     if isinstance(record, OperationOptions):

@@ -30,7 +30,8 @@ _ONCE = os.urandom(16)
 
 
 class Handed:
-    """The values by unit. `done`: the outcomes so far. `key`: the key of digests; by default the user's key."""
+    """The planned outputs of units. `done`: the outcomes so far. `key`: the key of digests; by default the user's
+    key."""
 
     def __init__(self, done: Mapping[str, FinishedUnit], key: bytes = b"") -> None:
         self.done, self.key = done, key
@@ -184,7 +185,8 @@ def with_outputs(
     request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult, declared: Iterable[str] = ()
 ) -> UnitResult:
     """The summary `short` of a plan, completed by two kinds of outputs: the unknown outputs of other units on which the
-    plan depends (through `inputs` or states) and, if dependents need them, the unit's own planned outputs."""
+    plan depends (through `inputs` or states) and, if dependents need them, the unit's own planned outputs. A plan that
+    only postpones reads until other units are applied counts as without changes."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]

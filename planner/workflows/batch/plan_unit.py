@@ -194,7 +194,7 @@ def counts_of(plan: Plan) -> Counts:
 
 
 def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """Changes of objects, as (address, action, reason); for a refresh-only plan, changes made outside planner."""
+    """The objects that change, as (address, action, reason); for a refresh-only plan, those changed outside planner."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
     # a data source that is only removed is not a change

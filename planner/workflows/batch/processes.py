@@ -127,7 +127,8 @@ class _Slot:
         self.pipe: Any = None
 
     def ask(self, what: Any) -> tuple[bool, Any]:
-        """(whether the job succeeded, its result or its exception). Raises Died if the worker ends first."""
+        """(whether the job succeeded, its result or its exception). A worker that ended while idle is replaced. Raises
+        Died if the worker ends during the job."""
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
                 self._exit_status()  # the worker ended while idle

@@ -106,7 +106,8 @@ def graph_dot(document: dict[str, Any]) -> str:
 
 
 def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> dict[str, Any]:
-    """The proof that a unit waits for another; if `negated`, why it does not. Raises Failure."""
+    """The proof that a unit waits for another; if `negated`, why it does not. Raises Failure, also if the opposite is
+    the case."""
     from planner.logic.datalog.explain.why_not import obstacles
 
     analysis = analysed(evolve(options, words=()), ("waits_for",))
@@ -148,7 +149,7 @@ def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
 def why_pending(options: BatchOptions, unit: str, negated: bool, listener: BatchListener) -> dict[str, Any]:
     """Proofs in the form {"format_version", "goal", "holds", "proofs": [...]}: one for each part of a unit's plan that
     is unknown until another unit is applied; if `negated`, one for each dependency for which the plan does not wait.
-    Plans the unit with its dependencies. Raises Failure."""
+    Plans the unit with its dependencies. Raises Failure, also if there is nothing to prove."""
     predicate = "not_pending" if negated else "pending"
     documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
     if not documents:
@@ -233,8 +234,8 @@ def over_plans(
 def query(
     options: BatchOptions, question: str, listener: BatchListener, seconds: float
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a Datalog query about the fleet, and diagnostics. If the query reads plans, the fleet is planned
-    first. Raises Failure."""
+    """The answer to a Datalog query about the fleet (empty after an error), and diagnostics. If the query reads plans,
+    the fleet is planned first. Raises Failure for an invalid query."""
     fleet_root = Batch(options, "plan").fleet
     own = own_rules(options, fleet_root)
     program = batch_program(own)
@@ -325,8 +326,8 @@ def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
 
 
 def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListener) -> tuple[Verdict, list[Diagnostic]]:
-    """The verdict of policies about all plans together, and diagnostics. A unit without a plan is an error, because
-    policies cannot judge it. Raises Failure."""
+    """The verdict of policies about all plans together (empty after an error), and diagnostics. A unit without a plan
+    is an error, because policies cannot judge it. Raises Failure."""
     fleet = Batch(options, "plan").fleet
     policies = load_policies(fleet, own_rules(options, fleet), words)
     database, report, more = over_plans(options, policies.program, policies.modal.verdicts, listener)
@@ -338,8 +339,8 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
 
 
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
-    """The objects of all units of a fleet, and diagnostics; used to find objects that no unit manages. Leaves out the
-    unit for the directory `but` and its current workspace. Raises Failure."""
+    """The objects of all units of a fleet, and diagnostics; used to find objects that no unit manages. The unit in the
+    directory `but` with its current workspace is left out. No objects if the fleet has errors. Raises Failure."""
     batch = Batch(BatchOptions((folder,)), "plan")
     workspace, _, _ = current_workspace(but, os.environ)
     try:

@@ -49,7 +49,8 @@ def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 
 def looked_at(request: Request) -> Request:
-    """The request for reading only the configuration, in which outputs of other units are unknown. Raises Failure."""
+    """The request for reading only the configuration, in which outputs of other units are unknown. Unchanged if the
+    recipe has refusals or does not come from a Terragrunt file. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.source is None or recipe.refusals:
@@ -72,8 +73,8 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
 
 def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
     """Run the recipe's hooks and retries around `run`; returns the result. If the preparation of the recipe fails,
-    `given_up` is called before the failure is reported; it may raise an exception instead. Raises Failure if the work
-    cannot begin."""
+    `given_up` is called before the failure is reported; it may raise an exception instead. The refusals of a recipe are
+    the errors of the result. Raises Failure if the work cannot begin for another reason."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
@@ -136,7 +137,7 @@ def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict
 
 
 def _in_time(request: Request, recipe: Recipe, run: Run) -> UnitResult:
-    """Run the unit, and request a stop at the time limit."""
+    """Run the unit, and request a stop at the time limit. A result that the limit cut short has an error."""
     if not recipe.seconds:
         return run(request)
     is_over = threading.Event()
@@ -199,7 +200,7 @@ def _matches(hook: Hook, text: str) -> bool:
 
 
 def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets: Collection[str]) -> list[Any]:
-    """Run a hook and return its problems. `secrets` are masked in its output."""
+    """Run a hook and return its problems. Its output is added to `log`, with the `secrets` masked."""
     folder = os.path.normpath(os.path.join(recipe.home or ".", hook.folder)) if hook.folder else "."
     more = {"TG_CTX_COMMAND": command_of(request), "TG_CTX_HOOK_NAME": hook.name, "PLANNER_UNIT": request.unit}
     name = f"The {hook.when} hook {hook.name} of {request.unit}"

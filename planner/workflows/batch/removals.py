@@ -24,7 +24,7 @@ REMOVED = os.path.join(".planner", "removed")
 
 
 def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
-    """{name: unit to destroy}, and diagnostics."""
+    """{name: unit to destroy}, and diagnostics about units that are forgotten, have no objects or cannot be removed."""
     known = known_units(fleet.root)
     units: dict[str, Unit] = {}
     diagnostics: list[Diagnostic] = []
@@ -105,7 +105,8 @@ def _arguments(settings: Mapping[str, Any], indent: str) -> str:
 
 
 def _empty_unit(root: str, removal: RemovedUnit, entry: UnitStateEntry) -> Unit:
-    """A unit whose configuration has only a backend, so that its plan destroys everything in the state."""
+    """Write a configuration with only a backend, whose plan destroys everything in the state, and return its unit.
+    Raises OSError."""
     folder = os.path.join(REMOVED, safe_name(removal.unit))
     place = os.path.join(root, folder)
     kind, settings = entry.backend or ("local", {"path": entry.state})

@@ -35,7 +35,8 @@ def resume(
     began: Callable[[str, list[str]], None],
 ) -> BatchReport:
     """Resume the run `name`, or the last run if `name` is "". Before any unit runs, `began` receives the name of the
-    run and the units that were running when it was interrupted. Raises Failure."""
+    run and the units that were running when it was interrupted (none for a saved plan). `approve` is not called if the
+    run was started without approval. Raises Failure."""
     started = time.monotonic()
     if name and not is_run(name):
         detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000: a directory of .planner/batch."

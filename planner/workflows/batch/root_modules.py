@@ -36,8 +36,8 @@ class StackFolder:
 
 
 def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked | None = None) -> StackFolder | None:
-    """The stack in a directory with the files `names`; None if there is none. `looked` receives the files that were
-    read."""
+    """The stack in a directory; None if there is none, or if the directory cannot be read. `names`: its files, if they
+    are known. `looked` receives the files that were read."""
     if names is None:
         try:
             names = sorted(os.listdir(folder))
@@ -211,7 +211,8 @@ def _look_into(path: str, memory: FolderMemory) -> Found:
 
 
 def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
-    """Whether a directory with these files is a root module."""
+    """Whether a directory with these files is a root module, by its blocks, a marker file or a file of Terragrunt.
+    `looked` receives the files that were read."""
     files = [n for n in names if n.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) and not n.startswith(".")]
     if TERRAGRUNT.intersection(names):
         return True

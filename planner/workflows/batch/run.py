@@ -92,7 +92,9 @@ class Run:
         key: bytes = b"",
         policies: FleetPolicies | None = None,
     ) -> None:
-        """`key`: the key of the digests of outputs; by default the user's key."""
+        """`done`: units that are finished already. `facts`: relations about plans that results must contain. `cut_off`:
+        units that ran when a resumed run was interrupted. `key`: key of the digests of outputs, by default the
+        user's."""
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, FinishedUnit] = done or {}
         self.facts = facts or (policies.contents if policies is not None else ())
@@ -430,7 +432,7 @@ def make_private(folder: str) -> None:
 
 
 def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, ...] = ()) -> BatchReport:
-    """Close the record, and return the complete report."""
+    """Release the batch, save its cache, close the record, update the manifest, and return the complete report."""
     run.batch.close()
     run.batch.cache.save()
     result = evolve(

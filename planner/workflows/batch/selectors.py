@@ -226,7 +226,8 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
 
 
 def changed_files(root: str, revision: str) -> list[str]:
-    """Sorted paths relative to `root`, from all of its repository. Raises Failure if git fails."""
+    """The sorted paths, relative to `root`, of files in its repository that differ from the revision or are untracked.
+    Raises Failure if git fails, or if the revision looks like an option."""
     if revision.startswith("-"):
         raise Failure(error("batch.revision", "Not a revision", f'"{revision}" is an option, not a revision.'))
     top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")

@@ -281,7 +281,8 @@ class Batch:
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
     def _of_deployment(self, name: str, options: UnitOptions) -> UnitOptions:
-        """The options, without options that only root modules have. Raises Failure if these name the deployment."""
+        """The options without variables, which only root modules have. Raises Failure if the command line sets a
+        variable, a target or a replacement for this deployment."""
         if self.fleet.units[name].deployment is None or not (options.variables or options.limits != UNLIMITED):
             return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)

@@ -42,7 +42,7 @@ class PartRead:
 
 
 def read_part(name: str, is_whole: bool = False) -> PartRead:
-    """Read the result of a shard; if `is_whole`, of a command without shards. Raises Failure."""
+    """Read the result of a shard, or of a command without shards if `is_whole` or if it has errors. Raises Failure."""
     is_folder = os.path.isdir(name)
     path = os.path.join(name, saved_plan.REPORT) if is_folder else name
     try:

@@ -123,7 +123,8 @@ class StackBatch:
 
     def deploy_in_turns(self, names: Iterable[str], plan: Do, deploy: Do, is_approved: Callable[[str], bool]) -> None:
         """Run work that needs approval, in rounds: all deployments are planned, their plans are shown one after the
-        other, and approved plans are applied. Deployments with deferred parts continue in the next round."""
+        other, and approved plans are applied. Deployments with deferred parts continue in the next round, up to
+        MOST_ROUNDS. A deployment whose plan is not approved has the exit code 1."""
         reports: dict[str, DeploymentReport] = {}
         turns: dict[str, Turn | None]
         approved: dict[str, Turn | None]

@@ -28,7 +28,7 @@ _LOCKS = (".terraform.lock.hcl", FILE)
 
 def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
     """Survey a deployment in the directory of its stack. Also returns whether the survey is valid until a file changes.
-    Paths are shown relative to `folder`."""
+    The survey of a stack that cannot be read is empty. Paths are shown relative to `folder`."""
     _look()
     try:
         stack, problems = read_stack(".")

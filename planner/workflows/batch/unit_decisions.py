@@ -30,9 +30,9 @@ _UNIT = "unit"
 
 @frozen
 class Earlier:
-    """A unit before the unit about which is decided. `is_read`: the later unit reads its outputs. `changes_outputs`: a
-    plan that is not applied yet changes its outputs. `is_awaited`: the plan of the later unit depends on unknown parts
-    of its outputs."""
+    """A dependency of the unit that a decision is about. `is_read`: that unit reads the dependency's outputs.
+    `changes_outputs`: a plan that is not applied yet changes these outputs. `is_awaited`: the plan of that unit depends
+    on unknown parts of these outputs."""
 
     outcome: str
     is_read: bool = False
@@ -43,7 +43,7 @@ class Earlier:
 @frozen
 class EarlierResult:
     """An earlier result: whether plugins and services affect it, whether it is young enough for the command, and
-    whether the command does not read real objects."""
+    whether the command relies on states without reading the real objects."""
 
     asks_plugins: bool = False
     asks_services: bool = False

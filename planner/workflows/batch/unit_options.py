@@ -148,7 +148,7 @@ def _add_file(
 def _addresses(
     option: str, parse: Callable[[str], A], texts: Iterable[str], units: Sequence[str], problems: list[Diagnostic]
 ) -> list[tuple[str, A]]:
-    """(unit, address) for each argument UNIT:ADDRESS."""
+    """(unit, address) for each valid argument UNIT:ADDRESS; errors about the others are added to `problems`."""
     result = []
     for text in texts:
         unit, colon, address = text.partition(":")

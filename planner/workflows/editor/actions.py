@@ -83,7 +83,7 @@ class _Actions:
                 yield self._action(f'Change to "{match[1]}"', edits)
 
     def declare(self, mention: NameUse, around: list[Any]) -> Iterator[Json]:
-        """Add a declaration for an undeclared name."""
+        """Add a declaration for an undeclared variable, local value or output of a module."""
         target = resolved(self.workspace, self.directory, mention.key)
         if target is None or declarations(self.workspace, target):
             return

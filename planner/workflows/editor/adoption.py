@@ -47,8 +47,8 @@ _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
 
 
 def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
-    """Write a new file with configuration for objects that have none: for the named ones, or for all. Raises
-    Failure."""
+    """A refactoring that creates the file `to` with configuration for objects that have none: for those at the
+    addresses, or for all. Raises Failure."""
     path = os.path.join(os.path.abspath(options.directory), to)
     if path_exists(path):
         raise refusal(f"{to} exists already: name a new file with -to=FILE.")
@@ -373,7 +373,7 @@ class _Adoption:
 
     def _values(self, secret: bool) -> dict[str, list[tuple[str, str, str, bool]]]:
         """{string: attributes with this value}; each attribute is (resource, reference to the instance, name, whether
-        only the provider sets it). `secret`: only sensitive attributes; otherwise only attributes that are not."""
+        only the provider sets it). `secret`: only sensitive attributes; otherwise only those that are not sensitive."""
         result: dict[str, list[tuple[str, str, str, bool]]] = {}
         for change in self.before.plan.changes:
             key = change.resource_address

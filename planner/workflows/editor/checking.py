@@ -115,7 +115,7 @@ class Checking:
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
         """Start a process that checks a module with all modules below it, which takes seconds for large trees. None if
-        the module calls no other, or on a system without fork."""
+        the module is small and calls no other, or on a system without fork."""
         if not hasattr(os, "fork"):
             return None
         if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:

@@ -115,7 +115,7 @@ class _Inlining:
         self.notes: list[str] = []
 
     def _module_directory(self) -> str:
-        """Raises Failure if the call cannot be inlined."""
+        """The directory of the called module. Raises Failure if the call cannot be inlined."""
         arguments = attributes_of(self.call.holder.body)
         for one in ("count", "for_each", "depends_on"):
             if one in arguments:
@@ -128,7 +128,8 @@ class _Inlining:
         return os.path.normpath(os.path.join(self.directory, source))
 
     def _files(self) -> list[str]:
-        """The files of the module, main.tf first. Raises Failure if there is an override file."""
+        """The files of the module, main.tf first. Raises Failure if there is an override file, or if the directory
+        cannot be read."""
         try:
             files = module_files(self.below)
         except OSError as problem:
@@ -185,7 +186,7 @@ class _Inlining:
         return f"local.{name}"
 
     def _argument(self, decl: VariableDecl) -> str:
-        """The source that replaces a variable."""
+        """The source that replaces a variable: the argument, or a reference to a new local value or variable."""
         given = attributes_of(self.call.holder.body).get(decl.name)
         node, text = (given.expr, self.text) if given is not None else self._default(decl)
         source = source_text(text, node)
@@ -354,7 +355,8 @@ class _Inlining:
         return self.configurations.get((ref.name, ref.alias or ""), str(ref))
 
     def _namesake(self, name: str) -> str:
-        """The calling module's local name for a provider. Raises Failure."""
+        """The calling module's local name for a provider. A missing requirement is added to `required`. Raises
+        Failure."""
         source = self.inner.root.provider_source(name)
         root = self.outer.root
         if root.provider_source(name) == source:
@@ -444,7 +446,7 @@ class _Inlining:
         raise refusal(f"A reference to module.{self.name} cannot be rewritten.")
 
     def _output(self, name: str) -> str:
-        """The source that replaces an output."""
+        """The source that replaces an output: its value, or a reference to a new local value."""
         if name not in self.outputs:
             arguments, text = self._block("output", name)
             value = arguments["value"]
@@ -491,7 +493,7 @@ class _Inlining:
                 edits.setdefault(path, []).append((use.node.start, use.end(use.base), former[use.key]))
 
     def _require(self, edits: Edits) -> None:
-        """Add requirements to the existing required_providers block."""
+        """Add requirements to the existing required_providers block; without one they remain in `required`."""
         for path in self.workspace.module(self.directory).files if self.required else ():
             if kind_of(path) != "configuration" or path.endswith(".json"):
                 continue

@@ -213,7 +213,7 @@ class Model:
         return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
 
     def variable_value(self, name: str) -> Value | None:
-        """The given value of a variable, otherwise its default; None without either."""
+        """The given value of a variable, otherwise its default; None without either, or if the value is not known."""
         with self.reading():
             try:
                 value = self._scope.root_value(name, Problems()) if name in self.root.variables else None

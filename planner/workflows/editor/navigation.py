@@ -91,8 +91,8 @@ def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> 
 
 
 def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
-    """The declarations of the object at an offset. For the `source` of a module call: the main file of the called
-    module or, without one, its first file."""
+    """The declarations of the object or attribute at an offset. For the `source` of a module call: the main file of the
+    called module or, without one, its first file."""
     hit = target_at(workspace, path, offset)
     if hit is not None:
         return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])
@@ -142,7 +142,7 @@ def references(workspace: Workspace, path: str, offset: int, with_declaration: b
 
 
 def highlights(workspace: Workspace, path: str, offset: int) -> list[Json]:
-    """The references in this file to the object at an offset."""
+    """The declarations of the object at an offset in this file, and the references to it."""
     document = workspace.document(path)
     hit = target_at(workspace, path, offset)
     if hit is None:
@@ -166,7 +166,7 @@ def outline(workspace: Workspace, path: str) -> list[Json]:
 
 
 def workspace_symbols(workspace: Workspace, query: str) -> list[Json]:
-    """The declarations in all folders. The name of each contains the letters of the query in order. At most _MOST."""
+    """At most _MOST declarations in open files and in all folders whose keys contain the query's letters in order."""
     workspace.look_again()
     wanted = query.lower()
     result = []
@@ -204,8 +204,7 @@ def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def check_renamable(workspace: Workspace, target: DeclaredObject) -> None:
-    """Raises Failure if the object has no name of its own, such as a provider, or if it is declared in an installed
-    module or outside the workspace."""
+    """Raises Failure if the object is of a kind that has no changeable name, or if its declaration cannot be edited."""
     for place, symbol in declarations(workspace, target):
         if symbol.block in ("provider", "mock_provider", symbol.key):
             raise _refusal(f"A block of type {symbol.block} cannot be renamed.")
@@ -222,7 +221,8 @@ def rename(workspace: Workspace, path: str, offset: int, name: str) -> Json:
 
 
 def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edits:
-    """Rename an object everywhere, with a `moved` block for a resource or module call. Raises Failure."""
+    """Rename an object everywhere, with a `moved` block for a resource or module call; {} if it has that name already.
+    Raises Failure."""
     if not valid_identifier(name):
         raise _refusal(f'"{name}" is not a valid name: letters, digits, _ and -, beginning with a letter or _.')
     new_key = f"{target.key.rpartition('.')[0]}.{name}"

@@ -217,7 +217,8 @@ _PROVIDERS = ("provider", "providers")
 
 
 def uses(body: NativeBody, outer: Block | None = None, role: str = "value") -> Iterator[Use]:
-    """The references of a body to declared objects, except in test runs of another module."""
+    """The references in a body, such as `var.a` and `path.module`. Provider configurations and test runs of another
+    module are left out."""
     for attribute in body.attributes.values():
         own = _ROLES.get(attribute.name, role)
         block = outer.type if outer is not None else ""
@@ -354,7 +355,7 @@ def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | 
 
 def completed(source: str, wanted: Type, defaults: Defaults | None) -> str:
     """Source that adds a type's missing optional attributes to the value of a reference; attributes that are null get
-    no default. Raises ValueError if `source` is not a reference."""
+    no default. Raises ValueError if `source` is not a reference, or for an unsuitable type."""
     if without_optional(wanted) == wanted:
         return source
     if not REFERENCE.match(source):

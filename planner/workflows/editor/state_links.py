@@ -158,8 +158,8 @@ def _state_read(workspace: Workspace, directory: str, key: str) -> str:
 
 
 def unlinked(workspace: Workspace, directory: str, producer: str, state: str) -> Iterator[tuple[str, Edits]]:
-    """Data sources in a root module that read another root module's state, each with edits that replace its references
-    by the values of outputs. Raises Failure."""
+    """Data sources without count in a root module that read another root module's state, each with edits that replace
+    the references to it by the values of outputs. Raises Failure."""
     for key in [one for one in workspace.module(directory).symbols if one.startswith(READER)]:
         edits: Edits = {}
         if "count" in attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body):

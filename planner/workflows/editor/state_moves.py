@@ -281,7 +281,8 @@ class _Transfer:
                     raise refusal(f"{detail} Replace its references first.")
 
     def _check_names(self) -> None:
-        """Raises Failure if the target already uses one of the names."""
+        """Raises Failure if the target declares the name of a moved block, or declares the name of a copied block or
+        local value differently. Provider blocks may differ."""
         for key, piece in {**self.moved, **self.copied}.items():
             if key in self.there:
                 other = piece_of(self.workspace, DeclaredObject(self.target, key))
@@ -346,7 +347,7 @@ class _Transfer:
         return sources if self.links.consumer == self.source else [*sources, *self.links.changes.get(piece.path, [])]
 
     def _requirements(self, before: MadePlan[Any], pieces: Iterable[Piece]) -> Iterator[str]:
-        """Required providers that the target lacks."""
+        """A `terraform` block with the providers that the moved blocks require, unless the target has such a block."""
         if "terraform" in self.there:
             return
         root = before.loaded.config.root

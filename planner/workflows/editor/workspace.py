@@ -252,7 +252,7 @@ class Workspace:
         return os.path.normpath(os.path.join(directory, record.directory)) if record is not None else None
 
     def callers(self, directory: str) -> list[tuple[str, str]]:
-        """(directory, name) of each call of the module in the folders."""
+        """(directory, name) of each call in the folders whose source is a relative path to the module."""
         files = self.files()
         opened = (path for path in self.opened.documents if kind_of(path) == "configuration")
         stamp = (self._listed_at, [(path, self.symbols(path).sources) for path in opened])

@@ -129,7 +129,8 @@ def keep_plan(
     asked: bool = False,
     logs: Logs | None = None,
 ) -> KeptPlan | None:
-    """The data to store; None if storing is not permitted. `asked`: the user was prompted for values."""
+    """The data to store; None if storing is not permitted, or if the plan depends on plugin calls that cannot be
+    stored. `asked`: the user was prompted for values."""
     found = known.found.union(_found_told(printed), ["answers"] if asked else [])
     texts = _texts(made.loaded.config)
     if len(texts) < len(made.loaded.config.files):

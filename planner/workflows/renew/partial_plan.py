@@ -79,7 +79,7 @@ def mentioned(text: str, known: Collection[str]) -> set[str]:
 
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
-    """The plan of a part; None if it has diagnostics, which a complete plan reports."""
+    """The plan of a part; None if it fails or has diagnostics, which a complete plan reports."""
     files = dict(part.files)
     headers, modules = [], {}
     known: dict[str, Settled] = {}

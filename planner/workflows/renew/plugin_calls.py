@@ -73,7 +73,8 @@ def sealed_calls(
 
 
 def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory: str) -> bool:
-    """Whether the plugins would still respond equally. `directory`: the directory of the configuration."""
+    """Whether the plugins respond as before. False without a request if the calls are too old, or if the environment,
+    a file or a program has changed. `directory`: the directory of the configuration."""
     until, around, identities, constraints, named, sealed = plugins
     if not until - SECONDS <= time() < until or around != environment():
         return False
@@ -95,7 +96,8 @@ def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory
 
 
 def _programs(identities: Mapping[str, str], constraints: Any, directory: str) -> dict[str, str] | None:
-    """{address: program} if the providers' programs still have these identities, otherwise None."""
+    """{address: program} if the providers' programs still have these identities, otherwise None; also None for
+    providers that run already (TF_REATTACH_PROVIDERS)."""
     from planner.world.provider.locate import Locator
     from planner.world.provider.plugin.schema_parts import identity_of
     from planner.world.state.workspace import data_directory

@@ -55,8 +55,8 @@ def annotate_start(review: CodeReview, name: str, revision: str, address: str) -
 
 
 def annotate_cut(review: CodeReview, name: str, revision: str, address: str, ended: str) -> None:
-    """Note in the comment that a run ended without a report. `ended`: for example `was cancelled`. Raises
-    ServiceError."""
+    """Note in the newest comment of this name, or in a new one, that a run ended without a report. `ended`: for example
+    `was cancelled`. Raises ServiceError."""
     existing = _existing(review, name)
     run, log = _run(revision) or "this commit", _log(address)
     command, *words = name.split() or [""]
@@ -94,7 +94,7 @@ def _marker(review: CodeReview, name: str, kind: str = "report") -> str:
 
 
 def _put_note(review: CodeReview, name: str, comment: Comment, note: str, revision: str) -> None:
-    """Put a line about a run above the report of an older run, which is collapsed."""
+    """Put a line about a run at the head of a comment, in place of an earlier one, and collapse the report below it."""
     start = _marker(review, name)
     rest = comment.body[len(start) :].lstrip("\n")
     if rest.startswith((_UNDER_WAY, _CUT)):
@@ -134,8 +134,8 @@ _LEVELS = {"deny": "error", "broken": "error", "error": "error", "warn": "warnin
 
 
 def annotated_lines(document: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
-    """A line for each problem, finding and root cause with a place: at most MOST lines, the most serious first. Empty
-    on hosts other than GitHub and Azure Pipelines."""
+    """A line for each problem, finding and root cause with a place in the repository: at most MOST lines, the most
+    serious first. Empty on hosts other than GitHub and Azure Pipelines."""
     write = _github if environ.get("GITHUB_ACTIONS") == "true" else _azure if environ.get("TF_BUILD") else None
     if write is None:
         return []

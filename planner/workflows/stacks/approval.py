@@ -1,4 +1,4 @@
-"""Approves a deployment's plan without a prompt, by the checks of its group."""
+"""Approves a deployment's plan without a prompt, by the checks of its group and of `orchestrate` blocks."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def approval(
     replans: int,
     judgement: Iterable[Diagnostic],
 ) -> Approval:
-    """The decision of the group's checks about a plan. `judgement`: findings of policies about the whole plan; findings
-    about components are in the steps."""
+    """The decision of the checks (of the deployment's group and of `orchestrate` blocks) about a plan. `judgement`:
+    findings of policies about the whole plan; findings about components are in the steps. `replans`: earlier rounds."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")
     named = [known.rules[name] for name, _ in group.checks] if group is not None else []

@@ -44,7 +44,7 @@ def expansions(name: PromiseName) -> list[PromiseName]:
 
 
 def stack_of(name: PromiseName) -> str:
-    """The child stack of the named part; "" for the stack itself."""
+    """The child stack that contains the instance; "" for an instance of the stack itself."""
     return path_text(name.path).removesuffix(".")
 
 

@@ -69,7 +69,7 @@ class Runner:
 
     def plan(self, to_apply: bool = False, only: Collection[str] = ()) -> DeploymentPlan:
         """Plan all instances, or only the named instances and their dependencies. `to_apply`: keep the states locked
-        until `release`."""
+        until `release`. The plan's diagnostics contain all errors."""
         self.to_apply = to_apply
         left_out: list[str] = []
         self.steps, self.asked = {}, {}
@@ -157,8 +157,8 @@ class Runner:
     # ------------------------------------------------------------ applying
 
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
-        """Apply a plan. Returns diagnostics and the outputs; no outputs after an error. Instances planned with unknown
-        values are planned again with the values that are known then, and applied if all changes were approved."""
+        """Apply a plan. Returns diagnostics and the outputs; no outputs after an error or a destroy. Instances planned
+        with unknown values are planned again with the values known then, and applied if all changes were approved."""
         problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]

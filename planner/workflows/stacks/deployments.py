@@ -51,7 +51,8 @@ class DeploymentFlow:
         self.promises: Promises[str] = Promises(self._make)
 
     def inputs(self, deployment: Deployment) -> Mapping[str, Value]:
-        """{variable of the stack: value}. Raises Failure."""
+        """{variable of the stack: value}: {} without inputs; all values are unknown if the inputs are. Raises
+        Failure."""
         if deployment.inputs is None:
             return {}
         value, _ = unmark(self.evaluate(deployment.inputs))

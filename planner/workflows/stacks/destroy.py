@@ -42,7 +42,8 @@ def plan_removals(
     planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
     """Plan the removal of recorded instances: in the mode destroy, of all instances, otherwise of instances that are
-    neither requested nor in `left_out`. Returns the decisions about the instances, and diagnostics."""
+    neither requested nor in `left_out`. Adds steps to `planner`; returns the decisions about the instances, and
+    diagnostics. Raises Failure."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
     # a directory without a state is not an instance: another program or a killed apply created the directory
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
@@ -197,7 +198,8 @@ def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
 def removed_instances(
     flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]
 ) -> list[tuple[PromiseName, Value]]:
-    """(recorded instance, value of for_each) for each instance that a removed block covers. Raises Failure."""
+    """(recorded instance, element of for_each) for each instance that a removed block is known to cover. The element is
+    unknown without for_each. Raises Failure."""
     depth, mine = len(path), _matching_names(block, path, recorded)
     if block.key is None:
         return [(name, UNKNOWN) for name in mine]

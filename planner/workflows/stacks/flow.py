@@ -274,7 +274,8 @@ class Flow:
         return [n for ref in component.depends_on for n in self._wait_for(ref.node, path, ref.span)]
 
     def _wait_for(self, node: nodes.SyntaxNode, path: Path, span: Span) -> list[PromiseName]:
-        """Evaluate all instances of a component or child stack, and return their names. Raises Failure."""
+        """Evaluate the instances of a component, or of all components in a child stack, and return their names. A key
+        in the reference selects one instance. Raises Failure."""
         assert isinstance(node, nodes.Traversal)
         first, *rest = node.steps
         kind, called = node.root, getattr(first, "name", "")
@@ -448,8 +449,8 @@ class FilledBody:
 
 
 def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
-    """The argument with its value as a literal. An attribute that cannot be evaluated is unchanged; decoding the body
-    reports why."""
+    """The argument with its value as a literal. It is unchanged without references, with references to names other than
+    ROOTS, and if it cannot be evaluated; decoding the body reports why."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:
         return attribute
@@ -461,7 +462,7 @@ def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
 
 
 def problems_of(body: Body, scope: Scope, source: object) -> tuple[list[Diagnostic], bool]:
-    """The problems of a body's expressions, and whether it contains an unknown value."""
+    """The problems of a body's references to the stack, and whether the value of one is unknown in part."""
     problems: list[Diagnostic] = []
     is_unknown = False
     for node in variables(body):

@@ -49,7 +49,7 @@ _REFUSED = {
 
 @frozen(eq=False)
 class ConvertedModule:
-    """The result of a conversion. `files`: {name: content}; `shown`: the same for display, with values hidden.
+    """The result of a conversion. `files`: {name: content}; `shown`: `files` for display, with hidden secrets.
     `states`: {component instance: state}."""
 
     files: dict[str, str]
@@ -294,7 +294,7 @@ def literal(data: Any) -> str:
 
 
 def divided(root: ModuleConfig, state: State, problems: Problems) -> dict[PromiseName, State]:
-    """{component instance: recorded objects of its module instance}."""
+    """{component instance: recorded objects of its module instance}; objects outside of modules are errors."""
     parts: dict[PromiseName, list[ResourceState]] = {}
     for resource in state.resources.values():
         steps = parse_module(resource.module).steps if resource.module else ()

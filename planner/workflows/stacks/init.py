@@ -67,7 +67,7 @@ def lock_stack_providers(
     net_mirror: str = "",
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Record the checksums of all components' providers for these platforms."""
+    """Record the checksums of the components' providers for these platforms. `addresses`: the providers, () for all."""
     from planner.operations.install_providers import lock_providers
 
     diagnostics = Diagnostics()

@@ -72,7 +72,7 @@ def query(
     plan: DeploymentPlan, words: tuple[str, ...], seconds: float, limit: int, draw: bool = False
 ) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a Datalog query, or to a verb or set expression over the graph; with a drawing if `draw`. Raises
-    Failure for a query that is invalid or takes too long."""
+    Failure for a query that is invalid or takes too long, and for a plan with errors."""
     program = product_program("deployments")
     expression = node_set(words, program)
     if expression is not None:

@@ -29,7 +29,7 @@ _WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgo
 
 
 def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: SchemaOf) -> None:
-    """Print a heading and the changes for each component with changes."""
+    """Print a heading, the changes or the deferral of each component with findings of policies, and a summary."""
     whole = view.about(deployment=plan.deployment)
     whole.tell(f"\n{terminal.paint(f'Deployment {plan.deployment}', 'bold')}")
     for step in plan.steps:

@@ -33,7 +33,7 @@ MAIN, VALUES = "main.tf", "terraform.tfvars"
 
 @frozen(eq=False)
 class RootModule:
-    """The result. `files`: {name: content}; `shown`: the same for display, with values hidden."""
+    """The result of a conversion. `files`: {name: content}; `shown`: `files` for display, with hidden secrets."""
 
     files: dict[str, str]
     shown: dict[str, str]

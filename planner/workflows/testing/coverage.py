@@ -71,7 +71,7 @@ def coverage(config: Config, reached: Iterable[Reached], policies: Mapping[str, 
 
 
 def items(config: Config) -> Iterator[CoverageItem]:
-    """Everything that tests of a configuration can reach."""
+    """Everything that tests of a configuration can reach, without policies."""
     for module in config.root.walk():
         place = ".".join(f"module.{name}" for name in module.path)
         for key, resource in module.resources.items():

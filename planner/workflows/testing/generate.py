@@ -44,8 +44,8 @@ Way = tuple[Key, str]
 
 @frozen(eq=False)
 class GeneratedRun:
-    """A run with these values, as {variable: value}. `refused`: the variable whose validation must fail; "" if none
-    must. `outputs`: (name, expected value) of outputs. `remarks`: the errors of a run that does not pass."""
+    """A run. `values`: {variable: value}. `refused`: the variable whose validation must fail; "" if none must.
+    `outputs`: (name, expected value) of outputs. `remarks`: the errors of a run that does not pass."""
 
     name: str
     values: Mapping[str, Value]
@@ -272,8 +272,8 @@ def _reference(variable: str) -> tuple[Reference, ...]:
 
 
 def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
-    """(local name, alias) of each provider configuration to mock (alias "" for the default one, even without a block),
-    and remarks about providers that cannot be mocked."""
+    """(local name, alias) of each provider configuration to mock (alias "" for the default one, even without a block;
+    `terraform` if states are read), and remarks about providers that cannot be mocked."""
     root = config.root
     pairs: list[tuple[str, str]] = []
     remarks: list[str] = []

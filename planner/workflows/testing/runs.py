@@ -80,7 +80,7 @@ class Subjects:
         self._made = plain
 
     def subject(self, file: TestFile, run: TestRun, values: RunValues) -> TestedConfiguration:
-        """The configuration of a run."""
+        """The configuration of a run with the mocks, overrides and providers of its file; equal ones are shared."""
         config = self.config(run)
         of_file = file.mocks or file.overrides or file.module_overrides or file.providers
         of_run = run.providers or run.overrides or run.module_overrides
@@ -310,7 +310,7 @@ class FileRunner:
         subject: TestedConfiguration,
         values: RunValues,
     ) -> None:
-        """Record what the run has reached in the module under test."""
+        """If coverage is requested, record what the run has reached in the module under test, also by policies."""
         if self.covers and it.run.module is None:
             from planner.workflows.testing.coverage import reached
 

@@ -234,8 +234,8 @@ def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride])
 
 
 def evaluated_body(body: Body, scope: Scope) -> Body:
-    """The body, in which expressions that refer to earlier runs are replaced by their values. An expression that cannot
-    be evaluated is unchanged, and so is a body in JSON syntax."""
+    """The body, in which expressions that refer to earlier runs are replaced by their values. A body in JSON syntax and
+    an expression that cannot be evaluated are unchanged."""
     if not isinstance(body, NativeBody):
         return body
     attributes = {name: _provider_bodies_filled(attribute, scope) for name, attribute in body.attributes.items()}

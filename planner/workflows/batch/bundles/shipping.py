@@ -251,7 +251,7 @@ def _of_source(root: str, request: Request) -> set[str]:
 
 
 def _of_recipe(root: str, request: Request) -> set[str]:
-    """The variable files in the recipe, and the programs for hooks and auth that are files of the fleet."""
+    """The variable files in the recipe, and the files of the fleet that the commands of hooks and auth name."""
     recipe = request.recipe
     if recipe is None:
         return set()

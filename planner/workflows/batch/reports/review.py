@@ -205,7 +205,8 @@ class _Fleet:
         return sorted(roots)
 
     def _identity(self, key: Key) -> tuple[Any, ...]:
-        """The key by which causes are grouped: an edit of one line is one cause, however many units it affects."""
+        """The key by which causes are grouped: an edit of one line is one cause, however many units it affects. A
+        cause without a place is not grouped."""
         one = self.causes[key]
         place = self._place(key[0], one)
         if not place:
@@ -269,7 +270,7 @@ class _Fleet:
     # ---- decisions and other changes
 
     def _union(self, name: str) -> Iterator[dict[str, Any]]:
-        """The entries of all units' `name` (decisions, or changes without causes), grouped by text."""
+        """The entries of one member of all units' reviews (decisions, or changes without causes), grouped by text."""
         inner = "objects" if name == "decisions" else "changes"
         together: dict[str, dict[str, Any]] = {}
         for unit, review in self.reviews.items():

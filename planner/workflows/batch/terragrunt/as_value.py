@@ -64,7 +64,7 @@ _LABELLED: dict[str, dict[str, Value]] = {
 
 
 def complete_part(name: str, value: Value) -> Value:
-    """The value of a block with defaults for missing arguments."""
+    """The value of a block with defaults for missing arguments; any other value is returned unchanged."""
     if value.__class__ is not dict:
         return value
     if name == "generate":

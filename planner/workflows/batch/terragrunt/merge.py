@@ -43,7 +43,8 @@ def open_marks(value: Value) -> Value:
 
 
 def merge_part(name: str, parent: Value, child: Value, is_deep: bool) -> Value:
-    """Argument or block type `name` of a file (`child`), merged with an included file."""
+    """Argument or block type `name` of a file (`child`), merged with that of an included file (`parent`); unknown if
+    one of the two values is unknown. `is_deep`: merge deeply."""
     if is_null(child):
         return parent
     if is_null(parent):

@@ -285,7 +285,8 @@ def unit_inputs(frame: Frame) -> Value:
 
 
 def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
-    """The files to generate. Files that depend on unknown outputs are left out and set `is_late`."""
+    """The files to generate. Files of `generate` that depend on unknown outputs are left out and set `is_late`. Raises
+    Failure."""
     result = []
     state = _block(frame, "remote_state")
     if state:
@@ -318,7 +319,7 @@ def _has(frame: Frame, name: str) -> bool:
 
 
 def _span(frame: Frame, name: str, label: str = "") -> Span:
-    """The place of an argument or block, in this file or in an included one."""
+    """The place of an argument or block, in this file or in an included one; without one, the start of this file."""
     for one in _frames(frame):
         if name in one.root.attributes:
             return one.root.attributes[name].span
