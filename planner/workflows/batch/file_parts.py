@@ -117,7 +117,7 @@ def _included(pattern: str, file: str, root: str, span: Span, problems: Problems
     for name in files:
         if not os.path.realpath(name).startswith(f"{real}{os.sep}"):
             detail = f"{name} lies outside {root}, and only files below the fleet's root are included."
-            problems.error("include_outside", "File lies outside", detail, span)
+            problems.error("include_outside", "File outside of the fleet", detail, span)
             continue
         allowed.append((os.path.normpath(name), os.path.relpath(name)))
     return allowed

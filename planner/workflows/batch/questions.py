@@ -123,7 +123,7 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
     if row in database[predicate]:
         if negated:
             detail = f"{unit} waits for {other}; omit -not to see why."
-            raise Failure(error("batch.holds", "It does wait", detail))
+            raise Failure(error("batch.holds", "The unit waits", detail))
         proof = Prover(database.program, database).why(predicate, row)
         assert proof is not None
         return proof_json(proof, database.facts, fleet_source)

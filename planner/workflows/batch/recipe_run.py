@@ -121,7 +121,8 @@ def _output_text(result: UnitResult) -> str:
 
 
 def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
-    """The decisions of rules/batch/recipe.dl: `again` (run the unit again), `refused` (do not destroy it)."""
+    """The decisions of rules/batch/recipe.dl: `again` (run the unit again), `refused` (do not destroy it). `about`:
+    "keeps_objects" or "matched" (an error). `most`: runs that a matched error allows; `tries`: runs so far."""
     facts = FactBuilder()
     facts.add("command", command_of(request))
     if about == "keeps_objects":

@@ -215,7 +215,7 @@ class Schedule:
                 self._finish(unit, _failure(unit, problem))
 
     def _bury(self, unit: str) -> None:
-        """Handle the death of the worker that ran a unit."""
+        """Run a unit again whose worker died or, if the rules decide so or a stop was requested, finish it as died."""
         self.deaths[unit] = self.deaths.get(unit, 0) + 1
         self.record.add("died", unit=unit, attempt=self.deaths[unit])
         decision = decide(self.command, self._earlier(unit), result="died", died=self.deaths[unit])
@@ -260,8 +260,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The results of the finished units among `before`, the units before a unit. `read`: units whose outputs it reads.
-    `awaited`: units on whose unknown outputs its plan depends."""
+    """The results of the units in `before` that are finished. `before`: the units before a unit; `read`: those whose
+    outputs the unit reads; `awaited`: those on whose unknown outputs the unit's plan depends."""
     result = {}
     for other in before:
         end = done.get(other)

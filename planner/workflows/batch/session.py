@@ -218,7 +218,8 @@ class Batch:
         return digest.hexdigest()
 
     def survey(self) -> None:
-        """Survey the configurations that changed; the surveys of unchanged configurations come from the cache."""
+        """Survey the configurations that changed; the surveys of unchanged configurations come from the cache. Nothing
+        is surveyed if the fleet has errors."""
         if has_errors(self.fleet.diagnostics):
             return
         missing: list[Request] = []

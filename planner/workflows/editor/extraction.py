@@ -192,7 +192,7 @@ class _Extraction:
         self._bring_providers(piece)
 
     def _variable_for(self, use: Use, source: str, is_whole: bool) -> str:
-        """The name of a variable for a value of the calling module."""
+        """The name of the new variable for a value of the calling module, which is added at the first use."""
         text = self._type(use, is_whole)
         wanted = plain_name(use, is_whole)
         copied = ""
@@ -212,7 +212,7 @@ class _Extraction:
         return self._names[of]
 
     def _arguments_of(self, key: str) -> Iterator[str]:
-        """The source of the arguments in _COPIED."""
+        """The source of those arguments of a variable's declaration that are copied."""
         for path, symbol in self.symbols[key]:
             if path.endswith(".json"):
                 continue

@@ -141,7 +141,8 @@ class Model:
         return directory if self.is_deep else None
 
     def _module(self, path: ModulePath, call: ModuleCall) -> ModuleConfig | None:
-        """A called module that is not in the tree yet; None if its directory is not known."""
+        """A called module that is not in the tree yet, or its substitute if it is not installed; None if the call is
+        not known."""
         if path in self._places:
             module = self.workspace.single_module(self.directory, self._places[path])
             return evolve(module, path=path, call=call, is_remote=call.source_kind != "local")
@@ -191,7 +192,7 @@ class Model:
 
     @cached_property
     def provider_names(self) -> list[str]:
-        """Local names of the providers that the module requires, configures or uses."""
+        """Local names of providers: `terraform`, and those that the module requires, configures or uses."""
         used = (decl.provider_name for decl in self.root.resources.values())
         names = {"terraform", *self.root.required_providers, *(p.name for p in self.root.providers.values()), *used}
         return sorted(names)

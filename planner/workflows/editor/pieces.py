@@ -302,7 +302,7 @@ REFERENCE = re.compile(r'[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|"[^"\\$%]*
 
 
 def relative_source(directory: str, to: str) -> str:
-    """The source of a local module for a call in `directory`."""
+    """The source with which a call in `directory` names the local module in the directory `to`."""
     path = os.path.relpath(to, directory)
     return path if path.startswith("../") or path == ".." else f"./{path}"
 

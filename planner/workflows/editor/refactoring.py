@@ -389,7 +389,8 @@ def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceC
 
 
 def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
-    """{former address: (action, planned value)} for all changes; also for outputs, action invocations and checks."""
+    """{former address: (action, planned value)} of the objects and outputs that change, of action invocations, and of
+    all checks, with their status."""
     changes = {}
     for c in (*made.changes, *(one.change for one in made.deferred_changes)):
         if c.action != "no-op":

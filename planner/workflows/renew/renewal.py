@@ -112,7 +112,7 @@ class Renewal:
             different = more
 
     def _is_large(self, anew: frozenset[str]) -> bool:
-        """Whether most module calls are affected, so that a complete plan is as fast."""
+        """Whether most module calls (of more than four) are affected, so that a complete plan is as fast."""
         calls = sum(name.startswith(CALL) for name in self.parts.blocks)
         return calls > 4 and 2 * sum(name.startswith(CALL) for name in anew) > calls
 

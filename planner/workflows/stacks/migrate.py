@@ -94,7 +94,7 @@ def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMi
 
 def _exists(name: str) -> Failure:
     detail = f"{name} already exists: this directory is a stack."
-    return Failure(error("stack.exists", "Stack is there", detail))
+    return Failure(error("stack.exists", "Stack already exists", detail))
 
 
 def _check_no_stack() -> None:
@@ -119,7 +119,8 @@ def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: 
             ours = converted.states.get(name_of, State())
             if write_state(State(resources=there.resources)) != write_state(State(resources=ours.resources)):
                 detail = f"The state of {name_of} of a deployment {deployment} already exists here, with other objects."
-                raise Failure(error("stack.state_exists", "State is there", f"{detail} Name another with -deployment."))
+                detail += " Name another with -deployment."
+                raise Failure(error("stack.state_exists", "State already exists", detail))
 
 
 def proven(

@@ -69,7 +69,7 @@ def tell_approval(approval: Approval, view: View) -> None:
 
 
 def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:
-    """Print the changes of all rounds."""
+    """Print the numbers of changes in all rounds."""
     text = f"{deployment}: {finished(done)}.{finished_actions(done)}"
     changes = {**_numbers(done), "operation": "destroy" if mode == "destroy" else "apply"}
     view.say(f"\n{terminal.paint(text, 'bold', 'green')}", text, type="change_summary", changes=changes)

@@ -72,7 +72,7 @@ def stays_here(path: str) -> bool:
 
 
 def _without_inner(folders: Iterable[str]) -> list[str]:
-    """The directories without those that are packed as a part of another one of them."""
+    """The directories, without those that are packed with another of these directories."""
     kept: list[str] = []
     for folder in sorted(set(folders)):
         if not any(_is_with(folder, other) for other in kept):

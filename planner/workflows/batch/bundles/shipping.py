@@ -65,7 +65,8 @@ class Shipping(Workplace):
         self._lock = threading.Lock()
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Send a request. `fn` is ignored: it is always executors.work, which the other machine has, too."""
+        """Send a request; if no bundle can be made for it, its result has the errors. `fn` is ignored: it is always
+        executors.work, which the other machine has, too."""
         (request,) = args
         future: Future[Any] = Future()
         try:
@@ -160,8 +161,8 @@ class Shipping(Workplace):
     def _again(
         self, request: Request, bundle: Bundle, future: Future[Any], number: int, missing: tuple[str, ...]
     ) -> None:
-        """Send the request again, with a bundle that contains the missing paths or records that they do not exist. The
-        result is an error after ROUNDS attempts, for a path outside the root, and if nothing would be added."""
+        """Send the request again, with a bundle that contains the missing paths. If they cannot be added, or after
+        ROUNDS bundles, the result is an error."""
         inside = [path for path in missing if not os.path.isabs(path) and ".." not in path.split("/")]
         there = {path for path in inside if os.path.lexists(os.path.join(self.root, path))}
         known = {*bundle.files, *bundle.folders, *bundle.absent}

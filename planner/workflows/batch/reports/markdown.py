@@ -146,7 +146,8 @@ def _groups(
 
 
 def _names(group: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
-    """(text, number of units that the text names) for a group; names that differ only in a number share one text."""
+    """(text, number of units that the text names) for a group; names that differ only in a number share one text. If
+    there are too many texts, the last one counts the other units."""
     items = numbered(unit["unit"] for unit in group)
     shown = [(item.text, item.number) for item in items[:MOST_NAMED]]
     left = sum(item.number for item in items[MOST_NAMED:])

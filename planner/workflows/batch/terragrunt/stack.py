@@ -117,7 +117,7 @@ def _target(frame: Frame, part: DocumentBlock, folder: str) -> str:
     target = os.path.normpath(os.path.join(base, path))
     if not f"{target}/".startswith(f"{os.path.normpath(base)}/") or target == base:
         detail = f"The path {path} leads out of {base}."
-        raise Failure(error("terragrunt.stack_path", "Path leads out", detail, part.attributes["path"].span))
+        raise Failure(error("terragrunt.stack_path", "Path leaves its directory", detail, part.attributes["path"].span))
     return target
 
 

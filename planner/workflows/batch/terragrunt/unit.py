@@ -265,7 +265,7 @@ def _scalars(reading: UnitReading, frame: Frame) -> None:
     for name in _IGNORED:
         if _has(frame, name):
             detail = f"planner has no {name}s: the block {name} is not supported."
-            reading.remarks.append(warning("terragrunt.ignored", "Not heeded", detail, _span(frame, name)))
+            reading.remarks.append(warning("terragrunt.ignored", "Block not supported", detail, _span(frame, name)))
 
 
 def _inputs(reading: UnitReading, frame: Frame) -> None:
