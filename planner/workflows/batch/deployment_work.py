@@ -177,7 +177,7 @@ def _plan(
 
 
 def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnostic]:
-    """Diagnostics about removed deployments. Only the first deployment of a stack reports them."""
+    """Diagnostics about removed deployments. Only the first deployment of a stack reports them. Raises Failure."""
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
 
 
@@ -405,7 +405,7 @@ def _undone(request: Request, diagnostics: Diagnostics) -> UnitResult:
 
 
 def _recorded_outputs(states: States) -> dict[str, Any]:
-    """The encoded outputs of an applied deployment and of its components, by name."""
+    """The encoded outputs of an applied deployment and of its components, by name. Raises Failure."""
     state = states.read()
     outputs = state.outputs if state is not None else {}
     table = {name: encode(unmark_deep(output.value)[0], {}) for name, output in sorted(outputs.items())}

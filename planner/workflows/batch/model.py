@@ -460,7 +460,8 @@ def _options_to_json(options: OperationOptions) -> dict[str, Any]:
 
 
 def _options_from_json(data: dict[str, Any]) -> OperationOptions:
-    """Raises AttributeError for an unknown option and TypeError for a value of another type."""
+    """Options from plain data. Raises AttributeError for an unknown option and TypeError for a value of another
+    type."""
     given: dict[str, Any] = {}
     for name, value in data.items():
         default = getattr(NO_OPTIONS, name)

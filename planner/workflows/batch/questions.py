@@ -217,7 +217,7 @@ def over_plans(
     options: BatchOptions, program: RuleProgram, want: tuple[str, ...], listener: BatchListener
 ) -> tuple[Database | None, BatchReport | None, list[Diagnostic]]:
     """Derive the relations `want`; if these read plans, plan the fleet first. Returns the derived relations (None after
-    an error), the report of planning (None if nothing was planned) and diagnostics."""
+    an error), the report of planning (None if nothing was planned) and diagnostics. Raises Failure."""
     contents = contents_needed(program, want)
     if not contents and not plans_needed(program, want):
         analysis = analysed(options, want)

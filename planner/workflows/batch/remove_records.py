@@ -97,7 +97,7 @@ def _size(folder: str) -> int:
 
 
 def _remove(folder: str) -> None:
-    """Raises Failure."""
+    """Remove a directory. Raises Failure."""
     try:
         shutil.rmtree(folder)
     except OSError as problem:

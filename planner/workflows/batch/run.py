@@ -93,8 +93,8 @@ class Run:
         policies: FleetPolicies | None = None,
     ) -> None:
         """`done`: units that are finished already. `facts`: relations about plans that results must contain. `cut_off`:
-        units that ran when a resumed run was interrupted. `key`: key of the digests of outputs, by default the
-        user's."""
+        units that ran when a resumed run was interrupted. `key`: key of the digests of outputs, by default the user's.
+        Raises Failure."""
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, FinishedUnit] = done or {}
         self.facts = facts or (policies.contents if policies is not None else ())

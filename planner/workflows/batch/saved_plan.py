@@ -5,7 +5,7 @@
                      "serial", "plan": SHA-256 or "", "files": {path: digest}, "goes_on", "asked": {...},
                      "result": {...}}},
                      "shard": null or {"number", "count", "fleet", "beside": {unit: digest}},
-                     "sum": SHA-256 of all that}
+                     "sum": SHA-256 of the rest}
     plans/          NAME.tfplan, as `planner plan -out` writes them; also incomplete ones
 
 Only the user can read the directory and its files (0700, 0600), because plans contain values. The manifest is written

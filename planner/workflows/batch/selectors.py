@@ -78,7 +78,7 @@ class _Selecting:
     # ------------------------------------------------------------ sets
 
     def _word(self, word: str) -> str:
-        """Add the facts of a selector and return the name of its set."""
+        """Add the facts of a selector and return the name of its set. Raises Failure."""
         if word in self.fleet.units:
             self.facts.add("name_matches", word, word, source=CommandLine(word))
             return word

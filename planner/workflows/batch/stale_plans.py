@@ -31,7 +31,7 @@ def refusals(
     batch: Batch, analysis: Analysis, manifest: SavedManifest, folder: str, plans: dict[str, bytes]
 ) -> tuple[Before, list[Diagnostic]]:
     """The progress of earlier runs of a saved plan, and all reasons why the plan cannot be applied. `plans` receives
-    {unit: content of its unchanged plan file}."""
+    {unit: content of its unchanged plan file}. Raises Failure."""
     moved: list[Moved] = []
     facts = FactBuilder()
     for unit, saved in manifest.units.items():

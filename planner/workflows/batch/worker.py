@@ -210,7 +210,7 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> UnitRes
 
 def _apply_once(request: Request, options: OperationOptions, check: Check) -> UnitResult:
     """Plan and apply under one lock of the state. Nothing is applied if a policy denies the plan, or if the request
-    spares tainted objects and the plan replaces some."""
+    spares tainted objects and the plan replaces some. Raises Failure."""
     from planner.operations.apply import apply
     from planner.operations.plan import release
 
@@ -264,7 +264,8 @@ def _with_recorded(result: UnitResult, state: State) -> UnitResult:
 
 def _state(request: Request) -> UnitResult:
     """The current state: its lineage and serial and, in `text`, the version of the program that wrote it last and the
-    holder of its lock. With an approved plan, also whether the plan was applied. With `is_read`, also the outputs."""
+    holder of its lock. With an approved plan, also whether the plan was applied. With `is_read`, also the outputs.
+    Raises Failure."""
     request = with_recipe(request)
     with surrounded(request):
         options = options_of(request)

@@ -242,7 +242,7 @@ class _Adoption:
             yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
 
     def _block(self, one: _NewResource) -> str:
-        """The block of a resource, for all of its instances."""
+        """The block of a resource, for all of its instances. Raises Failure."""
         keys = sorted(one.instances, key=lambda key: (isinstance(key, str), key if key is not None else 0))
         contents = [self._content(one, key) for key in keys]
         blocks = [content for _, content in contents]

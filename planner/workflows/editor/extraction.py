@@ -144,7 +144,7 @@ class _Extraction:
                 raise refusal(f"The source of {piece.key} is computed.")
 
     def _add_locals(self) -> None:
-        """Also move the local values that only moved blocks use."""
+        """Also move the local values that only moved blocks use. Raises Failure."""
         waiting = list(self.pieces.values())
         while waiting:
             for key in sorted({use.key for use in uses_in(waiting.pop()) if use.ref.kind == "local"}):

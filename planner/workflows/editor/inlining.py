@@ -186,7 +186,8 @@ class _Inlining:
         return f"local.{name}"
 
     def _argument(self, decl: VariableDecl) -> str:
-        """The source that replaces a variable: the argument, or a reference to a new local value or variable."""
+        """The source that replaces a variable: the argument, or a reference to a new local value or variable. Raises
+        Failure."""
         given = attributes_of(self.call.holder.body).get(decl.name)
         node, text = (given.expr, self.text) if given is not None else self._default(decl)
         source = source_text(text, node)
@@ -302,7 +303,7 @@ class _Inlining:
                 changes.append((step.start + 1, step.end, new.rpartition(".")[2]))
 
     def _keep_comments(self, changes: Changes, path: str, use: Use, key: str) -> None:
-        """Move the comments of a removed variable or output above its first use."""
+        """Move the comments of a removed variable or output above its first use. Raises Failure."""
         if comments := self.comments.pop(key, []):
             text, body = self.workspace.document(path).text, native_body(self.workspace, path)
             start, end, lines = comment_edit(text, body, use.node.start, comments)
@@ -402,7 +403,7 @@ class _Inlining:
     # ---------------------------------------------------------------- the calling module
 
     def edits(self) -> Edits:
-        """Edits of the calling module."""
+        """Edits of the calling module. Raises Failure."""
         edits: Edits = {}
         for path, use in module_uses(self.workspace, self.directory, [f"module.{self.name}"]):
             if use.key != f"module.{self.name}":
@@ -485,7 +486,7 @@ class _Inlining:
 
     def _redirect(self, edits: Edits) -> None:
         """Edit existing moved blocks whose `to` is an object's new address: `to` becomes the former address, which is
-        the `from` of the new moved block."""
+        the `from` of the new moved block. Raises Failure."""
         former = {new: old for old, new in self.moves}
         for path, use in module_uses(self.workspace, self.directory, former):
             to = attributes_of(use.block.body).get("to")
@@ -493,7 +494,8 @@ class _Inlining:
                 edits.setdefault(path, []).append((use.node.start, use.end(use.base), former[use.key]))
 
     def _require(self, edits: Edits) -> None:
-        """Add requirements to the existing required_providers block; without one they remain in `required`."""
+        """Add requirements to the existing required_providers block; without one they remain in `required`. Raises
+        Failure."""
         for path in self.workspace.module(self.directory).files if self.required else ():
             if kind_of(path) != "configuration" or path.endswith(".json"):
                 continue

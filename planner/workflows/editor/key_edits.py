@@ -99,7 +99,7 @@ def rename_key_edits(
 
 
 def _with_same_key(workspace: Workspace, target: DeclaredObject, keys: _KeyTexts) -> list[DeclaredObject]:
-    """The object, and other objects whose for_each takes the key from the same place."""
+    """The object, and other objects whose for_each takes the key from the same place. Raises Failure."""
     own, seen = keys.offsets, dict.fromkeys((target, *keys.holders))
     waiting, users = list(seen), {target: None}
     while waiting:

@@ -147,7 +147,7 @@ def may_read(workspace: Workspace, directory: str, key: str, states: Iterable[st
 
 
 def _state_read(workspace: Workspace, directory: str, key: str) -> str:
-    """The path of the state file that a data source reads; "" if it is unknown."""
+    """The path of the state file that a data source reads; "" if it is unknown. Raises Failure."""
     arguments = attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body)
     config = arguments.get("config")
     value = Model(workspace, directory).value(Expr(config.expr, config.source), key) if config else None

@@ -150,7 +150,7 @@ class _Transfer:
     def _complete(self) -> None:
         """Add the declarations that the moved blocks need. Variables and providers are copied; local values and data
         sources move if nothing else uses them, otherwise they are copied. Outputs and checks that refer only to moved
-        blocks move, too."""
+        blocks move, too. Raises Failure."""
         done: set[str] = set()
         while True:
             pieces = {**self.moved, **self.copied}
@@ -182,7 +182,7 @@ class _Transfer:
             self.copied[key] = one
 
     def _add_readers(self) -> bool:
-        """Add an output or check whose objects all move. Returns whether there was any."""
+        """Add an output or check whose objects all move. Returns whether there was any. Raises Failure."""
         for key, places in self.symbols.items():
             if places[0][1].block not in ("output", "check") or key in self.moved or places[0][0].endswith(".json"):
                 continue
@@ -462,8 +462,8 @@ class _Transfer:
         return evolve(move, producer=producer, given=self.links.values(made.plan.outputs))
 
     def _files(self, before: MadePlan[Any]) -> tuple[dict[str, str | None], dict[str, str | None]]:
-        """{path: new content} and {path: former content} of the edited files; None means that the file does not
-        exist."""
+        """{path: new content} and {path: former content} of the edited files; None means that the file does not exist.
+        Raises Failure."""
         texts: dict[str, str | None] = {}
         former: dict[str, str | None] = {}
         here = {path: one for path, one in self.links.changes.items() if os.path.dirname(path) == self.target}

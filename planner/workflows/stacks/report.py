@@ -175,7 +175,7 @@ def _states(outputs: Mapping[str, Value]) -> dict[str, OutputState]:
 
 def deployed_json(deployments: Iterable[Deployed], schemas: Schemas) -> dict[str, Any]:
     """Format 1.0: {"format_version", "deployments": [{"deployment", "applied", "components": [{"address", "state": as
-    in `show -json`}...], "outputs": {NAME: as in `output -json`}}...]}."""
+    in `show -json`}...], "outputs": {NAME: as in `output -json`}}...]}. Raises Failure."""
     return {
         "format_version": "1.0",
         "deployments": [

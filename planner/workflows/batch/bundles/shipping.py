@@ -91,7 +91,7 @@ class Shipping(Workplace):
     def end(self) -> None:
         self.carrier.close(at_once=True)
 
-    # ---------------------------------------------------------------- there
+    # ---------------------------------------------------------------- requests
 
     def _bundle(self, request: Request, more: frozenset[str], absent: frozenset[str]) -> Bundle:
         folders, files = self.needs(request)
