@@ -271,7 +271,8 @@ class Batch:
         return surveys
 
     def asked_of(self, selected: Iterable[str]) -> dict[str, UnitOptions]:
-        """{unit: the command line's options for it}, only for the selected units. Raises Failure."""
+        """{unit: the command line's options for it}, only for the selected units; {} if there are no such options.
+        Raises Failure."""
         if self.options.asked == NOTHING_ASKED:
             return {}
 

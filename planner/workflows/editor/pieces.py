@@ -309,7 +309,7 @@ def relative_source(directory: str, to: str) -> str:
 
 def source_edits(workspace: Workspace, directory: str, block: Block, text: str, to: str) -> Changes:
     """For the call of a local module: the edits that make its source relative to the directory `to` instead of
-    `directory`."""
+    `directory`. No edits for other blocks."""
     source = attributes_of(block.body).get("source") if block.type == "module" else None
     if source is None or not source_text(text, source.expr).startswith(('"./', '"../')):
         return []

@@ -329,8 +329,8 @@ def _files(made: MadePlan[Any]) -> Iterator[str]:
 
 
 def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[str, str | None]:
-    """{path: text} for all paths that a plan uses for these files, including links. Raises Failure if a file would get
-    different texts."""
+    """{path: text} for all paths that a plan uses for these files, including links; None for a file to remove. Raises
+    Failure if a file would get different texts."""
     by_file: dict[str, str | None] = {}
     for path, text in texts.items():
         if by_file.setdefault(os.path.realpath(path), text) != text:

@@ -52,7 +52,7 @@ class Book:
     files: tuple[RuleFile, ...]
 
     def words(self, relation: IndexedRelation, column: int) -> list[str]:
-        """The words that a column may contain, read from the relation's documentation."""
+        """The words that a column of the type `word` may contain, read from the relation's documentation."""
         if column >= len(relation.columns) or relation.columns[column][1] != "word":
             return []
         named = f"{relation.columns[column][0]} "
@@ -112,7 +112,8 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
 
 
 def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:
-    """Problems of conditions on attributes that no object has, according to the available schemas."""
+    """Problems of conditions on attributes that no object has, according to the available schemas. Only for policies
+    without errors."""
     if checked.program != "policy" or has_errors(checked.diagnostics):
         return []
     program, _ = rule_files.load(folder_files(path, opened), checked.program)

@@ -91,7 +91,7 @@ class StateLinks:
         return free_name(os.path.basename(self.producer), (key.removeprefix(READER) for key in known))
 
     def blocks(self, directory: str) -> list[str]:
-        """New blocks of a root module: outputs, or the data source that reads them."""
+        """New blocks of a root module: outputs in the producer, and in the consumer the data source that reads them."""
         if directory == self.producer:
             lines = {name: "sensitive = true\n" if name in self._secrets else "" for name, _ in self._outputs.values()}
             outputs = self._outputs.values()

@@ -86,7 +86,7 @@ class States:
         return state
 
     def forget(self, name: PromiseName | None) -> list[Diagnostic]:
-        """Remove the state of an instance, or of the deployment."""
+        """Remove the state of an instance, or of the deployment. Returns the problems."""
         workspace = self.workspace(name)
         self._stores.pop(workspace, None)
         try:
@@ -96,7 +96,8 @@ class States:
         return []
 
     def leave(self) -> list[Diagnostic]:
-        """Release all locks, and remove workspaces that `create` made and whose state was never written."""
+        """Release all locks, and remove workspaces that `create` made and whose state was never written. Returns the
+        problems."""
         problems: list[Diagnostic] = []
         for store in self._stores.values():
             if store.is_locked:
@@ -113,7 +114,8 @@ class States:
     # ------------------------------------------------------------ the deployment
 
     def write_outputs(self, outputs: Mapping[str, tuple[Value, bool]]) -> list[Diagnostic]:
-        """Record the outputs as {name: (value, whether it is sensitive)}."""
+        """Record the outputs {name: (value, whether it is sensitive)} in the deployment's state. Returns the problems.
+        Raises Failure."""
         self.create()
         store = self.store()
         state, problems = store.read()

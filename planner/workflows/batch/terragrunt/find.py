@@ -69,7 +69,7 @@ def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) 
 
 
 def _left_out(root: str) -> list[tuple[str, FileLocation]]:
-    """The patterns in the file EXCLUDES, each with its place. Raises Failure."""
+    """The patterns in the file EXCLUDES, if it exists, each with its place. Raises Failure if it cannot be read."""
     path = os.path.join(root, EXCLUDES)
     try:
         lines = read_whole(path).decode("utf-8", "replace").splitlines()
