@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.engine.evaluation.schemas import Schemas
 from planner.engine.plan.moves import apply_moves
 from planner.engine.walk.hooks import Hooks
+from planner.foundation.vocabulary.address import parse_address
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors, warning
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.graph.build import ASKED, build_graph, graph_problems
 from planner.logic.graph.cycles import Knot, knots
+from planner.logic.graph.decision_chains import FORCED, ChainStep, replacement_chain
 from planner.logic.graph.edge_sources import MAX_EDGES
 from planner.logic.model.graph import Graph
-from planner.logic.model.plan import Plan
+from planner.logic.model.plan import Plan, change_name
+from planner.logic.programs.actions import does
 from planner.operations import graphs
-from planner.operations.explanations import causes, changed_actions
+from planner.operations.explanations import causes, changed_actions, plan_graph
 from planner.operations.load import load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, refreshed_to_destroy
@@ -148,6 +151,8 @@ class Explored:
     """branch and commit of the directory; None outside of repositories"""
     verdict: Verdict | None
     """verdict of the policies; None if the plan was not checked now"""
+    created_first: Mapping[str, str]
+    """{change: why the new object is created first}, for replacements without create_before_destroy of their own"""
 
 
 def explore(
@@ -171,6 +176,7 @@ def explore(
     shown = tuple(kind for kind in kinds if kind != "apply" or made.plan.can_apply) or kinds
     chains = causes(made, has_others=True)
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
+    created_first = _created_first(made)
     is_last = options.made is None  # no other question follows, and the graphs need the memory
     if is_last and made.context is not None:
         made.context.take_apart()
@@ -185,8 +191,33 @@ def explore(
         options.directory,
         head_of(options.directory),
         verdict,
+        created_first,
     )
     return explored, problems
+
+
+def _created_first(made: MadePlan[Unstored]) -> dict[str, str]:
+    """{change: what requires that the new object is created first}, for replacements that do not require it."""
+    replaced = {
+        change_name(one): str(parse_address(one.address).config)
+        for one in made.plan.changes
+        if does(one.action, "sets_aside")
+    }
+    if not replaced:
+        return {}
+    graph = made.loaded.derived.plan_graph or plan_graph(made)
+    forced = {row[0] for row in graph.database[FORCED]}
+    nodes = {object: node for node, _, _, object in graph.database["node_base"] if node in forced}
+    chains = {
+        object: _first_step(replacement_chain(graph, nodes[object])) for object in nodes.keys() & {*replaced.values()}
+    }
+    return {name: chains[object] for name, object in replaced.items() if object in chains}
+
+
+def _first_step(chain: Sequence[ChainStep]) -> str:
+    """The first step of a chain with its place."""
+    place = next((f" ({source['file']}:{source['line']})" for source in chain[0].sources if "file" in source), "")
+    return chain[0].text.replace(" (expand)", "") + place
 
 
 def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:

@@ -280,7 +280,7 @@ def literal(text: str) -> str:
     """Convert JSON to an expression on one line. Other strings, such as shortened values, are returned unchanged."""
     try:
         return _one_line(loads(text.encode()))
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

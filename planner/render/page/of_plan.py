@@ -19,7 +19,7 @@ from planner.foundation.vocabulary.address import AddressError, ModuleAddress, f
 from planner.foundation.vocabulary.span import Span
 from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
-from planner.logic.model.plan import Plan, change_name
+from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
 from planner.render.cause_line import KINDS, because_lines, name_of, place_of, presence
 from planner.render.cause_summary import OUTPUT, Causes, title_of
@@ -177,11 +177,16 @@ def _changes(
         kept = tuple(known.setdefault(line, line) for line in lines)
         return PageChange(name, action, reason, tuple(named), kept, hide(text), former)
 
+    def reason(one: ResourceChange) -> str:
+        words = _REASONS.get(one.reason) or KINDS.get(one.reason) or one.reason.replace("_", " ")
+        first = explored.created_first.get(change_name(one))
+        return f"{words}; the new object is created first, because {first}" if first else words
+
     objects = [
         change(
             change_name(one),
             one.action,
-            _REASONS.get(one.reason) or KINDS.get(one.reason) or one.reason.replace("_", " "),
+            reason(one),
             "\n".join(shown.body(one)) if is_shown(one) else "",
             one.previous_address if one.previous_address != one.address else "",
         )

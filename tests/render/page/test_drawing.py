@@ -866,7 +866,7 @@ def test_the_details_list_what_is_lit(tmp_path: Path) -> None:
         details = tab.get_by_role("complementary", name="Details")
         tab.evaluate("choose(scene.find('end'))")
         assert details.locator("h3").all_inner_texts() == ["Declared", "It waits for (2)"]
-        assert details.locator("h4").all_inner_texts() == ["It reads (2)"]
+        assert details.locator("h4").all_inner_texts() == ["It reads (2), also through what is not drawn"]
         lit = tab.evaluate("[...drawing.marked.nodes].map(n => scene.name(n))")
         assert sorted(lit) == ["end", "first", "near"]
         details.locator("summary", has_text="Not drawn (1)").click()

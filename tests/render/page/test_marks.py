@@ -151,11 +151,11 @@ def test_causes_with_many_effects_have_a_line_to_each_box(tmp_path: Path) -> Non
         tab.keyboard.press("Escape")
         tab.get_by_role("button", name="Unfold modules", exact=True).click()
         assert tab.evaluate("drawing.links().length") == 30
-        assert "worst causes" not in tab.locator("#legend").inner_text()
+        assert "the most dangerous" not in tab.locator("#legend").inner_text()
     with opened(written(tmp_path, caused(50))) as tab:
         tab.get_by_role("button", name="Unfold modules", exact=True).click()
         assert tab.evaluate("drawing.links().length") == 40
-        assert "sets off (worst causes)" in tab.locator("#legend").inner_text()
+        assert "sets off (the most dangerous)" in tab.locator("#legend").inner_text()
 
 
 @pytest.mark.slow
@@ -253,7 +253,7 @@ def test_only_what_reads_a_value_depends_on_it(tmp_path: Path) -> None:
 
 @needs_browser
 def test_a_large_graph_shows_the_nearest_of_what_waits(tmp_path: Path) -> None:
-    """As a small one does: not what waits for others that wait, too."""
+    """As a small one does: not what waits for others that wait, too. But what reads the value is listed completely."""
     count = 500
     names = ["first", "near", "far", *(f"other{n:03}" for n in range(count))]
     items = (*(item(name, "", (n,)) for n, name in enumerate(names)), item("between"), item("beside"))
@@ -265,7 +265,12 @@ def test_a_large_graph_shows_the_nearest_of_what_waits(tmp_path: Path) -> None:
         assert not tab.evaluate("choose(scene.find('first')), scene.isSmall")
         near = "neighbours(scene.find('first'), false).through.map(([, node]) => scene.name(node))"
         assert tab.evaluate(near) == ["near"]
-        assert "These wait for it (1)" in tab.get_by_role("complementary", name="Details").inner_text()
+        assert tab.evaluate("neighbours(scene.find('first'), false).more.map(([, node]) => scene.name(node))") == ["far"]
+        assert tab.evaluate("neighbours(scene.find('far'), true).more.map(([, node]) => scene.name(node))") == ["first"]
+        details = tab.get_by_role("complementary", name="Details")
+        assert "They read it (2), also through what is not drawn" in details.inner_text()
+        details.get_by_role("button", name="why far waits for it").click()
+        assert "far waits for first, in 2 steps" in details.inner_text()
 
 
 @needs_browser

@@ -185,16 +185,18 @@ class Drawing extends Painting {
   inWindow(event) { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; }
   point(event) { const [x, y] = this.inWindow(event); return [x / this.eye.k + this.eye.x, y / this.eye.k + this.eye.y]; }
   /** The edge that is drawn nearest to a point, if one is near. */
-  edgeAt(x, y) {
+  /** The line at a place: an edge, or, from a cause to what it sets off, [thing, cause]. */
+  lineAt(x, y) {
     let best = null, least = 7 / this.eye.k;
-    for (const e of this.scene.lines) {
-      const route = this.route(e);
+    const links = this.links();
+    for (const line of [...this.scene.lines, ...links]) {
+      const route = Array.isArray(line) ? this.way(line, `link ${line}`) : this.route(line);
       if (route.length === 8 && (x < Math.min(route[0], route[6]) - 40 || x > Math.max(route[0], route[6]) + 40)) continue;
       for (let n = 2, [x1, y1] = route; n < route.length; [x1, y1] = [route[n + 4], route[n + 5]], n += 6)
         for (let t = 0; t <= 1; t += 1 / 24) {
           const u = 1 - t, a = u * u * u, b = 3 * u * u * t, c = 3 * u * t * t, d = t * t * t;
           const far = Math.hypot(a * x1 + b * route[n] + c * route[n + 2] + d * route[n + 4] - x, a * y1 + b * route[n + 1] + c * route[n + 3] + d * route[n + 5] - y);
-          if (far < least) { least = far; best = e; }
+          if (far < least) { least = far; best = line; }
         }
     }
     return best;

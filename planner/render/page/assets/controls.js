@@ -70,20 +70,24 @@ function neighbours(node, isOut) {
   const shared = new Set(found.through.filter(isShared));
   found.shared = [...shared];
   found.through = found.through.filter(pair => !shared.has(pair));
+  const known = new Set([...found.direct, ...found.through].filter(([e]) => scene.isReference(e)).map(([, other]) => other));
+  const more = noun !== "node" ? [] : isOut ? scene.nearSources([...own]) : scene.nearReaders([...own]);
+  found.more = more.filter(other => !known.has(other)).map(other => [null, other]); // of which no line is drawn
   return found;
 }
 /** A node and its other half, with what the details list as drawn. */
 function around(node) {
   const causes = new Set(scene.changes(node).flatMap(change => scene.isOld(node) ? change[3].filter(cause => isForced(change, one => one === cause)) : change[3])), origins = [...scene.apartCauses].filter(cause => scene.causes(cause).some(one => causes.has(one)));
-  const halves = scene.halves(node), pairs = [true, false].flatMap(isOut => { const { direct, through } = neighbours(node, isOut); return [...direct, ...through]; });
+  const halves = scene.halves(node), pairs = [true, false].flatMap(isOut => { const { direct, through, more } = neighbours(node, isOut); return [...direct, ...through, ...more]; });
   const both = new Set([node, ...halves]), between = [...both].flatMap(n => scene.out[n].filter(e => both.has(scene.to[e]))); // from the old object to the new one
-  const near = marks([node, ...halves, ...origins, ...pairs.map(([, other]) => other)], new Set([...pairs.map(([edge]) => edge), ...between]));
+  const near = marks([node, ...halves, ...origins, ...pairs.map(([, other]) => other)], new Set([...pairs.map(([edge]) => edge).filter(edge => edge !== null), ...between]));
   return { ...near, origins, halves: new Set(halves.filter(other => !scene.hidden[other]).map(other => scene.stands[other])) };
 }
 /** Marked nodes and edges, with the number of objects that each box has of them. `names`: of the objects, to be shown at folded boxes; `beside`: the changes that do not count there. */
 function marks(nodes, edges, names = null, beside = NOTHING) {
   const set = new Set(nodes), boxes = new Map(), known = new Set(), touched = names && new Map();
-  for (const node of set) {
+  const isChanging = node => scene.changes(node).length > 0; // first, as other nodes have the names of objects, too
+  for (const node of names ? [...[...set].filter(isChanging), ...[...set].filter(other => !isChanging(other))] : set) {
     const own = names ? new Set([scene.shown(node), ...scene.changes(node).map(([address]) => address)].filter(name => names.has(name) && !known.has(name))) : [];
     for (const name of own) known.add(name);
     const actions = touched ? scene.changes(node).filter(change => own.has(change[0]) && !beside.has(change)).map(([, action]) => action).filter(action => signOf.has(action)) : [];
@@ -315,12 +319,13 @@ document.addEventListener("keydown", event => {
 const closeMenus = but => { for (const menu of document.querySelectorAll(".menu[open]")) if (menu !== but) menu.open = false; };
 document.addEventListener("click", event => closeMenus(event.target.closest(".menu")));
 const TWICE = 350; // milliseconds up to which a second click in the same place belongs to the first
+const POINTED = 400; // lines up to which the pointer shows that one can be chosen
 let held = null, clicked = { x: 0, y: 0, at: -TWICE };
 /** Name the thing below the pointer, whose label may be cut. */
 function point(event) {
-  const thing = scene.at(...drawing.point(event));
-  canvas.style.cursor = thing === null ? "" : "pointer";
-  canvas.title = thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), doneWith(thing)].filter(text => text).join(", ") : nameOfBox(scene.boxes[-1 - thing]);
+  const place = drawing.point(event), thing = scene.at(...place), line = thing === null && scene.lines.length <= POINTED ? drawing.lineAt(...place) : null;
+  canvas.style.cursor = thing === null && line === null ? "" : "pointer";
+  canvas.title = Array.isArray(line) ? `${scene.shown(line[1])} sets off ${scene.title(line[0])}` : thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), doneWith(thing)].filter(text => text).join(", ") : nameOfBox(scene.boxes[-1 - thing]);
 }
 canvas.addEventListener("pointerdown", event => {
   const place = onMap(drawing, drawing.inWindow(event));
@@ -345,8 +350,9 @@ canvas.addEventListener("pointerup", event => {
   if (isSecond) return;
   const [x, y] = drawing.point(event), thing = scene.at(x, y);
   if (thing !== null) { if (thing < 0) toggle(-1 - thing); else choose(thing, { look: false }); return; }
-  const edge = drawing.edgeAt(x, y);
-  if (edge !== null) chooseLine(edge); else if (drawing.marked || drawing.chosen !== null) clearMarks();
+  const line = drawing.lineAt(x, y);
+  if (Array.isArray(line)) choose(line[0] >= 0 ? line[0] : line[1], { look: false }); // the reasons are those of what is set off
+  else if (line !== null) chooseLine(line); else if (drawing.marked || drawing.chosen !== null) clearMarks();
 });
 canvas.addEventListener("wheel", event => {
   event.preventDefault();

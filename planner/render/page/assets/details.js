@@ -38,6 +38,7 @@ function showOverview() {
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
+    scene.hidesImplied ? el("p", { class: "why" }, "Arrows that follow from others are left out. To see them: Arrows, implied by others.") : null,
     scene.isWithoutShared ? el("p", { class: "why" }, "Arrows between instances of a module that read no value of each other are left out. To see them: Arrows, module.") : null,
     scene.drawnWays.size >= DRAWN_WAYS ? el("p", { class: "why" }, "Some arrows through objects that do not change are left out, because there are very many.") : null);
   syncCauses();
@@ -86,19 +87,23 @@ function chip(action) {
   return made;
 }
 const MEANT = { "-/+": "destroyed first, then created anew", "+/-": "created anew first, then the old object is destroyed" };
+/** The chains of causes of a change, each with its cause; null if that is not in the list of causes. */
+function causeChains([, , , causes, texts]) {
+  const lines = texts.map(at => data.strings[at]), chains = withoutParts(chainsOf(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: "))));
+  return chains.map(chain => [chain, causes.find(cause => cause === chain.at(-1).trim()) ?? causes.find(cause => partsOf(new Set([cause])).some(([what]) => what === rootOf(chain))) ?? (causes.length === 1 && chain.length > 1 ? causes[0] : null)]);
+}
 function changeParts(node) {
   const numbers = [...scene.view.nodes.changes[node] || []].sort((a, b) => rank(data.changes[a][1]) - rank(data.changes[b][1])).slice(0, 50);
   return numbers.flatMap(n => {
-    const [address, action, reason, causes, texts] = data.changes[n], lines = texts.map(at => data.strings[at]), meant = MEANT[signOf.get(action)];
-    const chains = withoutParts(chainsOf(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: ")))), causeOf = chain => causes.find(cause => cause === chain.at(-1).trim()) ?? causes.find(cause => partsOf(new Set([cause])).some(([what]) => what === rootOf(chain))) ?? (causes.length === 1 && chain.length > 1 ? causes[0] : null);
+    const [address, action, reason, causes, texts] = data.changes[n], meant = MEANT[signOf.get(action)], chains = causeChains(data.changes[n]);
     return [
       numbers.length > 1 || address !== scene.shown(node) ? el("h3", {}, address) : null,
       el("p", {}, chip(action), meant ? ` ${meant}` : ""),
       formerOf(data.changes[n]) ? el("p", {}, el("strong", {}, "Moved from: "), ...breakable(formerOf(data.changes[n]))) : null,
-      causes.length || lines.length ? el("h3", {}, "Why") : null,
+      causes.length || texts.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
-      ...causes.filter(cause => !chains.some(chain => causeOf(chain) === cause)).slice(0, 8).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
-      ...chains.map((chain, at) => at ? el("details", { class: "alike" }, el("summary", {}, `Also: ${arrows(chain.at(-1).trim())}`), hopList(chain, causeOf(chain))) : hopList(chain, causeOf(chain))),
+      ...causes.filter(cause => !chains.some(([, own]) => own === cause)).slice(0, 8).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
+      ...chains.map(([chain, cause], at) => at ? el("details", { class: "alike" }, el("summary", {}, `Also: ${arrows(chain.at(-1).trim())}`), hopList(chain, cause)) : hopList(chain, cause)),
       textOf(n, address),
       ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
     ];
@@ -183,6 +188,7 @@ function showBox(b) {
 /** The number of objects in a box, and how many of them change; its outputs apart. */
 function boxCount(box) {
   if (noun !== "node") return several(box.size, noun);
+  if (scene.view.name === "apply" && !box.isGroup) return `${box.distinct.size ? `${several(box.distinct.size, "object")} that ${box.distinct.size === 1 ? "changes" : "change"}` : "no object in it changes"}${box.outputs ? `; ${several(box.outputs, "output")}` : ""}`; // others are not in this graph
   const all = box.objects.size + box.calm, changed = box.distinct.size, outputs = box.outputs ? `; ${several(box.outputs, "output")}` : "";
   if (!all && box.isGroup && box.outputs + box.values) return box.outputs ? several(box.outputs, "output") : several(box.values, "value");
   const changing = !changed ? all === 1 ? "which does not change" : "none changes" : changed < all ? `${changed} of which ${changed === 1 ? "changes" : "change"}` : all === 1 ? "which changes" : "all of which change";
@@ -209,12 +215,12 @@ function reasonLines(edge) {
 }
 /** What a node waits for, or what waits for it: first where a value is read, then, to be unfolded, what only comes first or later, and what is not drawn. */
 function neighbourParts(node, isOut) {
-  const { direct, through, shared, others } = neighbours(node, isOut), drawn = [...direct, ...through], number = drawn.length + shared.length;
+  const { direct, through, shared, others, more } = neighbours(node, isOut), read = new Set(more.map(([, other]) => other)), drawn = [...direct, ...through].filter(([, other]) => !read.has(other)), number = drawn.length + shared.length + more.length;
   const isRead = ([edge]) => noun === "node" && scene.isReference(edge), isModule = other => scene.kind(other) === "module_close", isValue = pair => isOut && isRead(pair) && (isModule(pair[1]) || VALUE.test(scene.shown(pair[1]).replace(MODULE, "")));
-  const reads = drawn.filter(isRead), ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
-  const halfOf = edge => { const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };
+  const reads = [...drawn.filter(isRead), ...more], isFar = reads.some(([edge]) => edge === null || scene.wayOf(edge)) ? ", also through what is not drawn" : "", ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
+  const halfOf = edge => { if (edge === null) return null; const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };
   const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), causeValues(other), isValue([edge, other]) && isModule(other) ? el("span", { class: "why" }, " (its outputs)") : scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
-    button("why", () => chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
+    button("why", () => edge === null ? showPath(...isOut ? [node, other] : [other, node]) : chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
   const list = pairs => some(el("ul", { class: "plain" }), pairs, item, 30, ([, other]) => scene.shown(other));
   const folded = (title, fill, isOpen = false) => {
     const inside = el("div", {}), made = el("details", { class: "alike", ontoggle: () => { if (!inside.firstChild) inside.append(...fill()); } }, el("summary", {}, title), inside);
@@ -225,7 +231,7 @@ function neighbourParts(node, isOut) {
   if (!number && !others.length) return [];
   const cut = scene.own?.cut[isOut] || 0, title = isOut ? "It waits for" : "These wait for it", isApart = noun === "node";
   return [el("h3", {}, cut ? `${title} (${number} of ${number + cut})` : `${title} (${number})`),
-    reads.length ? el("h4", {}, isOut ? `It reads (${reads.length})` : `They read it (${reads.length})`) : null, reads.length ? list(reads) : null,
+    reads.length ? el("h4", {}, isOut ? `It reads (${reads.length})${isFar}` : `They read it (${reads.length})${isFar}`) : null, reads.length ? list(reads) : null,
     values.length ? el("h4", {}, `Values that it reads (${values.length})`) : null, values.length ? list(values) : null,
     !ordered.length ? null : isApart ? folded(`Only the order: ${several(ordered.length, "comes", "come")} ${isOut ? "first" : "later"}`, byReason, !reads.length && !values.length || ordered.length <= FEW) : list(ordered),
     hidden.length ? folded(`Not drawn (${hidden.length})`, () => [list(hidden)]) : null];
@@ -330,6 +336,7 @@ function showBlast(node) {
     ofCause.size ? el("p", { class: "why" }, ofCauseText(ofCause, things)) : null,
     ...byAction(things.changes, 20),
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
+    scene.view.name === "apply" && data.views.some(({ name }) => name === "plan") ? el("p", { class: "why" }, "Objects that do not change are not in this graph, but in \u201cWhat is declared\u201d.") : null,
     internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item));
 }
 /** How many of the things that depend on a cause it sets off. */
@@ -364,7 +371,7 @@ function showPath(from, to) {
     details(el("h2", {}, "Path"), el("p", {}, "Neither waits for the other: ", ...withPart(from), ", ", ...withPart(to), "."));
     return;
   }
-  const nodes = [from, ...edges.map(e => scene.to[e])];
+  const nodes = [from, ...edges.map(e => scene.to[e])], causes = new Set(scene.causes(to)), effects = scene.changes(from).flatMap(causeChains).filter(([, cause]) => causes.has(cause));
   remember();
   still(from, () => scene.reveal(nodes, nodes.every(node => scene.where.has(node)) ? null : foldedAtRest()));
   syncControls();
@@ -373,6 +380,7 @@ function showPath(from, to) {
   note({ node: scene.name(from), to: scene.name(to) }, "Path");
   drawing.bring(scene.around(nodes), COARSE);
   say(`${turned}${scene.shown(from)} waits for ${scene.shown(to)}, in ${several(edges.length, "step")}.`);
-  details(el("h2", {}, "Path"), el("p", {}, turned, ...withPart(from), " waits for ", ...withPart(to), `, in ${several(edges.length, "step")}:`),
+  details(el("h2", {}, "Path"), effects.length ? el("p", {}, `How ${scene.shown(to)} changes ${scene.shown(from)}:`) : null, ...effects.map(([chain, cause]) => hopList(chain, cause)),
+    effects.length ? el("h3", {}, "A shortest way through the graph") : null, el("p", {}, turned, ...withPart(from), " waits for ", ...withPart(to), `, in ${several(edges.length, "step")}:`),
     ...edges.flatMap(e => [el("h3", {}, ...withPart(scene.from[e]), " waits for ", ...withPart(scene.to[e])), ...reasonLines(e)]));
 }

@@ -53,6 +53,7 @@ class Graph {
     this.out = index(this.count, edges.from); // edges to what a node waits for
     this.in = index(this.count, edges.to);
     this.readers = index(this.count, edges.reads[1]).map(those => those.map(n => edges.reads[0][n])); // by edges that are left out
+    this.sources = index(this.count, edges.reads[0]).map(those => those.map(n => edges.reads[1][n]));
     this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, objects: new Set(), distinct: new Set(), calm: 0, outputs: 0, values: 0, causes: 0, tally: new Map(),
       isInstances: label.endsWith("[*]"), isFamily: /, .*\*/.test(name) && !label.endsWith("[*]"), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
     this.hidden = new Uint8Array(this.count);
@@ -336,6 +337,17 @@ class Graph {
     if (this.knownReaders.size >= KNOWN) this.knownReaders.clear();
     this.knownReaders.set(key, found);
     return found;
+  }
+  /** The drawn nodes that read a value of these, directly or through hidden ones. */
+  nearReaders(nodes) {
+    const own = new Set(nodes);
+    return [...this.readersOf(nodes, at => !this.hidden[at] && !own.has(at))].filter(other => !own.has(other) && !this.hidden[other]);
+  }
+  /** The drawn nodes whose values these read, directly or through hidden ones. */
+  nearSources(nodes) {
+    const own = new Set(nodes), seen = new Set(nodes);
+    for (const at of seen) if (own.has(at) || this.hidden[at]) for (const other of [...this.out[at].filter(e => this.isRead(e)).map(e => this.to[e]), ...this.sources[at]]) seen.add(other);
+    return [...seen].filter(other => !own.has(other) && !this.hidden[other] && this.nearReaders([other]).some(reader => own.has(reader)));
   }
   /** The nodes that read a value of one directly, by the modules around them. */
   directReaders(node) {

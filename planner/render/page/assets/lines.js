@@ -3,6 +3,7 @@
 const OBJECT = /resource|instance|deposed|orphan|data|destroy/; // the kinds of the nodes of objects
 const LINKS = 60; // lines from a cause to what it sets off at most
 const SETTING_OFF = 40; // such lines of all causes, while none is chosen
+const FEWEST = 3; // such lines that each cause has even so, the most dangerous
 const BUNDLED = 200000; // edges up to which those between two modules are one line
 
 class Lines extends Graph {
@@ -46,6 +47,8 @@ class Lines extends Graph {
     this.bundles = new Map(); this.drawnEnds = new Map(); this.pairs = new Map();
     const kind = e => this.layers[e] & -this.layers[e];
     this.isWithoutShared = this.isFiltered;
+    this.hidesImplied = false;
+    if (!this.implied && !this.view.is_reduced) for (let e = 0; e < this.edgeCount && !this.hidesImplied; e++) this.hidesImplied = (this.layers[e] & IMPLIED) > 0 && !this.needed.has(e) && this.isReference(e) && !this.hidden[this.from[e]] && !this.hidden[this.to[e]] && this.stands[this.from[e]] !== this.stands[this.to[e]];
     for (const { pair, ends, edges } of this.bundled(wanted)) {
       if (this.isQuiet("module") && this.isShared(edges)) { this.isWithoutShared = true; continue; }
       const e = edges.reduce((a, b) => kind(b) < kind(a) ? b : a);
@@ -101,15 +104,14 @@ class Lines extends Graph {
       }
     }
   }
-  /** What each cause that is drawn apart sets off, as [thing, cause]. Of very many the worst causes come first; `isCutLinks` says that others are left out. */
+  /** What each cause that is drawn apart sets off, as [thing, cause]. Of very many each cause has the most dangerous; `isCutLinks` says that others are left out. */
   findLinks() {
     this.links = []; this.isCutLinks = false;
     const causes = [...this.apartCauses].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
-    for (const cause of causes) {
-      const own = this.startsOf(this.effects(cause), [cause]);
-      if (this.links.length && this.links.length + own.length > SETTING_OFF) { this.isCutLinks = true; break; }
-      this.links.push(...own.slice(0, SETTING_OFF));
-      this.isCutLinks ||= own.length > SETTING_OFF;
+    const starts = causes.map(cause => this.startsOf(this.effects(cause), [cause])), isMany = starts.flat().length > SETTING_OFF, most = isMany ? Math.max(FEWEST, Math.floor(SETTING_OFF / causes.length)) : SETTING_OFF;
+    for (const own of starts) {
+      this.links.push(...own.slice(0, most));
+      this.isCutLinks ||= own.length > most;
     }
   }
   /** The nodes that a cause sets off. */

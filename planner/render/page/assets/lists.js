@@ -35,6 +35,10 @@ function elsewhere(nodes) {
     view.nodes.name.forEach((at, n) => {
       const name = data.strings[at], shown = noun === "node" ? name.replace(STEP, "") : name;
       if (!names.has(shown) && sought.every(word => name.toLowerCase().includes(word))) names.set(shown, n);
+      for (const number of noun === "node" ? view.nodes.changes[n] || [] : []) { // instances that do not change have no nodes of their own
+        const [address, action] = data.changes[number];
+        if (action === "no-op" && !names.has(address) && sought.every(word => address.toLowerCase().includes(word))) names.set(address, n);
+      }
     });
     return [number, view.title, [...names].filter(([name]) => !here.has(name)).sort(([a], [b]) => NUMERIC.compare(a, b))];
   }).filter(([, , hits]) => hits.length);
@@ -204,7 +208,7 @@ function fillLegend() {
     el("li", {}, el("span", { class: "swatch chosen", "aria-hidden": "true" }), "selected"),
     scene.lines.length ? el("li", {}, "\u2192 first to last") : "",
     ...linesOfLegend(),
-    hasCause ? el("li", { class: "link" }, el("span", { class: "stroke link", "aria-hidden": "true" }), scene.isCutLinks ? "sets off (worst causes)" : "sets off") : "",
+    hasCause ? el("li", { class: "link" }, el("span", { class: "stroke link", "aria-hidden": "true" }), scene.isCutLinks ? "sets off (the most dangerous)" : "sets off") : "",
     scene.mutual.size ? el("li", {}, "\u2194 wait for each other") : "",
     scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "");
 }

@@ -65,7 +65,8 @@ class Painting {
     const layerOf = e => 31 - Math.clz32(scene.layers[e] & -scene.layers[e]);
     const isWithin = (one, other) => scene.box(one) === scene.box(other) && scene.where.get(one).layer === scene.where.get(other).layer;
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
-    const drawn = [...always].filter(e => scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]] && !scene.isLate(scene.from[e], scene.to[e]));
+    const isOwn = e => this.chosen !== null && (scene.from[e] === this.chosen || scene.to[e] === this.chosen);
+    const drawn = [...always].filter(e => scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]] && (isOwn(e) || !scene.isLate(scene.from[e], scene.to[e])));
     for (const { ends, edges: [e] } of scene.bundled(drawn)) strong[layerOf(e)].push(this.way(ends, `${e} ${ends}`));
     const links = this.links();
     document.body.classList.toggle("linked", links.length > 0); // for the legend
