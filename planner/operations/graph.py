@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.graph.build import ASKED, build_graph, graph_problems
 from planner.logic.graph.cycles import Knot, knots
-from planner.logic.graph.decision_chains import FORCED, ChainStep, replacement_chain
 from planner.logic.graph.edge_sources import MAX_EDGES
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, change_name
@@ -34,6 +33,7 @@ from planner.world.state.model import State
 if TYPE_CHECKING:
     from planner.answers.explain.causes import Because
     from planner.answers.policy.model import Verdict
+    from planner.logic.graph.decision_chains import ChainStep
 
 
 def graph(
@@ -198,6 +198,8 @@ def explore(
 
 def _created_first(made: MadePlan[Unstored]) -> dict[str, str]:
     """{change: what requires that the new object is created first}, for replacements that do not require it."""
+    from planner.logic.graph.decision_chains import FORCED, replacement_chain
+
     replaced = {
         change_name(one): str(parse_address(one.address).config)
         for one in made.plan.changes
@@ -208,16 +210,14 @@ def _created_first(made: MadePlan[Unstored]) -> dict[str, str]:
     graph = made.loaded.derived.plan_graph or plan_graph(made)
     forced = {row[0] for row in graph.database[FORCED]}
     nodes = {object: node for node, _, _, object in graph.database["node_base"] if node in forced}
-    chains = {
-        object: _first_step(replacement_chain(graph, nodes[object])) for object in nodes.keys() & {*replaced.values()}
-    }
-    return {name: chains[object] for name, object in replaced.items() if object in chains}
+    chains = {object: replacement_chain(graph, nodes[object]) for object in nodes.keys() & {*replaced.values()}}
+    return {name: _step_text(chains[object][0]) for name, object in replaced.items() if chains.get(object)}
 
 
-def _first_step(chain: Sequence[ChainStep]) -> str:
-    """The first step of a chain with its place."""
-    place = next((f" ({source['file']}:{source['line']})" for source in chain[0].sources if "file" in source), "")
-    return chain[0].text.replace(" (expand)", "") + place
+def _step_text(step: ChainStep) -> str:
+    """A step of a chain with its place."""
+    place = next((f" ({source['file']}:{source['line']})" for source in step.sources if "file" in source), "")
+    return step.text.replace(" (expand)", "") + place
 
 
 def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:

@@ -469,3 +469,40 @@ def test_objects_have_the_numbers_of_causes_in_their_own_declaration(
         numbers = "name => causeNumbers(scene.causesShown(scene.find(name)))"
         assert tab.evaluate(numbers, 'terraform_data.site["blog"] (destroy)') == "1"
         assert tab.evaluate(numbers, 'terraform_data.site["docs"]') == "1"
+
+
+REPLACED = """
+variable "image" { type = string }
+resource "terraform_data" "db" { triggers_replace = [var.image] }
+resource "terraform_data" "app" {
+  input            = terraform_data.db.id
+  triggers_replace = [var.image]
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+resource "terraform_data" "still" {
+  for_each = toset(["a"])
+  input    = "same"
+}
+"""
+
+
+@needs_browser
+def test_why_a_new_object_is_created_first_and_where_unchanged_objects_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(REPLACED)
+    assert planner("apply", "-auto-approve", "-var=image=1").code == 0
+    assert planner("explore", "-var=image=2", "-out=page.html").code == 0
+    with opened(tmp_path / "page.html") as tab:
+        panel = tab.get_by_role("complementary", name="Details")
+        reason = "the new object is created first, because terraform_data.app sets create_before_destroy (main.tf:8)"
+        tab.evaluate("choose(scene.find('terraform_data.db'))")
+        assert reason in panel.inner_text()
+        tab.evaluate("choose(scene.find('terraform_data.app'))")
+        assert "created first, because" not in panel.inner_text()
+        tab.get_by_label("Search").fill('still["a"]')
+        tab.get_by_role("button", name='terraform_data.still["a"]').click()
+        assert tab.evaluate("scene.view.name") == "plan"

@@ -124,6 +124,14 @@ def test_a_cause_leads_to_all_that_read_it_also_where_these_wait_for_each_other(
         tab.evaluate("edit => chooseGroup(edit)", edit)
         assert tab.evaluate(titled) == both
         assert tab.evaluate(f"{heads}([...scene.mutual][0])") == ["module.service"]  # where the change arrives
+        middle = """() => {
+          const link = drawing.links()[0], route = drawing.way(link, `link ${link}`), { eye } = drawing;
+          const at = 6 * Math.floor((route.length - 2) / 12), [a, b, c, d] = [0, 2, 4, 6].map(n => route.slice(at + n));
+          const box = canvas.getBoundingClientRect(), part = n => (a[n] + 3 * b[n] + 3 * c[n] + d[n]) / 8;
+          return [(part(0) - eye.x) * eye.k + box.left, (part(1) - eye.y) * eye.k + box.top]; }"""
+        tab.mouse.click(*tab.evaluate(middle))  # on a line from the cause to a folded module
+        assert tab.evaluate("scene.name(drawing.chosen)") == "var.image"
+        tab.evaluate("edit => { clearMarks(); chooseGroup(edit); }", edit)
         tab.evaluate("scene.folded[scene.boxes.findIndex(box => box.name === 'module.db')] = 0; scene.arrange()")
         assert tab.evaluate(titled) == [["module.db.primary", "var.image"], ["module.service", "var.image"]]
 
@@ -265,8 +273,9 @@ def test_a_large_graph_shows_the_nearest_of_what_waits(tmp_path: Path) -> None:
         assert not tab.evaluate("choose(scene.find('first')), scene.isSmall")
         near = "neighbours(scene.find('first'), false).through.map(([, node]) => scene.name(node))"
         assert tab.evaluate(near) == ["near"]
-        assert tab.evaluate("neighbours(scene.find('first'), false).more.map(([, node]) => scene.name(node))") == ["far"]
-        assert tab.evaluate("neighbours(scene.find('far'), true).more.map(([, node]) => scene.name(node))") == ["first"]
+        more = "([name, isOut]) => neighbours(scene.find(name), isOut).more.map(([, node]) => scene.name(node))"
+        assert tab.evaluate(more, ["first", False]) == ["far"]
+        assert tab.evaluate(more, ["far", True]) == ["first"]
         details = tab.get_by_role("complementary", name="Details")
         assert "They read it (2), also through what is not drawn" in details.inner_text()
         details.get_by_role("button", name="why far waits for it").click()
