@@ -19,6 +19,7 @@ from typing import Any
 import asyncssh
 import pytest
 from ssh_servers import SSHD, Sshd, connection, copy, listener, make_key, public, relay, remote_exec
+from thinned import thinned
 
 from planner.engine.apply.provisioners import validate_provisioner
 from planner.foundation.values.types import STRING
@@ -421,7 +422,7 @@ def rubbish(client: socket.socket) -> None:
     time.sleep(5)
 
 
-@pytest.mark.parametrize("serve", [endless, long_line, silent, rubbish])
+@pytest.mark.parametrize("serve", thinned([endless, long_line, silent, rubbish], 2))
 def test_servers_that_mean_harm(serve: Any) -> None:
     with listener(serve) as port:
         began = time.monotonic()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from batch.fleets import batch, write
 from provider.plugins import SOURCE, override, write_plugin
+from thinned import thinned
 
 from planner.world.provider.locate import own_platform
 
@@ -42,7 +43,7 @@ component "c" {{
 }
 
 
-@pytest.mark.parametrize("kind", FLEETS)
+@pytest.mark.parametrize("kind", thinned(sorted(FLEETS), 2))
 @pytest.mark.parametrize("words", [("plan",), ("apply", "-auto-approve")], ids=lambda words: str(words[0]))
 def test_a_fresh_clone(kind: str, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     override(monkeypatch, tmp_path)

@@ -15,7 +15,7 @@ CASES = sorted(folder.name for folder in (HERE / "cases").iterdir() if (folder /
 BINARY = f"{sys.executable} -m planner"
 
 
-@pytest.mark.parametrize("case", thinned(CASES, 8))
+@pytest.mark.parametrize("case", thinned(CASES, 12))
 def test_case(case: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--cases", str(HERE / "cases" / case), "-v", "-j", "1", "--graph-json", "--binary", BINARY]
     monkeypatch.setattr(sys, "argv", ["run_cases.py", *words])

@@ -53,7 +53,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stand_in_providers.write_mirror(tmp_path_factory.mktemp("mirror"))
 
 
-@pytest.mark.parametrize("name", thinned(NAMES, 3))
+@pytest.mark.parametrize("name", thinned(NAMES, 5))
 def test_case(name: str, settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(settings))
     forker = Forker(len(BINARY), "stand_in_providers")

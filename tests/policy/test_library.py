@@ -58,7 +58,7 @@ def test_there_is_a_library() -> None:
     assert all(entry.summary and entry.doc for entry in library())
 
 
-@pytest.mark.parametrize("pack", thinned(PACKS, 8), ids=lambda path: path.name)
+@pytest.mark.parametrize("pack", thinned(PACKS, 16), ids=lambda path: path.name)
 def test_cases(pack: Path) -> None:
     tested = run_tests([str(pack)])
     assert [d for d in tested.diagnostics if d.is_error] == []

@@ -305,8 +305,10 @@ DATA = 'data "test_thing" "d" { id = test_thing.a.id }\noutput "d" { value = dat
 @pytest.mark.parametrize("refresh", [pytest.param("true", marks=pytest.mark.slow), "false"])
 @pytest.mark.parametrize(
     "what",
-    ["object", "missing object", "environment", "variable", "plugin", "settings", "module", "named file", "new file",
-     "state", "provider", "age", "workspace", "command line", "variable file"],
+    thinned(
+        ["object", "missing object", "environment", "variable", "plugin", "settings", "module", "named file",
+         "new file", "state", "provider", "age", "workspace", "command line", "variable file"], 3,
+    ),
 )  # fmt: skip
 def test_a_kept_plan_is_not_used_after(
     kept: Project, monkeypatch: pytest.MonkeyPatch, what: str, refresh: str, tmp_path: Path
@@ -430,7 +432,7 @@ def install(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     project.run("init")
 
 
-@pytest.mark.parametrize(("old", "new", "is_whole"), thinned(EDITS, 2))
+@pytest.mark.parametrize(("old", "new", "is_whole"), thinned(EDITS, 3))
 @pytest.mark.parametrize("refresh", [pytest.param("true", marks=pytest.mark.slow), "false"])
 def test_with_provider_blocks_and_data_sources_only_a_part_is_planned(
     kept: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, old: str, new: str, is_whole: bool, refresh: str

@@ -31,6 +31,7 @@ def jobs(modules: int, each: int, action: str = "create", letters: bool = False)
     return Page("Jobs", (), (view,), LAYERS, ACTIONS, (*changes, gone), causes=causes)
 
 
+@pytest.mark.slow
 @needs_browser
 def test_instances_of_a_name_in_many_modules_are_one_line(tmp_path: Path) -> None:
     with opened(written(tmp_path, jobs(5, 12))) as tab:
@@ -77,6 +78,7 @@ def test_a_box_of_instances_unfolds(tmp_path: Path) -> None:
         assert len(tab.evaluate(drawn)) == 9
 
 
+@pytest.mark.slow
 @needs_browser
 def test_modules_that_only_differ_in_numbers_are_one_line(tmp_path: Path) -> None:
     names = [f"module.w[{n}].thing.{kind}" for n in range(3) for kind in ("a", "b", "c", "d")]
@@ -96,6 +98,7 @@ def test_modules_that_only_differ_in_numbers_are_one_line(tmp_path: Path) -> Non
                 assert tab.locator("#list summary").all_inner_texts()[2:] == [f"module.w[{n}]: 4" for n in range(3)]
 
 
+@pytest.mark.slow
 @needs_browser
 def test_another_list_begins_at_its_top(tmp_path: Path) -> None:
     with opened(written(tmp_path, jobs(60, 1, letters=True)), height=400) as tab:
@@ -146,6 +149,7 @@ def test_objects_that_moved_are_counted_and_marked(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_line_lists_what_it_stands_for(tmp_path: Path) -> None:
     with opened(written(tmp_path, large(40, 2))) as tab:
@@ -157,6 +161,7 @@ def test_a_line_lists_what_it_stands_for(tmp_path: Path) -> None:
         assert tab.locator("#details h2").inner_text() == "Order"
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_other_end_of_a_path_can_be_typed(tmp_path: Path) -> None:
     with opened(written(tmp_path, small())) as tab:
@@ -208,6 +213,7 @@ def test_keys_that_a_cause_adds_and_removes_are_named(tmp_path: Path) -> None:
         assert '"blog" removed, "docs" added' in tab.evaluate("markdown()")
 
 
+@pytest.mark.slow
 @needs_browser
 def test_instances_in_a_large_plan_are_a_grid(tmp_path: Path) -> None:
     names = [f"thing.x[{n}]" for n in range(2100)] + [f"module.m.thing.job[{n}]" for n in range(12)]

@@ -167,6 +167,7 @@ def test_keys_lead_into_groups_and_out(tmp_path: Path) -> None:
         assert tab.locator("#groups > li").all_inner_texts()[:2] == ["1\none\n1 object + 1", "2\ntwo\n1 object + 1"]
 
 
+@pytest.mark.slow
 @needs_browser
 def test_enter_chooses_the_first_found(tmp_path: Path) -> None:
     items = (item("zone (expand)"), item("zone[1]", "", (0,)))
@@ -257,6 +258,7 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
         assert "0 nodes, 0 edges" in tab.locator("#layers").inner_text()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_edges_run_between_boxes(tmp_path: Path) -> None:
     crossing = """() => {
@@ -289,6 +291,7 @@ def test_edges_run_between_boxes(tmp_path: Path) -> None:
         assert tab.evaluate(crossing)[1] == 0
 
 
+@pytest.mark.slow
 @needs_browser
 def test_ways_through_what_does_not_change(tmp_path: Path) -> None:
     page = small()
@@ -328,6 +331,7 @@ def test_saved_forms(tmp_path: Path) -> None:
         assert download.value.suggested_filename == "Small.svg"
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_narrow_window(tmp_path: Path) -> None:
     with opened(written(tmp_path, small()), width=400, height=800) as tab:
@@ -393,6 +397,7 @@ def test_a_page_begins_with_all_that_is_done_and_is_legible(modules: int, width:
                 assert tab.evaluate("([row, at]) => scene.order[row][at] === drawing.chosen", [row, at]), key
 
 
+@pytest.mark.slow
 @needs_browser
 def test_alike_changes_and_causes_are_one_line(tmp_path: Path) -> None:
     with opened(written(tmp_path, many(40))) as tab:
@@ -412,6 +417,7 @@ def test_alike_changes_and_causes_are_one_line(tmp_path: Path) -> None:
         assert status.inner_text().startswith("module.b_39.thing.same, resource, create")
 
 
+@pytest.mark.slow
 @needs_browser
 def test_groups_of_few_changes_are_not_boxes(tmp_path: Path) -> None:
     changed = [item(f"{kind}.r1", "", (n,)) for n, kind in enumerate(("a", "b"))]
@@ -447,6 +453,7 @@ def test_things_that_wait_for_each_other(tmp_path: Path) -> None:
         assert tab.evaluate(at, "module.c") > tab.evaluate(at, "module.b")
 
 
+@pytest.mark.slow
 @needs_browser
 def test_names_as_on_a_map_where_titles_are_too_small(tmp_path: Path) -> None:
     texts = """scale => { const texts = [], vectors = new Vectors(), { x, y, w, h } = scene.rect[0];
@@ -459,6 +466,7 @@ def test_names_as_on_a_map_where_titles_are_too_small(tmp_path: Path) -> None:
         assert "\u25be module.a_* (54)" in tab.evaluate(texts, 1)
 
 
+@pytest.mark.slow
 @needs_browser
 def test_many_instances_are_one_line(tmp_path: Path) -> None:
     names = [f'module.m.thing.r["k[{n}]"]' for n in range(40)] + ["module.m.thing.s[0]", "module.m.thing.s[1]"]
@@ -580,6 +588,7 @@ def test_an_old_object_that_is_destroyed_last_makes_no_cycle_of_modules(tmp_path
         assert "deposed" not in tab.locator("#page").inner_text()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_history_has_what_was_chosen(tmp_path: Path) -> None:
     with opened(written(tmp_path, small())) as tab:
@@ -636,6 +645,7 @@ def test_a_blast_radius_and_a_search_without_internals(tmp_path: Path) -> None:
         assert sorted(tab.evaluate("Array.from(scene.where.keys(), thing => scene.title(thing))")) == ["a.x", "b.y"]
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_reason_has_a_line_for_each_hop(tmp_path: Path) -> None:
     lines = ("because:", "  module.m.thing.x.size 1 -> 2 (m/main.tf:3)", "  module.m.var.size (m/main.tf:1)")

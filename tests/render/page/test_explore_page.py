@@ -157,6 +157,7 @@ def test_what_cannot_be(folder: Path, planner: Callable[..., Ran]) -> None:
     assert planner("explore", "-out=x.html").code == 1 and not (folder / "x.html").exists()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_search_and_proof(folder: Path, planner: Callable[..., Ran]) -> None:
     explored(planner, folder)

@@ -39,6 +39,7 @@ def test_both_objects_of_a_replacement_are_selected(tmp_path: Path) -> None:
         assert tab.evaluate("scene.halves(scene.find('gone'))") == []
 
 
+@pytest.mark.slow
 @needs_browser
 def test_destruction_is_seen_without_its_colour(tmp_path: Path) -> None:
     hatched = """() => { const found = new Set(), { hatch, thing } = drawing; let current;
@@ -282,6 +283,7 @@ def test_a_large_graph_shows_the_nearest_of_what_waits(tmp_path: Path) -> None:
         assert "far waits for first, in 2 steps" in details.inner_text()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_causes_stand_in_the_order_of_their_numbers_in_large_plans(tmp_path: Path) -> None:
     edits = ['var.b "1" -> "2" (a.tfvars:1)', 'var.a "1" -> "2" (a.tfvars:2)']
@@ -331,6 +333,7 @@ def test_what_a_selection_unfolds_is_folded_again(tmp_path: Path) -> None:
         assert tab.evaluate(folded) == ""
 
 
+@pytest.mark.slow
 @needs_browser
 def test_what_is_marked_and_outside_the_picture_is_counted(tmp_path: Path) -> None:
     items = tuple(item(f"box{n:03}", "", (n,)) for n in range(400))
@@ -406,6 +409,7 @@ def test_what_reads_an_object_is_apart_from_what_only_comes_later(tmp_path: Path
         assert "Values that it reads (1)\nmodule.s\nlocal.v" in tab.locator("#details").inner_text()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_cause_that_only_updates_does_not_light_the_old_object(tmp_path: Path) -> None:
     force, update = 'var.suffix "1" -> "2" (a.tfvars:1)', 'var.owner "ann" -> "bob" (a.tfvars:2)'
@@ -461,6 +465,7 @@ def test_a_cause_that_only_updates_does_not_light_the_old_object(tmp_path: Path)
         assert tab.evaluate(strokes) == ["mark", "destroy"]  # an order of destruction is no effect
 
 
+@pytest.mark.slow
 @needs_browser
 def test_what_depends_on_a_cause_has_others_only_where_there_are_some(tmp_path: Path) -> None:
     text = "ofCauseText(first({own}), {{ changes: first({all}), calm: new Map({calm}) }})"
@@ -486,6 +491,7 @@ def test_what_depends_on_a_cause_has_others_only_where_there_are_some(tmp_path: 
         assert "This cause sets off all of them." in tab.locator("#details").inner_text()
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_legend_has_the_lines_from_causes_only_while_they_are_drawn(tmp_path: Path) -> None:
     edit = 'var.image "1" -> "2" (a.tfvars:1)'

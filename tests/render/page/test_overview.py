@@ -45,6 +45,7 @@ def test_a_double_click_opens_one_module(tmp_path: Path) -> None:
         assert tab.evaluate(opens) == before + 1
 
 
+@pytest.mark.slow
 @needs_browser
 def test_what_is_found_is_in_the_middle_and_not_at_the_edge(tmp_path: Path) -> None:
     margins = """() => { const [x, y, w, h] = scene.area(drawing.chosen), { eye, width, height } = drawing;
@@ -61,6 +62,7 @@ def test_what_is_found_is_in_the_middle_and_not_at_the_edge(tmp_path: Path) -> N
             assert tab.evaluate("drawing.eye") == eye  # it does not move again
 
 
+@pytest.mark.slow
 @needs_browser
 def test_unfolding_leads_to_the_most_dangerous_change(tmp_path: Path) -> None:
     seen = "() => [scene.name(scene.worst(0)), drawing.sees(scene.area(scene.worst(0)))]"
