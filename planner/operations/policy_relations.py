@@ -120,7 +120,7 @@ def why_relation(
     relation = Relation(result.policies, name, facts_of(made, needs(result.policies, {name})))
     proof = relation.proof(row)
     if proof is not None and negated:
-        return None, [*problems, error("why.holds", "It does hold", f"{atom} holds. Omit -not to see why.")]
+        return None, [*problems, error("why.holds", "The fact holds", f"{atom} holds. Omit -not to see why.")]
     if proof is not None:
         return proof, problems
     if relation.is_unsure(row):

@@ -107,7 +107,7 @@ def _why_wait(
         target_graph = with_vertices(graph(options, kind, plan_file, True, dependency))
     if negated and (dependent, dependency) in target_graph.database["edge"]:
         detail = f"{dependent} waits for {dependency} directly; omit -not to see why."
-        raise Failure(error("why.holds", "It does hold", "\n".join([*notes, detail])))
+        raise Failure(error("why.holds", "The fact holds", "\n".join([*notes, detail])))
     if negated:
         return not_an_edge(target_graph, dependent, dependency, notes), []
     return prove_wait(target_graph, dependent, dependency, notes)
@@ -296,7 +296,7 @@ def _proved(graph: Graph, text: str, negated: bool) -> Proved:
         problems = [*problems, *(problem for problem in unknown if problem.code == "query.stands_for")]
     if negated:
         if proof is not None:
-            return None, [*problems, error("why.holds", "It does hold", f"{atom} holds. Omit -not to see why.")]
+            return None, [*problems, error("why.holds", "The fact holds", f"{atom} holds. Omit -not to see why.")]
         if atom.predicate == "edge":
             notes = [problem.detail for problem in unknown if problem.code == "query.stands_for"]
             others = [problem for problem in problems if problem.code != "query.stands_for"]

@@ -313,10 +313,10 @@ def test_why_not(stack: Stack) -> None:
     text = stack.run("why", "-not", "deferred", "component.first")
     assert 'does("component.first", "defer") does not hold.' in text
     assert "[stacks/instances.defers] would need put_off(component.first, W, _)" in text
-    assert "It does hold" in stack.run("why", "-not", "deferred", "component.last", code=1)
+    assert "The fact holds" in stack.run("why", "-not", "deferred", "component.last", code=1)
     text = stack.run("why", "-not", "component.first", "component.last")
     assert 'made_from("component.first", "component.last") does not hold.' in text
-    assert "It does hold" in stack.run("why", "-not", "component.last", "stack.inner[*].component.c", code=1)
+    assert "The fact holds" in stack.run("why", "-not", "component.last", "stack.inner[*].component.c", code=1)
 
 
 def test_why_not_approved(stack: Stack) -> None:
@@ -329,7 +329,7 @@ def test_why_not_approved(stack: Stack) -> None:
     assert 'approved("a", "r") does not hold.' in text
     assert "[stacks/approval.checked] would need not objection(a, _, _, _)" in text
     stack.write(TWO, deploy + group + check % 3)
-    assert "It does hold" in stack.run("why", "-not", "approved", code=1)
+    assert "The fact holds" in stack.run("why", "-not", "approved", code=1)
     assert "all checks of r hold" in stack.run("why", "approved")
     stack.write(TWO, DEPLOY)
     assert 'approved("a", "empty_plan") does not hold.' in stack.run("why", "-not", "approved")

@@ -224,7 +224,7 @@ class Explainer:
         asked = self.find(address)
         if verb_of(asked.action) == verb:
             detail = f"The plan is to {verb} {asked.name}; omit -not to see why."
-            raise Failure(error("why.holds", "It does hold", detail))
+            raise Failure(error("why.holds", "The fact holds", detail))
         base = self.facts(asked)
         prover = Prover(product_program("causes"), evaluate(product_program("causes"), base))
         rules = self._not_planned(prover, asked, verb)
@@ -330,7 +330,7 @@ class Explainer:
         trace = self.trace()
         read = self._values(trace, text)
         if not all(is_wholly_known(value) for _, value in read):
-            raise Failure(error("why.holds", "It does hold", f"{text} is not known yet; omit -not to see why."))
+            raise Failure(error("why.holds", "The fact holds", f"{text} is not known yet; omit -not to see why."))
         prover = Prover(product_program("causes"), evaluate(product_program("causes"), trace.build()))
         goal = ["unknown", str(read[0][0])]
         rules = obstacles(prover, "unknown", (goal[1],))

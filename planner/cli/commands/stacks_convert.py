@@ -78,7 +78,7 @@ def stacks_to_modules(arguments: Arguments, terminal: Terminal) -> int:
     check_words(arguments)
     name = arguments["deployment"]
     if not name:
-        raise UsageError("Which deployment?", "Name the deployment with -deployment.")
+        raise UsageError("Missing deployment", "Name the deployment with -deployment.")
     view = HumanView(terminal)
     out = arguments["out"] or name
     result = give_back(plan_calls(Making, arguments).options, name, surroundings(arguments), out, arguments["write"])

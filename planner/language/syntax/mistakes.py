@@ -168,7 +168,7 @@ MISTAKES = (
         "line_end",
         "NEWLINE",
         "line_block_newline",
-        "Block half on one line",
+        "Invalid single-line block",
         "The block's argument is on the line of its opening brace, so its closing brace must be there, too.",
         "b { a = 1«\n»}\n",
         echo=False,

@@ -85,7 +85,7 @@ class OpenedStack:
 
 def several(names: Iterable[str]) -> Failure:
     """The error if a command needs one deployment and several match."""
-    return Failure(error("stack.which", "Which deployment?", f"Name one of {', '.join(names)} with -deployment."))
+    return Failure(error("stack.which", "Missing deployment", f"Name one of {', '.join(names)} with -deployment."))
 
 
 Coming: TypeAlias = "Mapping[tuple[str, str], Mapping[str, Value]]"

@@ -184,7 +184,7 @@ def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: boo
 def _why_not(database: Database, goal: tuple[str, ...], is_so: bool) -> dict[str, Any]:
     predicate, *row = goal
     if is_so:
-        raise Failure(error("stack.holds", "It does hold", "Omit -not to see why."))
+        raise Failure(error("stack.holds", "The fact holds", "Omit -not to see why."))
     rules = obstacles(Prover(database.program, database), predicate, tuple(row))
     return {"format_version": "1.0", "goal": list(goal), "holds": False, "rules": rules}
 
