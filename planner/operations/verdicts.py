@@ -53,7 +53,9 @@ def why_no_verdict(
     code, address = words
     findings = [f for f in verdict.findings if (f.code, f.address) == words]
     if any(f.kind in (kind, "overridden") for f in findings):
-        raise Failure(error("why.holds", "The fact holds", f"To see why it holds: planner why {kind} {code} {address}."))
+        raise Failure(
+            error("why.holds", "The fact holds", f"To see why it holds: planner why {kind} {code} {address}.")
+        )
     if code not in verdict.codes and not findings:
         hint = did_you_mean(code, sorted(verdict.codes))
         raise Failure(error("why.no_code", "No such policy", f"No rule derives the code {code}.{hint}"))
