@@ -81,7 +81,7 @@ class Making(Work):
 
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
         """The review of the changes made outside planner since the last apply, with the effect of an apply on each
-        change."""
+        change; if the refresh-only plan fails, a review without changes. Also returns diagnostics."""
         from planner.operations.plan_files import open_or_make_plan
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review

@@ -102,7 +102,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether applying would change neither objects nor outputs."""
+        """Whether applying would do nothing: change, move or import no object, change no output, invoke no action."""
         return self._made.plan.is_empty
 
     @property

@@ -34,8 +34,8 @@ _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
 
 
 def numbered(names: Iterable[str]) -> list[AlikeNames]:
-    """Names that differ only in the last number of their first part, combined: `live/u0002..u0050`, or
-    `live/u0002..u0050: a.b` for objects in units."""
+    """Names that differ only in the last number of their first part, combined if at least three numbers are successive:
+    `live/u0002..u0050`, or `live/u0002..u0050: a.b` for objects in units."""
     runs: dict[tuple[str, str, int], list[int]] = {}
     texts: dict[str | tuple[str, str, int], int] = {}
     for name in dict.fromkeys(names):
@@ -67,7 +67,7 @@ def numbered(names: Iterable[str]) -> list[AlikeNames]:
 
 
 def _products(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[AlikeNames]:
-    """Combined names for the rows. Each covers all combinations of its keys, and only rows."""
+    """Combined names that together cover exactly the rows; each covers all combinations of its keys."""
     columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
     total = 1
     for column in columns:

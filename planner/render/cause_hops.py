@@ -105,8 +105,8 @@ class _ChainsOfGroup:
         self._first: dict[str, list[Sequence[CauseStep]]] = {}
 
     def of(self, name: str, has_further: bool) -> Sequence[Sequence[CauseStep]]:
-        """The chains to a change, nearest first, at most one through each object; without `has_further` only the
-        first."""
+        """The chains to a change, nearest first, at most one through each object; without `has_further` only the first.
+        Empty if the causes of the change are unknown or a guess."""
         if name not in self._chains or self._chains[name].is_guess:
             return ()
         because = self._chains[name]

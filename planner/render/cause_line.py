@@ -80,7 +80,7 @@ def _name_and_place(step: CauseStep) -> tuple[str, str]:
 
 
 def own_lines(root: CauseStep) -> list[str]:
-    """The lines for a change that is its own cause."""
+    """The lines for a change that is its own cause: a tainted object, or one that no longer exists; otherwise empty."""
     if root.kind == "replace_because_tainted" and root.note:
         return [f"because {root.note}"]
     return [f"because it {GONE}{gone_place(root)}"] if root.kind == "gone" else []
@@ -93,7 +93,7 @@ def gone_place(root: CauseStep) -> str:
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """The roots, then the chain's hops, one on a line."""
+    """The roots, then the hops of a certain chain, one on a line; `own_lines` for a change that is its own cause."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     words = [words_of(step, actions) for step in because.roots]
@@ -102,7 +102,7 @@ def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> li
 
 
 def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
-    """The roots in a sentence: `because A, B and 2 more`."""
+    """The roots in a sentence: `because A, B and 2 more`, or `perhaps because A` if `is_guess`."""
     shown = words[: MOST_ROOTS if len(words) > MOST_ROOTS + 1 else len(words)]
     more = f" and {len(words) - len(shown)} more" if len(shown) < len(words) else ""
     lead = "because "
@@ -306,8 +306,9 @@ def _verbs_within(actions: Mapping[str, str]) -> Mapping[str, Collection[str]]:
 
 
 def difference_of(step: CauseStep) -> str:
-    """` "v1" -> "v2"`, after a name: former and present value; "" if one is unknown, or both look equal because they
-    are sensitive."""
+    """The change of a value, as text after its name: ` "v1" -> "v2"`, ` added: "v2"` or ` removed, was "v1"`; for lists
+    with the elements, for texts with the line. "" if a side is unknown, or both look equal because they are
+    sensitive."""
     if step.before == step.value:  # sensitive values
         return ""
     if step.has_elements:
@@ -381,7 +382,7 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """(number of characters in `before` after the first difference, the same in `value`, number of differences). The
+    """(number of characters after the first difference in `before`, that number in `value`, number of differences). The
     common end was cut off from both; its length `end` is included. Differences close to each other count as one."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()

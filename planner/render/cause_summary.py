@@ -126,7 +126,7 @@ class Causes:
     # ---- under a change
 
     def lines(self, name: str) -> list[str]:
-        """The lines under a change's headline."""
+        """The lines about causes under a change's headline; none if its causes are unknown or unclear."""
         because = self.chains.get(name)
         if because is None:
             return []
@@ -188,7 +188,8 @@ class Causes:
         return f"[{number}] {words}"
 
     def json(self, name: str) -> dict[str, Any]:
-        """JSON of a change's causes: `because` (steps from the root cause), `root_causes`, `because_is_certain`."""
+        """JSON of a change's causes: `because` (steps from the root cause), `root_causes`, `because_is_certain`; {} if
+        they are unknown."""
         because = self.chains.get(name)
         return {} if because is None else because.json
 
@@ -206,7 +207,8 @@ class Causes:
         return f"Plan: {pending}{also}.{invocations}"
 
     def foot(self) -> list[str]:
-        """The numbered causes with their hops, for a plan's end; empty if the changes contain everything."""
+        """The numbered causes with their hops, for a plan's end, after remarks on missing causes; only the remarks if
+        the changes contain the causes."""
         unclear = fold(NO_CAUSES.format(ChangeCount.of(self.unclear).text), self.width, "") if self.unclear else []
         if self.how == "full" or not self.are_numbered:
             return [*self.note_lines(), *(unclear if self.how != "full" else ())]
@@ -228,8 +230,8 @@ class Causes:
     def effects(
         self, source: str, paint: Paint, everything: bool, whole: Sequence[RootCause], is_action: bool = False
     ) -> list[str]:
-        """The changes that follow from a value or a file; for a module or an action, the causes of its changes.
-        `whole`: root causes of all changes."""
+        """The changes that follow from a value or a file, with the root causes of a value that is none itself; for a
+        module or an action, the causes of its changes. `whole`: root causes of all changes."""
         if is_action or MODULES.fullmatch(f"{source}."):
             return self.summary(paint, everything, self.groups, "" if is_action else source, whole)
         groups = [g for g in self.groups if any(is_part(what, source) for what, _ in g.parts)]
@@ -334,7 +336,7 @@ class Causes:
 
     def _also_by(self, group: RootCause) -> str:
         """A remark on the changes of a cause that also follow from other causes, ` (4 of them also by [2])`; "" if
-        there are none, or if there are too many such causes."""
+        there are none, if the other causes are too many, or if the cause is not certain."""
         by = dict[str, list[int]]()
         for number, other in enumerate(self._with_number(), 1):
             if other is not group and {*group.changes} != {*other.changes}:
@@ -401,8 +403,8 @@ def _in_words(change: tuple[str, str]) -> str:
 def _shown_hops(
     group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]
 ) -> tuple[list[str], set[str]]:
-    """An overview's hops, and the names of the changes among them. Changes are shown only if all lines fit: with all
-    chains to each change if possible, otherwise with the first."""
+    """The hops of a cause in an overview, and the names of the changes among them. Changes are shown only if all lines
+    fit: with all chains to each change if possible, otherwise with the first chain."""
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
         return hops, set()

@@ -22,7 +22,8 @@ TYPED = "<query>"
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
     """Print diagnostics, with similar ones combined (by default only warnings): errors on standard error, warnings on
-    standard output unless programs read it. `is_ordered`: in the given order, otherwise sorted."""
+    standard output unless programs read it. With -compact-warnings, and if there is no error, only titles and places.
+    `is_ordered`: keep the order; otherwise sort."""
     ordered = list(diagnostics) if is_ordered else sort_diagnostics(diagnostics)
     shown = _deprecations(ordered, terminal.deprecation)
     groups = consolidate(shown, [severity for severity, wanted in terminal.consolidate.items() if wanted])
@@ -77,7 +78,7 @@ def render(diagnostic: Diagnostic, paint: Paint, width: int, boxed: bool) -> str
 
 
 def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
-    """The lines about the place: address, file and line, code, and operands' values."""
+    """The lines about the place: address, file and line, code, values of operands, their difference and origins."""
     lines = []
     if diagnostic.address:
         lines.append(f"  with {diagnostic.address},")

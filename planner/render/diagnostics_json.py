@@ -75,8 +75,8 @@ def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Sorts warnings before errors, so that the cause of a failure is last; then diagnostics without a place before
-    others; then by place."""
+    """The diagnostics, sorted: warnings before errors, so that the cause of a failure is last; then diagnostics without
+    a place before others; then by place."""
     return sorted(diagnostics, key=_order)
 
 

@@ -63,7 +63,8 @@ def _label(node: Node) -> str:
 
 
 def _cyclic_edges(graph: Graph) -> set[tuple[str, str]]:
-    """(dependent, dependency) of the edges between two nodes of a cycle that the rules found."""
+    """(dependent, dependency) of the edges between two nodes of a cycle that the rules found; none without a database
+    of the graph."""
     if graph.database is None:
         return set()
     cycle_of = dict(graph.database["in_cycle"])

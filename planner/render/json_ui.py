@@ -37,7 +37,8 @@ REASONS = {
 
 
 def ui_action(action: str) -> str:
-    """An action in UI messages. A replacement that forgets is `noop`, as in OpenTofu."""
+    """An action in UI messages: `replace` for each way to replace, `remove` for forget, `noop` for no change and, as in
+    OpenTofu, for a replacement that forgets."""
     if not does(action, "changes") or (does(action, "replaces") and does(action, "forgets")):
         return "noop"
     return "replace" if does(action, "replaces") else "remove" if does(action, "forgets") else action
@@ -114,7 +115,7 @@ class JsonLines:
             self.message(f"Outputs: {len(outputs)}", "outputs", outputs=dict(sorted(outputs.items())))
 
     def planned_changes(self, changes: Iterable[ResourceChange], causes: Causes | None = None) -> None:
-        """Write a line for each planned change, without data that is no longer read."""
+        """Write a line for each of the changes, except for data sources that are only removed from the state."""
         for change in changes:
             if change.mode == "managed" or not does(change.action, "ends"):
                 data = change_json(change)

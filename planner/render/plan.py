@@ -67,7 +67,7 @@ class PlanText:
         self.opening = "The execution plan follows. The symbols mean:"
 
     def show(self) -> None:
-        """Print drift, actions, summary and outputs."""
+        """Print drift, actions, summary, outputs and deferred blocks; if -only matches no change, only a remark."""
         plan, out = self.plan, self.terminal.out
         everything = [c for c in plan.changes if is_shown(c)]
         changes = [c for c in everything if not self.only or verb_of(c.action) in self.only]
@@ -118,8 +118,8 @@ class PlanText:
     # ---- parts
 
     def _begin(self, changes: list[ResourceChange]) -> None:
-        """Print the causes with their changes before the plan, if this is a terminal and objects are destroyed or the
-        plan is longer than a screen."""
+        """Print the causes with their changes before the plan, if this is a terminal, the planning did not fail, and
+        objects are destroyed or replaced or the plan is longer than a screen."""
         terminal, causes = self.terminal, self.causes
         is_risky = any(does(c.action, "removes") or does(c.action, "replaces") for c in changes)
         if causes is None or not terminal.height or self.plan.errored:
@@ -310,7 +310,7 @@ class PlanText:
 
     def _nothing(self, drifted: bool) -> None:
         """Print the message for a plan without changes, by kind of plan. `drifted`: changes made outside were printed
-        before."""
+        before; after these, a refresh-only plan needs no message."""
         plan = self.plan
         if drifted and plan.mode == "refresh-only" and not plan.errored:
             return  # the output above already explains what an apply does

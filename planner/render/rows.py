@@ -23,7 +23,8 @@ def table(columns: Sequence[str], rows: Rows) -> str:
 
 def by_object(columns: Sequence[str], rows: Rows) -> Rows:
     """The answer of a verb, with objects instead of vertices: the vertices of an object become one row, or one step of
-    a path. In rows other than paths, the root and vertices that close providers and modules are left out."""
+    a path. In rows other than paths, the root and vertices that close providers and modules are left out, unless
+    there are no others. Rows without vertices are unchanged."""
     if "node" not in columns:
         return rows
     if "step" in columns:

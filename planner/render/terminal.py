@@ -265,7 +265,7 @@ class Output:
         return self.write_over(text)
 
     def write_over(self, text: str) -> int:
-        """Write temporary text that is not part of the output, for example a progress line."""
+        """Write text to the stream only, not to `copies` or `held`; for example a temporary progress line."""
         if self.problem is None:
             try:
                 self._write(text)

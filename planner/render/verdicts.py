@@ -7,7 +7,7 @@ from planner.render.terminal import Paint, cell
 
 
 def count_verdicts(verdict: Verdict) -> str:
-    """The numbers of findings: `Policies: 1 denied, 2 undecided.`"""
+    """The numbers of findings: `Policies: 1 denied, 2 undecided.`; without findings, of the checked policies."""
     words = {"deny": "denied", "warn": "warned"}
     kinds = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
     counts = {kind: sum(f.kind == kind for f in verdict.findings) for kind in kinds}
@@ -69,7 +69,7 @@ MOST_COSTS = 30
 
 
 def costs(verdict: Verdict) -> str:
-    """Each rule's cost, most costly first."""
+    """The costs of the most costly rules, and their sum for all rules."""
     from tabulate import tabulate
 
     result = verdict.costs()

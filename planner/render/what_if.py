@@ -113,7 +113,8 @@ def _change(difference: Difference, is_next: bool) -> str:
 
 
 def value_text(value: ValueDifference, name: str) -> str:
-    """A value that differs: `name 2 instead of 1`. `name`: the object's."""
+    """A value that differs: `name 2 instead of 1`, or in words if a value is missing, unknown or not shown. `name`: the
+    name of the object, which is left out."""
     what = value.what.removeprefix(name).lstrip(".") or "value"
     if value.within == "nothing":
         return f"no {what}"

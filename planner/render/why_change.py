@@ -53,8 +53,8 @@ def in_words(text: str) -> str:
 
 
 def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """A change with causes, or an unchanged object; "" if the proof is more informative, because there are only
-    candidates, or the change is its only cause."""
+    """The answer about a change with certain causes, a tainted object, an object created or destroyed because of its
+    own declaration, or an unchanged object; "" for other changes, whose proof is more informative."""
     _, _, action = document["goal"]
     document = _with_lines(document)
     if action == "no-op":
@@ -171,7 +171,7 @@ def _with_headline(lines: list[str]) -> list[str]:
 
 
 def has_common_values(document: dict[str, Any]) -> bool:
-    """Whether the answer has only values of the cause, which all instances share."""
+    """Whether the only values in the answer are those of the root cause, which are equal for all instances."""
     hops = [cause_step(one) for one in document.get("because", ())]
     return not _is_followed(document) or (
         not document.get("differences") and difference_of(hops[-1]) in ("", difference_of(hops[0]))
@@ -404,7 +404,7 @@ def cause_step(document: dict[str, Any]) -> CauseStep:
 
 
 def _unchanged(document: dict[str, Any]) -> Iterator[str]:
-    """The reason why an object does not change: ignored differences, or unchanged values."""
+    """The reason why an object does not change: ignored differences, a trigger that does not fire, or no difference."""
     name, proofs = document["goal"][1], document["proofs"]
     rule, steps = proofs[document["root"]]["rule"], list(proofs.values())
     ignored = [step for step in steps if step["tuple"][0] == "ignored_difference"]

@@ -40,7 +40,7 @@ from planner.world.state.taint_record import TaintOrigin
 
 def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
     """Create or update the object of an instance, after planning the change again with the values that are known now.
-    Without a change, only the conditions are checked. Raises Failure."""
+    If nothing is to be changed, only the conditions are checked. Raises Failure."""
     deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
     current, problems = recorded_object(walk, it)
     extend(problems, walk.conditions(it, "precondition"))
@@ -175,7 +175,8 @@ def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Di
 
 
 def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Destroy the current object of an instance; a data source is only removed from the state. Raises Failure."""
+    """Destroy the current object of an instance, if the state has one, after its destroy provisioners and actions. A
+    data source is only removed from the state. Raises Failure."""
     if it.mode != "managed":
         walk.record.write(it, None)
         return []
@@ -200,7 +201,7 @@ def destroy_current(walk: ApplyWork, it: Instance, change: ResourceChange) -> li
 
 
 def destroy_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
-    """Destroy a deposed object. Raises Failure."""
+    """Destroy a deposed object. Returns an error if the state does not have it. Raises Failure."""
     current, problems = recorded_object(walk, it)
     if current is None:
         detail = f"The state has no deposed object {it.deposed} of {it.address}."

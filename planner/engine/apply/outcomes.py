@@ -28,7 +28,7 @@ class Outcome:
 
 
 def outcomes(walk: ApplyWork) -> Mapping[str, Outcome]:
-    """The outcomes of the planned changes, by the name of the change."""
+    """The outcomes of all entries of the plan that are not no-op, by the name of the change."""
     steps: dict[int, list[str]] = {}
     for name, node in walk.graph.nodes.items():
         change = walk.changes.get((node.object, node.extra)) or walk.changes.get((node.object, ""))

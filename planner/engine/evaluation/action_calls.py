@@ -140,7 +140,8 @@ def action_config(action: Instance, caller: Value) -> tuple[Value, list[Diagnost
 
 
 def calling_object(module: ModuleInstance, caller: str) -> Value:
-    """The object in the same module that triggers an action; None if there is none."""
+    """The object of the instance `caller`, which triggers an action in this module; None if it has no object. Raises
+    KeyError if the module does not declare its resource."""
     address = parse_resource_instance(caller)
     return module.resource(address.config.relative).instance(address.key)
 

@@ -413,7 +413,7 @@ class ConfigurationWalk(ValueWalk):
 
 
 def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
-    """The tuples of a relation from which the graph was built; empty if it does not exist."""
+    """The rows of a relation in the database of the graph; empty without a database or such a relation."""
     database = graph.database
     if database is None or name not in database:
         return set()

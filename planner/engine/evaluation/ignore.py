@@ -28,9 +28,9 @@ from planner.language.syntax.nodes import GetAttr, Traversal
 def ignore_changes(
     prior: Value, config: Value, ignored: Literal["all"] | tuple[Reference, ...], schema: BlockSchema | None
 ) -> Value:
-    """The configuration of an existing object, with the object's values at the ignored paths. With "all", the result is
-    the object without the attributes that only the provider sets, or the whole object if `schema` is None. (This undoes
-    changes that a provider with a legacy type system planned.)"""
+    """The configuration of an object, with the object's values at the ignored paths; unchanged if `prior` is null. With
+    "all", the result is the object without the attributes that only the provider sets, or the whole object if `schema`
+    is None. (This undoes changes that a provider with a legacy type system planned.)"""
     if not ignored or prior.__class__ is Null or config.__class__ is Null:
         return config
     if ignored == "all":

@@ -127,7 +127,7 @@ def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
 
 
 def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
-    """Problems of count or for_each; none if its value, or an element of its set, is unknown."""
+    """Problems of count or for_each; none for other blocks, or if the value, or an element of a set, is unknown."""
     if block.count is not None:
         value, problems = _count(block.count, scope)
     elif block.for_each is not None:

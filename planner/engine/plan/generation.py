@@ -40,8 +40,8 @@ def check_output(path: str, mode: str) -> list[Diagnostic]:
 
 
 def with_missing(config: Config, path: str) -> tuple[Config, frozenset[str], list[Diagnostic]]:
-    """The configuration with an empty block for each import target without a block, and the addresses of these
-    targets."""
+    """The configuration with an empty block for each import target without a block, the addresses of these targets, and
+    errors for targets whose blocks cannot be generated."""
     resources = dict(config.root.resources)
     added: set[str] = set()
     problems: list[Diagnostic] = []
@@ -107,7 +107,7 @@ def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
 
 
 def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
-    """Write generated configuration, if any, to a new file."""
+    """Write generated configuration, if any, to a new file. Returns a warning to review the file, or an error."""
     texts = []
     for change in sorted(plan.changes, key=lambda c: c.address):
         if change.generated_config:

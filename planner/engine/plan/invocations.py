@@ -45,9 +45,9 @@ class DeferredInvocation(Failure):
 def plan_invocations(
     walk: PlanWork, it: Instance, facts: Facts, before: Value, after: Value, problems: list[Diagnostic]
 ) -> None:
-    """Plan the invocations that the change of an instance causes. `facts`: the facts that decided the change, to which
-    facts about triggers are added. `before`, `after`: the object, with marks. Raises Failure with all problems so
-    far."""
+    """Plan the invocations that the change of an instance causes; none in a plan that calls no provider. `facts`: the
+    facts that decided the change, to which facts about triggers are added. `before`, `after`: the object, with marks.
+    Raises Failure with all problems so far, and DeferredInvocation if the object is deferred with an action."""
     triggers = it.decl.lifecycle.action_triggers if it.decl is not None else ()
     if not triggers or it.decl is None or it.module is None or it.is_offline:
         return
@@ -106,7 +106,8 @@ def _plan(
 def _deferral_failure(
     planned: Invocation, invoked: str, reason: str, caller: str, problems: list[Diagnostic]
 ) -> DeferredInvocation:
-    """The error if an object is deferred because of an action, or if the action itself is deferred."""
+    """The exception after a provider deferred the invocation `planned`: it defers the object `caller`, or the action
+    itself if the command line requested it. `invoked`, `reason`: as in DeferredInvocation."""
     detail = f"The provider of {planned.address} deferred the invocation with the reason {reason}."
     failure = DeferredInvocation([*problems, deferral_error(reason, detail, caller)])
     failure.invoked, failure.reason = invoked, reason

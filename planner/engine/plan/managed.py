@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Plan an instance that the configuration declares. Raises Failure."""
+    """Plan an instance that the configuration declares; a refresh-only plan only reads its object. Raises Failure."""
     problems = walk.self_references(it)
     if problems:
         return problems

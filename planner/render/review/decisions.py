@@ -128,7 +128,7 @@ def invocation_notes(plan: Plan) -> list[str]:
 
 def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:
     """The lines about the checked policies, with a remark if an object that may hold data is destroyed without a check
-    by the policy that protects data."""
+    by the policy that protects data. If the checked policies are unknown, only the lines about checked objects."""
     if subject.checked is None:
         return [*subject.judged]
     codes = sorted(subject.checked)

@@ -265,7 +265,8 @@ def _removed_call(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
-    """A link to a removed block's line at a commit that contains it; only the file without such a commit."""
+    """The line of a removed block at a commit that contains it, with a link; only the file without such a commit; {} if
+    the block is unknown."""
     block = subject.removed.get(name)
     if block is None:
         return {}

@@ -27,7 +27,8 @@ class Links:
     page: str = ""
 
     def to(self, file: str, line: int, revision: str = "") -> str:
-        """A line's address, at `revision` if given; "" for files outside the repository."""
+        """The address of a line, at `revision` unless it is ""; "" without a template, and for files outside the
+        repository."""
         path = os.path.normpath(os.path.join(self.base, file))
         if not self.template or path.startswith("..") or os.path.isabs(path):
             return ""

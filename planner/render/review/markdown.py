@@ -185,7 +185,7 @@ def _warnings(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _problem(one: Mapping[str, Any]) -> str:
-    """A problem; warnings are folded."""
+    """A problem; warnings with details are folded."""
     place = place_link(one)
     snippet = f"  \n{code(one['snippet'])}" if one.get("snippet") else ""
     lines = [line(text) for text in one["detail"].splitlines() if text.strip()]
@@ -423,7 +423,8 @@ def _body(group: Sequence[Mapping[str, Any]], above: Container[str]) -> str:
 
 
 def _fate(items: Sequence[Mapping[str, Any]]) -> str:
-    """A drifted attribute's value after an apply, with its kind (restored, kept or changed)."""
+    """A drifted attribute's value after an apply, with its kind (restored, kept or changed); without a known value, the
+    effect of an apply in words, or ""."""
     outcome = items[0].get("outcome", "")
     if outcome == OPEN or "expected" not in items[0]:
         return FATES.get(outcome, "")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | None = None) -> dict[str, Any]:
-    """The review of a plan. `chains`: causes of the changes, if known."""
+    """The review of a plan. `chains`: the causes of the changes; None: they are computed here."""
     plan = made.plan
     if chains is None:
         chains = Chains() if plan.errored else causes(made)
@@ -77,7 +77,7 @@ def _shorten(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def failed_review(subject: ReviewSubject) -> dict[str, Any]:
-    """The document for a failed plan, or a saved plan that is refused."""
+    """The document for a failed plan, a saved plan that is refused, or drift that could not be determined."""
     title = "Not applied." if "plan_file" in subject.about else "Planning failed."
     return bare_document("Drift is not known." if subject.kind == "drift" else title, subject)
 

@@ -43,7 +43,8 @@ def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[str, Any]]]]:
-    """{kind: groups of findings with the same message} shown among the decisions."""
+    """{kind: groups of findings with the same message}, for the kinds that are shown one by one among the decisions,
+    because they need a decision and have few groups."""
     kinds: dict[str, list[list[Mapping[str, Any]]]] = {}
     for group in _alike(document):
         kinds.setdefault(group[0]["kind"], []).append(group)
@@ -69,7 +70,7 @@ def verdict_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
-    """Policy, objects and message; if undecided, also the values on which this depends."""
+    """Policy, objects, place, message and reason; if undecided, also the values on which the verdict depends."""
     first = group[0]
     reason = f"; {prose(first['reason'])}" if first["reason"] else ""
     objects = f" {name_list(one['address'] for one in group)}" if first["address"] else ""
