@@ -190,7 +190,8 @@ class _Lines:
         self._planned, self._is_whole = planned, is_whole
 
     def below(self, hop: _Hop, lead: str, module: str) -> Iterator[str]:
-        """The lines below a hop, without its module in names."""
+        """The lines below a hop. `lead`: their indentation. `module`: the module of the hop, which is left out of names
+        in them, "" to leave out none."""
         ends = []
         shown = {step.what for one in hop.below.values() for step in one.steps.values() if step.kind != END}
         for below in hop.below.values():

@@ -233,7 +233,8 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
 
 
 def remedy_of(root: CauseStep) -> str:
-    """The advice on how to keep an object, for causes other than edited files; "" otherwise."""
+    """The advice on how to keep an object that is tainted or was renamed, or a value that was edited in the state; ""
+    for other causes, such as edited files."""
     if root.kind == "replace_because_tainted":
         return f"To keep it: planner untaint {shlex.quote(root.what)}"
     if root.kind == "renewed":

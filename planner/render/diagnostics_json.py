@@ -45,7 +45,7 @@ def _cause(cause: Any) -> dict[str, Any]:
 
 
 def _difference(before: Value, after: Value) -> dict[str, Any]:
-    """A change between two values that should be equal; {} if one is sensitive."""
+    """A change between two values that should be equal; {} if one has marks or an infinite number."""
     from planner.answers.documents.json_values import plain
 
     if unmark_deep(before)[1] or unmark_deep(after)[1]:

@@ -180,7 +180,7 @@ def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def costs_text(database: Database) -> str:
-    """A line for each evaluated predicate, most costly first."""
+    """A line for each evaluated predicate, most costly first, and a line with the totals."""
     from tabulate import tabulate
 
     statistics = predicate_statistics(database)
@@ -326,7 +326,7 @@ def _clipped(text: str) -> str:
 
 
 def quality_text(quality: Quality, shows_coverage: bool, paint: Paint) -> str:
-    """Rules that no case exercises, mistakes that no case detects, and counts of both."""
+    """Rules that no case exercises (only with `shows_coverage`), mistakes that no case detects, and counts of both."""
     lines: list[str] = []
     if shows_coverage:
         for rule in quality.coverage:

@@ -286,7 +286,8 @@ def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
 
 
 def markdown(verdict: Verdict, title: str = "Policies", most: int = MOST) -> str:
-    """The verdict as Markdown of at most this number of characters; omitted parts are counted."""
+    """The verdict as Markdown. `most`: about this number of characters at most. Omitted rows of the table are counted,
+    other omitted parts are not."""
     lines = [f"### {_text(title)}", "", f"**{_text(count_verdicts(verdict))}**", ""]
     if verdict.findings:
         lines += ["| verdict | policy | severity | address | message |", "| --- | --- | --- | --- | --- |"]
@@ -320,7 +321,7 @@ def _row(finding: Finding) -> str:
 
 
 def _proofs(verdict: Verdict) -> Iterator[str]:
-    """The proofs of denials, each folded."""
+    """The proofs of denials and of broken policies, each folded and limited to `_LONGEST_PROOF` characters."""
     for finding in verdict.of(*REFUSALS):
         proof = proof_text(finding.proof, Paint(False), full=True)[:_LONGEST_PROOF]
         title = _html(f"{finding.code}: {finding.address or 'the plan'}")

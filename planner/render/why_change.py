@@ -120,7 +120,8 @@ _OWN = {
 
 
 def _own_reason(document: dict[str, Any]) -> str:
-    """The sentence about an object created or destroyed because of its own declaration; "" for others."""
+    """The sentence about an object created or destroyed because of its own declaration; "" for others, and for a
+    removed block, which the proof shows."""
     steps, (_, name, action) = document.get("because", ()), document["goal"]
     is_own = steps and document["because_is_certain"] and steps[0]["what"] == name and len(_roots(document)) == 1
     if not is_own or steps[0].get("kind") not in _OWN or action not in ("create", "delete"):
@@ -257,7 +258,7 @@ def _parts(document: dict[str, Any]) -> list[str]:
 
 
 def _also(document: dict[str, Any]) -> Iterator[str]:
-    """The other differing parts."""
+    """The other differing parts, and the number of parts left out."""
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]

@@ -97,7 +97,9 @@ def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -
 
 
 def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Instance | None) -> list[Diagnostic]:
-    """Invoke an action, and record its start and end. Raises Failure."""
+    """Invoke an action, and record its start and end. If an argument is unknown, the result is an error, and nothing is
+    invoked. `action`: its declaration, None if there is none; then the provider is the one in the plan. Raises
+    Failure."""
     address, body = invocation.address, action.body if action is not None else None
     plain, marks = unmark_deep(config)
     if not is_wholly_known(plain):

@@ -75,9 +75,9 @@ def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None,
 def run_operation(
     it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
 ) -> RemoteObject | None:
-    """Run the operation in the provider. Returns the object with its record, None if there is none. Adds to `problems`.
-    After a failure, the result has the known parts of the new object, or is `current` if the provider returned no
-    object. Raises Failure if the object cannot be recorded."""
+    """Run the operation in the provider; an update that changes only marks needs no provider. Returns the object with
+    its record, None if there is none. Adds to `problems`. After a failure, the result has the known parts of the new
+    object, or is `current` if the provider returned no object. Raises Failure if the object cannot be recorded."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _changes_only_marks(operation, before, after):

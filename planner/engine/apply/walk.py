@@ -383,7 +383,8 @@ class ApplyWalk(ApplyWork):
 
 def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
     """Check the preconditions of an output of a module instance, and evaluate it unless the plan knew its value. An
-    output of the root module is written to the state, or removed from it if everything is destroyed."""
+    output of the root module is written to the state, or removed from it if it is null. If everything is destroyed,
+    preconditions are not checked, and outputs of the root module are removed."""
     if walk.destroys and module.parent is None:
         walk.record.state.remove_output(name)
         return []

@@ -70,7 +70,8 @@ def planned_values(
     schemas: Schemas,
     workspace: str = "default",
 ) -> EvaluationContext:
-    """The context with the planned values of all names. `graph`: the graph of the walk `eval`."""
+    """The context with the planned values of all names; without those that cannot be evaluated, as problems are
+    ignored. `graph`: the graph of the walk `eval`."""
     objects = PlannedObjects(plan, schemas)
     context = EvaluationContext(config, "plan", schemas, objects, workspace, plan.timestamp or None)
     EvalWalk(graph, context, variables).run_all()

@@ -24,7 +24,8 @@ DEFERRALS = {
 
 
 def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address: str) -> list[Diagnostic]:
-    """The problems as diagnostics about the object at `address`. `body`: its configuration, None if there is none."""
+    """The problems as diagnostics about the object at `address`; a deferral becomes an error. `body`: the configuration
+    of the object, None if there is none."""
     return [
         deferral_error(p.deferred, p.detail, address)
         if p.deferred
@@ -51,7 +52,8 @@ def deferral_error(reason: str, detail: str, address: str) -> Diagnostic:
 
 
 def place(body: Body, path: tuple[Any, ...]) -> Span:
-    """The span of a path of steps ("attr", name) and ("index", key)."""
+    """The span of a path of steps ("attr", name) and ("index", key). For a path without an attribute in the body: where
+    a missing attribute of the deepest block is reported."""
     if not path or path[0][0] == "index":
         return body.missing_span
     index = path[-1][1] if path[-1][0] == "index" else None

@@ -94,7 +94,8 @@ def refresh_recorded(
 
 
 def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Diagnostic]) -> RemoteObject | None:
-    """Read the object from the provider. Returns None if it no longer exists. Raises Failure."""
+    """Read the object from the provider. Returns None if it no longer exists. Adds warnings to `problems`. Raises
+    Failure."""
     value, record = known.value, known.record
     if not walk.options.offline:
         walk.hooks.refresh_start(it.address, object_id(value), it.deposed)

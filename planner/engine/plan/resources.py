@@ -45,7 +45,8 @@ from planner.world.state.model import InstanceKey, ResourceState
 
 
 def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Open an ephemeral resource, or leave it to the apply. Raises Failure."""
+    """Open an ephemeral resource, or leave it to the apply; then its value has unknown parts, or is null in a
+    refresh-only plan. Raises Failure."""
     assert it.objects is not None
     problems = walk.self_references(it) or walk.conditions(it, "precondition")
     if has_errors(problems):
@@ -104,7 +105,8 @@ class ResourceVertices:
             self._in_state.setdefault(_config_address(recorded), []).append(recorded)
 
     def resource(self, node: Node) -> WorkResult:
-        """Expand a resource, then plan every instance that is declared or in the state."""
+        """Expand a resource, then plan every instance that is declared or in the state. For an action: plan its
+        requested invocations. A resource that is already planned (`settled`) is not planned again."""
         path = parse_module(node.module).path
         module_config = self.walk.config.root.descendant(path)
         assert module_config is not None
@@ -157,7 +159,8 @@ class ResourceVertices:
     def _start(
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
     ) -> WorkResult:
-        """Do inline tasks now; other tasks become vertices."""
+        """Do inline tasks now; other tasks become vertices, unless there is an error. An instance that waits for a
+        failed one is skipped; instances that wait for each other are an error."""
         waits: Waits = {}
         order: dict[str, int] | None = {}
         if own_references:
@@ -338,7 +341,7 @@ class ResourceVertices:
         return self._limits.left_out(facts)
 
     def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
-        """Warnings for addresses of -replace without a key, if all instances have one."""
+        """Warnings for addresses of -replace without a key, unless the resource has an instance without a key."""
         problems = []
         named = sorted(set(self.walk.options.limits.replace), key=str)
         # decided in Python: whether -replace lacks an instance key -- a comparison of mode, type and name
