@@ -191,7 +191,8 @@ def _units(_: str) -> Iterator[str]:
         below[:] = sorted(name for name in below if not name.startswith("."))
         if directory.count(os.sep) >= _DEEPEST:
             below.clear()
-        is_unit = any(name.endswith((".tf", ".tofu")) or name == "terragrunt.hcl" for name in files)
+        endings = (".tf", ".tofu", ".tf.json", ".tofu.json")
+        is_unit = any(name.endswith(endings) or name == "terragrunt.hcl" for name in files)
         if is_unit and directory != ".":
             yield directory.removeprefix(f".{os.sep}")
             count += 1

@@ -50,9 +50,8 @@ def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
     if has_errors(problems):
         return problems
     if name in names:
-        return [
-            error("workspace.exists", f'Workspace "{name}" already exists', "Choose another name, or select this one.")
-        ]
+        detail = "Choose another name, or select this one."
+        return [*problems, error("workspace.exists", f'Workspace "{name}" already exists', detail)]
     return problems + _create(options, name)
 
 
