@@ -63,7 +63,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     if importing is not None and it.is_offline:
         current: RemoteObject | None = None
     elif importing is not None:
-        current = import_object(walk, it, importing)
+        current = import_object(walk, it, importing, problems)
         if it.resource_address in walk.options.generated and current is not None:
             from planner.engine.plan.generation import generate
 

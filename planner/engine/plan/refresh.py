@@ -119,8 +119,8 @@ def refresh(walk: PlanWork, it: Instance, known: RemoteObject, problems: list[Di
     return RemoteObject(fresh, write_object(fresh, it.schema, record, **more), answer.identity)
 
 
-def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteObject:
-    """Read the object to import, and record it in the refreshed state. Raises Failure."""
+def import_object(walk: PlanWork, it: Instance, target: ImportTarget, warnings: list[Diagnostic]) -> RemoteObject:
+    """Read the object to import, and record it in the refreshed state. Adds to `warnings`. Raises Failure."""
     id = target.shown
     walk.hooks.import_planned(it.address, id)
     item, problems = it.provider.import_object(it.type, target.id, target.identity)
@@ -133,8 +133,9 @@ def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteO
         raise Failure(
             error("plan.import_result", "Import did not return exactly one object", detail, address=it.address)
         )
+    warnings += diagnostics
     record = ObjectState({}, it.schema.version, private=item[0].private)
-    current = refresh(walk, it, RemoteObject(item[0].value, record, item[0].identity), diagnostics)
+    current = refresh(walk, it, RemoteObject(item[0].value, record, item[0].identity), warnings)
     if current is None:
         detail = f"There is no object {id} to import as {it.address}."
         raise Failure(error("plan.import_missing", "Cannot import non-existent remote object", detail))
