@@ -711,7 +711,7 @@ def test_vertices_of_an_object_have_one_name_and_one_count(tmp_path: Path) -> No
         assert "1 object" in tab.get_by_role("region", name="Causes").inner_text()
         tab.get_by_label("only changes").uncheck()
         assert "no change" not in legend.inner_text() and ["a, declaration", "x"] not in tab.evaluate(labels)
-        assert tab.get_by_role("status").inner_text() == "What does not change is shown, too."
+        assert tab.get_by_role("status").inner_text().startswith("Values and unchanged objects")
         tab.evaluate("choose(scene.find('a.x'))")
         assert "(destroy)" not in tab.locator("#page").inner_text()
         tab.locator("#graph").click(position={"x": 3, "y": 3})  # beside everything
@@ -921,3 +921,16 @@ def test_panes_can_be_widened_and_hidden(tmp_path: Path) -> None:
             assert side.is_hidden() and tab.evaluate("canvas.clientWidth") > seen + 200
             tab.get_by_role("button", name="List", exact=True).click()
             assert side.is_visible()
+
+
+@needs_browser
+def test_small_graphs_have_all_lines_that_read_a_value(tmp_path: Path) -> None:
+    for others, drawn in ((2, True), (20, False)):
+        items = tuple(item(name, "", (n,)) for n, name in enumerate(("a", "b", "c", *map(str, range(others)))))
+        changes = tuple(PageChange(one.name, "create", "", ()) for one in items)
+        arrows = (arrow("b", "a"), arrow("c", "b"), arrow("c", "a", is_implied=True))
+        page = Page("Small", (), (PageView("plan", "All", items, arrows),), LAYERS, ACTIONS, changes)
+        with opened(written(tmp_path, page)) as tab:
+            ends = "[...scene.lines].map(e => scene.ends(e).map(thing => scene.title(thing)).join())"
+            assert ("c,a" in tab.evaluate(ends)) == drawn
+            assert ("Arrows that follow from others" in tab.locator("#details").inner_text()) != drawn

@@ -219,7 +219,7 @@ def test_a_chosen_object_has_its_ways_where_there_is_no_room_for_those_of_all(tm
 def test_the_legend_has_the_kinds_of_lines_that_are_drawn(tmp_path: Path) -> None:
     items = tuple(item(name, "", (n,)) for n, name in enumerate("abc"))
     changes = tuple(PageChange(name, "create", "", ()) for name in "abc")
-    for second, words in (("order", ["reads", "only order"]), ("reference", [])):
+    for second, words in (("order", ["reads", "only order"]), ("reference", ["reads"])):
         view = PageView("apply", "All", items, (arrow("b", "a"), arrow("c", "b", second)))
         with opened(written(tmp_path, Page("Lines", (), (view,), LAYERS, ACTIONS, changes))) as tab:
             drawn = tab.locator("#legend li:has(.stroke)").all_inner_texts()
@@ -496,8 +496,10 @@ def test_what_depends_on_a_cause_has_others_only_where_there_are_some(tmp_path: 
 def test_the_legend_has_the_lines_from_causes_only_while_they_are_drawn(tmp_path: Path) -> None:
     edit = 'var.image "1" -> "2" (a.tfvars:1)'
     items = (item("var.image")._replace(kind="root_variable", causes=(0,)), item("a", "", (0,)), item("b", "", (1,)))
+    items += tuple(item(f"other{n}", "", (n,)) for n in range(2, 14))  # in small graphs implied lines are drawn, too
     arrows = (arrow("a", "var.image"), arrow("b", "a"), arrow("b", "var.image", is_implied=True))
     changes = tuple(PageChange(name, "create", "", (edit,)) for name in ("a", "b"))
+    changes += tuple(PageChange(f"other{n}", "create", "", ()) for n in range(2, 14))
     view, causes = PageView("apply", "All", items, arrows), (PageCause(edit, (), 1),)
     with opened(written(tmp_path, Page("Legend", (), (view,), LAYERS, ACTIONS, changes, causes=causes))) as tab:
         legend = tab.locator("#legend")

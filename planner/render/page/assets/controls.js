@@ -363,7 +363,7 @@ canvas.addEventListener("wheel", event => {
 $("changed").addEventListener("change", () => {
   rest = null;
   isReduced = scene.onlyChanged = $("changed").checked; scene.arrange(); beginAgain(); fillList(); syncControls();
-  say(scene.onlyChanged ? "Only changes are shown." : "What does not change is shown, too.");
+  say(scene.onlyChanged ? "Only changes are shown." : scene.view.name === "apply" ? "Values and unchanged objects of this graph are shown, too. \u201cWhat is declared\u201d has all." : "What does not change is shown, too.");
 });
 $("view").addEventListener("change", () => { rest = null; hideBanner(); chooseView(+$("view").value); });
 $("in").addEventListener("click", () => drawing.zoom(1.4));

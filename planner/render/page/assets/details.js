@@ -336,7 +336,7 @@ function showBlast(node) {
     ofCause.size ? el("p", { class: "why" }, ofCauseText(ofCause, things)) : null,
     ...byAction(things.changes, 20),
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
-    scene.view.name === "apply" && data.views.some(({ name }) => name === "plan") ? el("p", { class: "why" }, "Objects that do not change are not in this graph, but in \u201cWhat is declared\u201d.") : null,
+    scene.view.name === "apply" && data.views.some(({ name }) => name === "plan") ? el("p", { class: "why" }, "This graph does not have all objects that do not change. \u201cWhat is declared\u201d has them.") : null,
     internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item));
 }
 /** How many of the things that depend on a cause it sets off. */

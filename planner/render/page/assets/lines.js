@@ -4,6 +4,7 @@ const OBJECT = /resource|instance|deposed|orphan|data|destroy/; // the kinds of 
 const LINKS = 60; // lines from a cause to what it sets off at most
 const SETTING_OFF = 40; // such lines of all causes, while none is chosen
 const FEWEST = 3; // such lines that each cause has even so, the most dangerous
+const FEW_THINGS = 12; // things up to which all lines that read a value are drawn
 const BUNDLED = 200000; // edges up to which those between two modules are one line
 
 class Lines extends Graph {
@@ -22,7 +23,7 @@ class Lines extends Graph {
 
   /** The edges of a way through hidden nodes; undefined for an edge of the graph. */
   wayOf(e) { return this.ways.get(e) || this.drawnWays?.get(e); }
-  isWanted(e) { return !this.isUnaffected(this.from[e], this.to[e]) && !this.apartCauses?.has(this.to[e]) && this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e)); }
+  isWanted(e) { return !this.isUnaffected(this.from[e], this.to[e]) && !this.apartCauses?.has(this.to[e]) && this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e) || this.isFewThings && this.isReference(e)); }
   /** The things between which an edge is drawn. */
   ends(e) { return this.drawnEnds.get(e) || [this.stands[this.from[e]], this.stands[this.to[e]]]; }
   /** The edges that a line is drawn for. */
@@ -48,7 +49,7 @@ class Lines extends Graph {
     const kind = e => this.layers[e] & -this.layers[e];
     this.isWithoutShared = this.isFiltered;
     this.hidesImplied = false;
-    if (!this.implied && !this.view.is_reduced) for (let e = 0; e < this.edgeCount && !this.hidesImplied; e++) this.hidesImplied = (this.layers[e] & IMPLIED) > 0 && !this.needed.has(e) && this.isReference(e) && !this.hidden[this.from[e]] && !this.hidden[this.to[e]] && this.stands[this.from[e]] !== this.stands[this.to[e]];
+    if (!this.implied && !this.view.is_reduced) for (let e = 0; e < this.edgeCount && !this.hidesImplied; e++) this.hidesImplied = (this.layers[e] & IMPLIED) > 0 && !this.isWanted(e) && this.isReference(e) && !this.hidden[this.from[e]] && !this.hidden[this.to[e]] && this.stands[this.from[e]] !== this.stands[this.to[e]];
     for (const { pair, ends, edges } of this.bundled(wanted)) {
       if (this.isQuiet("module") && this.isShared(edges)) { this.isWithoutShared = true; continue; }
       const e = edges.reduce((a, b) => kind(b) < kind(a) ? b : a);

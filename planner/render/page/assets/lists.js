@@ -10,8 +10,8 @@ function matching() {
   const sought = words(), nodes = [];
   for (let n = 0; n < scene.count; n++) {
     if (!sought.length && (scene.isEnd(n) || scene.onlyChanged && !scene.action[n])) continue;
-    const name = sought.length ? scene.name(n).toLowerCase() : "";
-    if (sought.every(word => name.includes(word))) nodes.push(n);
+    const isHit = name => sought.every(word => name.toLowerCase().includes(word));
+    if (isHit(scene.name(n)) || noun === "node" && scene.changes(n).some(([address]) => isHit(address))) nodes.push(n);
   }
   return nodes;
 }
@@ -19,9 +19,10 @@ function matching() {
 function objectsOf(nodes) {
   const sought = words(), changes = new Set(), calm = new Map();
   for (const n of nodes) {
-    const own = scene.action[n] ? scene.changes(n).filter(change => signOf.has(change[1])) : [], hits = own.filter(([address]) => sought.every(word => address.toLowerCase().includes(word)));
-    for (const change of hits.length ? hits : own) changes.add(change);
-    if (!scene.action[n] && !calm.has(scene.shown(n))) calm.set(scene.shown(n), n);
+    const isHit = ([address]) => sought.every(word => address.toLowerCase().includes(word)), own = scene.action[n] ? scene.changes(n).filter(change => signOf.has(change[1])) : [], hits = own.filter(isHit);
+    const still = sought.length && scene.action[n] && !hits.length && scene.changes(n).some(change => !signOf.has(change[1]) && isHit(change)); // only instances that do not change
+    for (const change of hits.length ? hits : still ? [] : own) changes.add(change);
+    if ((still || !scene.action[n]) && !calm.has(scene.shown(n))) calm.set(scene.shown(n), n);
   }
   for (const [address] of changes) { calm.delete(address); calm.delete(address.replace(INSTANCE_KEYS, "")); }
   return { changes: [...changes], calm: [...calm.values()], names: new Set([...[...changes].map(([address]) => address), ...calm.keys()]) };
@@ -180,6 +181,7 @@ function chooseAction(key) {
 
 function fillSide() {
   implied.checked = scene.implied;
+  implied.disabled = scene.view.is_reduced; // it does not have them
   $("layers").replaceChildren(
     ...data.layers.map(([name, meant], n) => layerBox(name, meant, n)),
     el("label", {}, implied, " implied by others", el("span", { class: "why" }, ": an order that follows from other arrows")),
@@ -212,7 +214,7 @@ function fillLegend() {
     scene.mutual.size ? el("li", {}, "\u2194 wait for each other") : "",
     scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "");
 }
-const implied = el("input", { type: "checkbox", onchange: () => { scene.implied = implied.checked; scene.connect(); drawing.redraw(); } });
+const implied = el("input", { type: "checkbox", onchange: () => { scene.implied = implied.checked; scene.connect(); drawing.redraw(); if (drawing.chosen === null && !drawing.marked) showOverview(); } });
 function layerBox(name, meant, n) {
   const box = el("input", { type: "checkbox", "data-layer": name, onchange: () => {
     scene.visible ^= 1 << n;

@@ -197,6 +197,7 @@ class Scene extends Lines {
     this.connect();
   }
   place() {
+    this.isFewThings = this.hidden.reduce((all, is) => all + (is ? 0 : 1), 0) <= FEW_THINGS;
     this.settle();
     this.order = []; // the columns and rows that are drawn, for those who walk through them
     this.where = new Map();
