@@ -361,22 +361,26 @@ def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, 
 
 
 def gained_and_lost(before: Value, after: Value) -> tuple[Sequence[Value], Sequence[Value]] | None:
-    """(gained elements, lost elements) of a list or set; None for other values, and for two lists of equal length."""
+    """(gained elements, lost elements) of a list or set; None for other values, and for two lists of equal length in
+    which no element has another index than before."""
     before, after = unmark(before)[0], unmark(after)[0]
     old, new = (
         value if value.__class__ is tuple else value.items if value.__class__ in (List, Set) else None
         for value in (before, after)
     )
-    if old is None or new is None or (len(old) == len(new) and before.__class__ is not Set):
+    if old is None or new is None:
         return None
-    rest, gained = [*old], []
-    for item in new:
-        same = next((at for at, one in enumerate(rest) if same_parts(one, item)), None)
-        if same is None:
+    rest, gained = [*enumerate(old)], []
+    is_same_place = len(old) == len(new) and before.__class__ is not Set
+    for index, item in enumerate(new):
+        same = [at for at, (_, one) in enumerate(rest) if same_parts(one, item)]
+        at = next((at for at in same if rest[at][0] == index), same[0] if same else None)
+        if at is None:
             gained.append(item)
         else:
-            del rest[same]
-    return gained, rest
+            is_same_place = is_same_place and rest[at][0] == index
+            del rest[at]
+    return None if is_same_place else (gained, [item for _, item in rest])
 
 
 def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Value]]] | None:
