@@ -1,4 +1,4 @@
-"""Plans and applies of a workspace that run on its server, and that this process follows."""
+"""Plans and applies on a workspace's server, which this process follows."""
 
 from __future__ import annotations
 

@@ -427,10 +427,11 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
         watches = next(step for step in steps if step["tuple"][0] == "watches")
         other = next(s for s in steps if s["tuple"][:2] == ["action", watches["tuple"][3]])
         _, object, action = other["tuple"]
-        stays = (
-            f"{object} {words_for(action).is_planned} and its {watches['tuple'][2].removeprefix(f'{object}.')} stays"
+        watched = watches["tuple"][2].removeprefix(f"{object}.")
+        yield (
+            f"{name} does not change: its replace_triggered_by{_at(watches)} did not fire, because the {watched} of "
+            f"{object} stays the same, although {object} {words_for(action).is_planned}"
         )
-        yield f"{name} does not change: its replace_triggered_by{_at(watches)} did not fire, since {stays}"
     elif rule == "plan/causes.imported":
         blocks = sorted(_at(step) for step in steps if step["tuple"][0] == "import_declared")
         yield f"{name} is imported by the import block{blocks[0]}, and otherwise as declared"

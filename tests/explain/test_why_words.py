@@ -127,8 +127,8 @@ def edit(work: Path, edits: dict[str, str], run: Callable[..., object]) -> None:
             {'"release"\n': '"other"\n'},
             "terraform_data.migration",
             [
-                "terraform_data.migration does not change: its replace_triggered_by (main.tf:12) did not fire, since "
-                "terraform_data.release is updated in place and its id stays",
+                "terraform_data.migration does not change: its replace_triggered_by (main.tf:12) did not fire, because "
+                "the id of terraform_data.release stays the same, although terraform_data.release is updated in place",
             ],
             id="not-triggered",
         ),

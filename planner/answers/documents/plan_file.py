@@ -388,7 +388,7 @@ def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list
     try:
         os.makedirs(root, exist_ok=True)
         for name, normal in names.items():
-            if normal.startswith("/") or "\0" in normal or above > 100:
+            if normal.startswith("/") or "\0" in normal or normal.split("/").count("..") > 100:
                 detail = (
                     f"The plan file contains a file named {name!r}, which is not a valid path relative to the root "
                     "module."

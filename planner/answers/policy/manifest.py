@@ -249,7 +249,7 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
         title, links, controls = table.text("title"), table.texts("links"), table.texts("controls")
         for link in links:
             if not link.startswith(("https://", "http://")):
-                table.problem("links", f'"{link}" is not a valid link: it must begin with https://.')
+                table.problem("links", f'"{link}" is not a valid link: it must begin with https:// or http://.')
         secret = table.value("secret", bool, "a truth value", False)
         yield PolicyInfo(code, level, override, severity, title, links, controls, pack, table.span, secret)
         table.done()

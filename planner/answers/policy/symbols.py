@@ -330,7 +330,8 @@ class SymbolCase:
         return False
 
     def _evaluated(self, proposition: Proposition, bound: dict[Symbol, Any]) -> bool | None:
-        """Whether a proposition holds, if all its symbols have values; otherwise None."""
+        """Whether a proposition holds. None if a symbol has no value, or if it is about whether a built-in relation or
+        an aggregate is defined."""
         kind, *rest = proposition
         if kind in ("test", "defined"):
             name, arguments = rest

@@ -46,9 +46,9 @@ class Failed:
 class Expanded:
     """The work of a node succeeded and added child nodes, each with the nodes for which it waits. The node is done when
     all its children are. Children may wait only for nodes that certainly exist at this time: nodes of the same
-    addition, initial nodes, and nodes that were added together with an ancestor. Other names are ignored, because
-    waiting for nodes that may be added earlier or later would depend on timing. A child is on a cycle if it waits for a
-    dependent of its parent."""
+    addition, initial nodes, and nodes that were added together with an ancestor. This is not checked:
+    names that do not exist are ignored, but a node that another addition happened to add earlier is waited for. A child
+    is on a cycle if it waits for a dependent of its parent."""
 
     node: str
     children: Mapping[str, Iterable[str]]

@@ -171,7 +171,7 @@ def defect(problem: Exception, address: str = "") -> Diagnostic:
     if isinstance(problem, OSError) and problem.errno in _REFUSED and not debugging:
         where = f"{problem.filename}: " if problem.filename is not None else ""
         detail = f"{where}{problem.strerror or problem}."
-        return error("cli.system", "Operation not permitted by the system", detail, address=address)
+        return error("cli.system", "Error of the operating system", detail, address=address)
     what = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
     advice = "Run again with PLANNER_DEBUG=1 to see where it happened."
     if debugging:

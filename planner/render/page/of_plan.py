@@ -149,7 +149,8 @@ _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 
 def _containing(causes: Sequence[PageCause]) -> Mapping[str, tuple[int, ...]]:
-    """{name of a value or an object, with and without instance keys: indexes of the causes in it}."""
+    """{name of a value or an object: indexes of the causes that have a part in it}. Each name is also listed without
+    its instance keys."""
     holders: dict[str, dict[int, None]] = defaultdict(dict)
     for number, cause in enumerate(causes):
         for part in cause.parts:
@@ -283,8 +284,7 @@ def _view(
     places: _SourcePlaces,
     within: Mapping[str, tuple[int, ...]],
 ) -> PageView:
-    """A view of a graph. `number`: {name of a change: its index}. `within`: {name of a value or an object: indexes of
-    the causes in it}."""
+    """A view of a graph. `number`: {name of a change: its index}. `within`: see _containing."""
     of_resource: dict[str, list[int]] = defaultdict(list)
     declared_in = {module: str(parse_module(module).config) for module in {change.module for change in plan.changes}}
     for change in plan.changes if name == "plan" else ():

@@ -69,7 +69,7 @@ class BatchOptions:
     shard: tuple[int, int] = (0, 0)
     """(number of this job, number of jobs that share the selected units); (0, 0) for a single job"""
     around: tuple[tuple[str, str, str], ...] = ()
-    """replaced services of a stack, as in Request"""
+    """replacements for services of a stack: (token, name, file), (upstream, address, path), (varsets, "", path)"""
     is_brief: bool = False
     """whether reused results need only counts, because the report lists no changes"""
 

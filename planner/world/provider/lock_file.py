@@ -42,7 +42,8 @@ def lock(address: str, version: Version, constraints: str, hashes: Iterable[str]
 
 
 def lockable(address: str) -> bool:
-    """Whether a provider has versions to select. Built-in ones do not, because they are part of this program."""
+    """Whether the lock file can select a version of the provider: not of a built-in one, which is a part of this
+    program, nor for a legacy address (namespace `-`)."""
     return not is_builtin(address) and "/-/" not in address
 
 

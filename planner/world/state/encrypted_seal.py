@@ -151,8 +151,11 @@ def _mark(kind: str) -> bytes:
 # Journals of encrypted states. The first line contains a key that is encrypted like the state. Each further line is
 # encrypted separately with this key, so that after a crash the lines on disk can be read with the state's keys.
 #
-# {"key": ENVELOPE} {"line": 1, "data": "BASE64"} AES-256-GCM: a nonce of 12 bytes, the line, a tag; the number is
-# authenticated
+#   first line:    {"key": ENVELOPE}
+#   further lines: {"line": 1, "data": "BASE64"}
+#
+# The data is a nonce of 12 bytes, then the entry, encrypted with AES-256-GCM, with its tag. The line's number is
+# authenticated, too.
 
 
 KIND = "journal key"

@@ -28,7 +28,7 @@ SLOW = 0.4  # seconds
 
 
 class Stop(Protocol):
-    """Requests to stop waiting."""
+    """A request to stop waiting. `requested`: whether it was issued."""
 
     requested: bool
 

@@ -203,10 +203,11 @@ def _adopt(state: State, strays: Strays) -> State:
 def _divergence_warnings(
     strays: Strays, state: State, recorded: JournalContent, journal: str, place: str
 ) -> tuple[Diagnostic, ...]:
+    what = "serial" if recorded.lineage == state.lineage else "lineage"
+    then, now = getattr(recorded, what), getattr(state, what)
     began = (
         f"An interrupted {recorded.operation} ({recorded.time}) left the journal {journal}. The state in {place} was "
-        f"changed later: its serial was {recorded.serial} when the {recorded.operation} began, and is {state.serial} "
-        "now."
+        f"changed later: its {what} was {then} when the {recorded.operation} began, and is {now} now."
     )
     problems = []
     if strays.missing:

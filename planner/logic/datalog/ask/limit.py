@@ -1,6 +1,7 @@
-"""Runs work in a separate process with limits of time and memory. The process always ends: when it has its result, when
-the parent stops it after the time limit, when the kernel stops it a moment later, or when the parent ends. The work
-need not cooperate, so the limits apply even while C code runs."""
+"""Limits of work. `run_limited` runs it in a separate process, with limits of time and, on Linux, of memory. The
+process always ends: when it has its result, when the parent stops it after the time limit, when the kernel stops it a
+moment later, or when the parent ends, even while C code runs. `within` only limits the time of work in this thread,
+and lets a C function that is running finish."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class PluginBase:
     def _stream(self, name: str, request: str, /, **fields: Any) -> Generator[Any, None, None]:
         """Like `_call`, for a streamed response: yields messages as they arrive. Raises PluginError and Failure."""
         if self.kept is not None and self.kept.log is not None:
-            self.kept.log.fail()  # streamed responses may come in any order, so they are not cached
+            self.kept.log.fail()  # streamed responses come in any order and are not logged, so the log is incomplete
         while True:
             with suppress(ClientClosedError):
                 client = self._serving()

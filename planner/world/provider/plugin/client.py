@@ -180,7 +180,7 @@ class PluginClient:
 
     @contextmanager
     def _faults(self, name: str, seconds: float | None) -> Iterator[None]:
-        """Convert errors of connections to PluginError."""
+        """Convert errors of connections to PluginError. A timeout also ends the process of the plugin."""
         try:
             yield
         except TimeoutError:
