@@ -398,7 +398,8 @@ def cause_step(document: dict[str, Any]) -> CauseStep:
     )
     place = f"{source['file']}:{source['line']}" if "file" in source else source.get("command_line", "")
     place = place or ("state" if "state" in source else "")
-    return CauseStep(**text, source=place, note=document.get("origin", ""), also=tuple(document.get("also", ())))
+    also, has_elements = tuple(document.get("also", ())), bool(document.get("elements"))
+    return CauseStep(**text, source=place, note=document.get("origin", ""), has_elements=has_elements, also=also)
 
 
 # ---------------------------------------------------------------- what does not change

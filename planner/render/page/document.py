@@ -1,10 +1,10 @@
-"""The data of a page to explore, format 1.3: it is read by the page's script and by other programs.
+"""The data of a page to explore, format 1.4: it is read by the page's script and by other programs.
 
-    {"format_version": "1.3", "title", "summary": [text...], "about": [[word, text]...],
+    {"format_version": "1.4", "title", "summary": [text...], "about": [[word, text]...],
      "noun": "node", "unit" or "component", "asks": command,
      "layers": [[name, meaning]...], "actions": [[action, name of its colour, sign, name for people]...],
      "changes": [[address, action, reason, [group...], [string...]]...],
-     "causes": [[group, [[name, former value, value, where, line of text]...], number or 0, [change...]]...],
+     "causes": [[group, [[name, former value, value, where, line of text, elements]...], number or 0, [change...]]...],
      "moved": {change: former address},
      "texts": {change: text}, "blocks": {where: text}, "verdicts": [[kind, code, address, message]...],
      "strings": [text...], "places": [[where, line of text]...], "grounds": [[rule, reason, [place...]]...],
@@ -23,8 +23,9 @@ everything. In the reason of a ground, the characters \\x01 and \\x02 are placeh
 that implied edges are left out. `reads` has the ends of omitted edges by which values are read; the shown edges need
 not lead from one end to the other by reads alone. `about` of a node is an address. Very long `texts` and `blocks` are
 JSON, compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A cause has the
-values of each of its parts; "" is an unknown value, `nothing` means that there is none. The changes of a cause are only
-those that it updates while other causes replace their objects. Everything is sorted: equal input gives equal bytes."""
+values of each of its parts, or the elements that a list gained and lost; "" is an unknown value, `nothing` means that
+there is none. The changes of a cause are only those that it updates while other causes replace their objects.
+Everything is sorted: equal input gives equal bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.native import levels
 
-FORMAT_VERSION = "1.3"
+FORMAT_VERSION = "1.4"
 CLIPPED = 200
 """the maximum number of characters shown of a line of a file"""
 
@@ -169,6 +170,8 @@ class CausePart(NamedTuple):
     after: str
     where: str = ""
     line: str = ""
+    elements: str = ""
+    """what a list gained and lost, instead of its values"""
 
 
 class PageCause(NamedTuple):

@@ -21,7 +21,7 @@ from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
-from planner.render.cause_line import KINDS, because_lines, name_of, place_of, presence
+from planner.render.cause_line import KINDS, because_lines, elements_text, name_of, place_of, presence
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
@@ -139,8 +139,9 @@ def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hi
     before, after = {"added": ("nothing", ""), "removed": ("", "nothing")}.get(key, (step.before, step.value))
     line = "".join(text for _, text in places.of(step.source)[:1]) if isinstance(step.source, Span) else ""
     line = "" if _OPENING.search(line) else line.strip()[:CLIPPED]
-    texts = name_of(step), before, after, place_of(step.source), line
-    return CausePart(*map(hide, texts))
+    elements = elements_text(before, after) if step.has_elements else ""
+    values = ("", "") if elements else (before, after)
+    return CausePart(*map(hide, (name_of(step), *values, place_of(step.source), line, elements)))
 
 
 _OPENING = re.compile(r"=\s*[\[{(]\s*$")

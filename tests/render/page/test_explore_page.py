@@ -274,10 +274,14 @@ resource "terraform_data" "a" {
     (tmp_path / "terraform.tfvars").write_text('image = "2"\nkeys = ["x", "z"]\n')
     page = explored(planner, tmp_path)[1]
     parts = {part[0]: part[1:] for _, parts, *_ in page["causes"] for part in parts}
-    assert parts["var.image"] == ['"1"', '"2"', "terraform.tfvars:1", 'image = "2"']
-    assert parts["var.keys"] == ['["x","y"]', '["x","z"]', "terraform.tfvars:2", 'keys = ["x", "z"]']
+    assert parts["var.image"] == ['"1"', '"2"', "terraform.tfvars:1", 'image = "2"', ""]
+    assert parts["var.keys"] == ['["x","y"]', '["x","z"]', "terraform.tfvars:2", 'keys = ["x", "z"]', ""]
+    (tmp_path / "terraform.tfvars").write_text('image = "1"\nkeys = ["y", "z"]\n')
+    (_, ((*part,),), *_) = explored(planner, tmp_path)[1]["causes"][0]
+    line = 'keys = ["y", "z"]'  # no element has the index that it had
+    assert part == ["var.keys", "", "", "terraform.tfvars:2", line, 'added "z"; removed "x"']
     (tmp_path / "terraform.tfvars").write_text('image = "1"\nkeys = [\n  "x",\n]\n')
-    (_, ((_, _, _, where, line),), *_) = explored(planner, tmp_path)[1]["causes"][0]
+    (_, ((_, _, _, where, line, _),), *_) = explored(planner, tmp_path)[1]["causes"][0]
     assert (where, line) == ("terraform.tfvars:2", "")  # the line only opens the list
     (tmp_path / "terraform.tfvars").write_text('image = "2"\nkeys = ["x", "z"]\n')
     groups = [group for group, *_ in page["causes"]]

@@ -107,9 +107,9 @@ function inputParts(all, name) {
   const parts = all.filter(([what]) => !isInside(what)); // the values of the whole have those of its parts
   const isLast = (part, next) => !next || next[3] !== part[3]; // a place that several have is shown once
   const item = part => {
-    const [what, before, after, where, line] = part, hasPlace = where && isLast(part, parts[parts.indexOf(part) + 1]);
+    const [what, before, after, where, line, elements] = part, hasPlace = where && isLast(part, parts[parts.indexOf(part) + 1]);
     return el("div", { class: "input" }, what === name ? null : el("p", { class: "inputname" }, ...breakable(what)),
-      ...valueParts(before, after), hasPlace ? el("p", { class: "why" }, "written in ", el("code", {}, where)) : null, hasPlace && line ? el("pre", {}, line) : null);
+      ...(elements ? [el("p", {}, elements)] : valueParts(before, after)), hasPlace ? el("p", { class: "why" }, "written in ", el("code", {}, where)) : null, hasPlace && line ? el("pre", {}, line) : null);
   };
   return parts.length ? [some(el("div", {}), parts, item, 6)] : [];
 }

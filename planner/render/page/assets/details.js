@@ -252,7 +252,8 @@ function orderSentence(form, edge, isOut, isAlone) {
 }
 /** The former and the present value of a node that is a cause, if they are short. */
 function causeValues(node) {
-  const [, before, after] = scene.causing.has(node) && scene.ownCause(node) || [];
+  const [, before, after, , , elements] = scene.causing.has(node) && scene.ownCause(node) || [];
+  if (elements && elements.length <= SHORT_VALUE) return el("code", { class: "place" }, ` ${elements}`);
   return before && after && before !== after && before.length + after.length <= SHORT_VALUE ? el("code", { class: "place" }, ` ${before} \u2192 ${after}`) : null;
 }
 /** Nodes that are no objects, to be unfolded. */

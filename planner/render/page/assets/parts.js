@@ -133,7 +133,7 @@ function byModule(those, nameOf, item) {
       const modules = byKey(things, one => moduleOf(nameOf(one)).slice(0, -1) || "the root module");
       const alike = modules.size > 1 && modules.size < things.length ? foldedItem(title, list => some(list, [...modules], ([name, own]) => own.length > 1 ? alikeItem(`${name}: ${own.length}`, own, item, short) : item(own[0], name), FIRST))
         : alikeItem(title, things, item, modules.size === 1 ? short : one => moduleOf(nameOf(one)).slice(0, -1) || "the root module");
-      if (last) alike.prepend(el("div", { class: "module" }, modules.size > 1 ? "several modules" : [...modules.keys()][0])); // not that of the lines above
+      if (last && !MODULE.test(title)) alike.prepend(el("div", { class: "module" }, modules.size > 1 ? "several modules" : [...modules.keys()][0])); // not that of the lines above
       last = "";
       return alike;
     }

@@ -39,7 +39,7 @@ class Scene extends Lines {
   labelLines(node) {
     const label = data.noun === "node" ? this.label(node).replace(DEPOSED, this.isOld(node) ? "" : " ($1)").replace(STEP, "") : this.label(node), typed = data.noun === "node" && TYPED.exec(label);
     const part = this.part(node), sign = this.isOld(node) ? "-" : this.isMixed(node) ? "" : signOf.get(this.action[node]) || "";
-    const [, before, after] = this.causing.has(node) && !sign && this.ownCause(node) || [], values = before && after && before.length + after.length <= VALUES ? `  ${before} \u2192 ${after}` : "";
+    const [, before, after, , , elements] = this.causing.has(node) && !sign && this.ownCause(node) || [], values = elements && elements.length <= VALUES ? `  ${elements}` : before && after && before.length + after.length <= VALUES ? `  ${before} \u2192 ${after}` : "";
     return [[typed ? typed[1] : "", part, this.isMoved(node) ? "moved" : ""].filter(text => text).join(", "), `${sign ? `${sign} ` : ""}${typed ? typed[2] : label}${values}`];
   }
   /** Colours and numbers of what is done with the objects of a node, if that differs. */
@@ -64,6 +64,7 @@ class Scene extends Lines {
   unfoldLevel() {
     const closed = this.foldedBoxes();
     for (const b of closed) this.folded[b] = 0;
+    for (const box of this.boxes) box.plan = null; // other rows may be seen larger
     return closed.length > 0;
   }
   /** The folded boxes that are drawn. */
