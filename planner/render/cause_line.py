@@ -48,7 +48,7 @@ KINDS = {
     "replace_because_tainted": "tainted",
     "replace_by_request": "-replace",
     "delete_because_no_resource_config": "no longer declared",
-    "delete_because_no_module": "its module is no longer declared",
+    "delete_because_no_module": "its module instance is no longer declared",
     "delete_because_no_move_target": "moved to an address that is not declared",
 }
 

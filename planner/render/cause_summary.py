@@ -51,7 +51,7 @@ OUTPUT = "output."
 _THEMSELVES = {
     "create": "Declared, but not created yet",
     "delete_because_no_resource_config": "No longer declared",
-    "delete_because_no_module": "Their module is no longer declared",
+    "delete_because_no_module": "Their module instance is no longer declared",
     "delete_because_no_move_target": "Moved to an address that is not declared",
     "replace_because_tainted": "Tainted",
     "replace_by_request": "Named by -replace",

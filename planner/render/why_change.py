@@ -114,7 +114,7 @@ _OWN = {
     "create": "it is declared and does not exist yet",
     "gone": "its provider no longer finds it, so it was removed or changed outside",
     "delete_because_no_resource_config": "it is no longer declared",
-    "delete_because_no_module": "its module is no longer declared",
+    "delete_because_no_module": "its module instance is no longer declared",
 }
 """descriptions of causes in the object itself, by kind"""
 
