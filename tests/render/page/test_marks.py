@@ -509,3 +509,20 @@ def test_the_legend_has_the_lines_from_causes_only_while_they_are_drawn(tmp_path
         assert tab.evaluate("drawing.links().map(pair => pair.map(n => scene.name(n)))") == [["b", "var.image"]]
         tab.keyboard.press("Escape")
         legend.get_by_text("sets off").wait_for(state="hidden")
+
+
+@needs_browser
+def test_an_arrow_whose_edges_only_order_reads_a_value_that_others_imply(tmp_path: Path) -> None:
+    names = ("module.m.a", "module.m.b", "d")
+    items = (*(item(name, name.rpartition(".")[0], (n,)) for n, name in enumerate(names)), item("between"))
+    arrows = (arrow("d", "module.m.b", "order"), arrow("module.m.b", "module.m.a", "order"))
+    arrows += (arrow("d", "between"), arrow("between", "module.m.a"))
+    changes = tuple(PageChange(name, "create", "", ()) for name in names)
+    view = PageView("plan", "All", items, arrows, {"module.m": ("", "module.m")})
+    with opened(written(tmp_path, Page("Read", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        tab.evaluate("foldAll(true)")
+        ends = "[...scene.readLines].map(e => scene.ends(e).map(thing => scene.title(thing)))"
+        assert tab.evaluate(ends) == [["d", "module.m"]]
+        tab.evaluate("showLine(scene.lines[0], scene.bundle(scene.lines[0]))")
+        details = tab.get_by_role("complementary", name="Details").inner_text()
+        assert "A value is read, also through what is not drawn (1)" in details and "d reads module.m.a" in details

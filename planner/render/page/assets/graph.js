@@ -343,11 +343,13 @@ class Graph {
     const own = new Set(nodes);
     return [...this.readersOf(nodes, at => !this.hidden[at] && !own.has(at))].filter(other => !own.has(other) && !this.hidden[other]);
   }
-  /** The drawn nodes whose values these read, directly or through hidden ones. */
-  nearSources(nodes) {
+  /** The drawn nodes whose values these read, directly or through hidden ones; with `among` at most so many of these. */
+  nearSources(nodes, among = null, most = Infinity) {
     const own = new Set(nodes), seen = new Set(nodes);
     for (const at of seen) if (own.has(at) || this.hidden[at]) for (const other of [...this.out[at].filter(e => this.isRead(e)).map(e => this.to[e]), ...this.sources[at]]) seen.add(other);
-    return [...seen].filter(other => !own.has(other) && !this.hidden[other] && this.nearReaders([other]).some(reader => own.has(reader)));
+    const found = [];
+    for (const other of seen) if (found.length < most && !own.has(other) && !this.hidden[other] && (!among || among.has(other)) && this.nearReaders([other]).some(reader => own.has(reader))) found.push(other);
+    return found;
   }
   /** The nodes that read a value of one directly, by the modules around them. */
   directReaders(node) {

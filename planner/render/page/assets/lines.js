@@ -5,6 +5,7 @@ const LINKS = 60; // lines from a cause to what it sets off at most
 const SETTING_OFF = 40; // such lines of all causes, while none is chosen
 const FEWEST = 3; // such lines that each cause has even so, the most dangerous
 const FEW_THINGS = 12; // things up to which all lines that read a value are drawn
+const READ_LINES = 100, READ_NODES = 40; // lines, and nodes at one of their ends, up to which it is looked whether a value is read that they do not show
 const BUNDLED = 200000; // edges up to which those between two modules are one line
 
 class Lines extends Graph {
@@ -60,7 +61,20 @@ class Lines extends Graph {
     this.routes = new Map();
     this.back = new Set(this.lines.filter(e => this.isBack(e)));
     this.joinMutual();
+    const ordered = data.noun === "node" && this.lines.length <= READ_LINES ? [...this.lines].filter(e => !this.isReference(e)) : [], reads = one => this.isReference(one) && this.isReadAlong(one);
+    this.readLines = new Set(ordered.filter(e => this.bundle(e).some(reads) || this.readsOf(...this.ends(e), 1).length || this.mutual.has(e) && this.readsOf(...[...this.ends(e)].reverse(), 1).length)); // others may imply their edges that read
     this.findLinks();
+  }
+  /** The drawn nodes of a thing that read a value of those of another one, directly or through hidden ones, as [reader, source]. At most so many, and none of two large boxes. */
+  readsOf(one, other, most) {
+    const inside = thing => thing >= 0 ? [thing] : this.nodesIn(-1 - thing).filter(node => !this.hidden[node]), [readers, sources] = [inside(one), inside(other)], found = [];
+    if (Math.min(readers.length, sources.length) > READ_NODES) return found;
+    const isFew = readers.length <= sources.length, far = new Set(isFew ? sources : readers);
+    for (const near of isFew ? readers : sources) for (const node of isFew ? this.nearSources([near], far, most) : this.nearReaders([near])) {
+      if (far.has(node)) found.push(isFew ? [near, node] : [node, near]);
+      if (found.length >= most) return found;
+    }
+    return found;
   }
   /** Whether edges only join instances of a module through what these have in common: what waits reads no value of the others, also not by other ways. */
   isShared(edges) {

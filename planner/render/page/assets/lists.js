@@ -193,7 +193,7 @@ function fillSide() {
 const LINE_WORDS = { reference: "reads", order: "only order", destroy: "order of destruction" };
 /** The kinds of lines. */
 function linesOfLegend() {
-  const bits = [...scene.lines].reduce((all, e) => all | scene.layers[e] & -scene.layers[e], 0), drawn = data.layers.filter((_, n) => bits >> n & 1);
+  const bits = [...scene.lines].reduce((all, e) => all | (scene.readLines.has(e) ? REFERENCE : scene.layers[e] & -scene.layers[e]), 0), drawn = data.layers.filter((_, n) => bits >> n & 1);
   return drawn.length > 1 || noun === "node" ? drawn.map(([name, meant]) => el("li", { title: meant }, stroke(name), LINE_WORDS[name] || name)) : [];
 }
 /** The colours and lines that are drawn, and nothing else. */

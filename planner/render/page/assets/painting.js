@@ -62,7 +62,7 @@ class Painting {
   *edges(context, k, sees) {
     const { scene, colours, marked } = this;
     const runs = data.layers.map(() => []), strong = data.layers.map(() => []), linked = [], quiet = []; // in a layer, around which they all lead
-    const layerOf = e => 31 - Math.clz32(scene.layers[e] & -scene.layers[e]);
+    const layerOf = e => scene.readLines.has(e) ? Math.log2(REFERENCE) : 31 - Math.clz32(scene.layers[e] & -scene.layers[e]);
     const isWithin = (one, other) => scene.box(one) === scene.box(other) && scene.where.get(one).layer === scene.where.get(other).layer;
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
     const isOwn = e => this.chosen !== null && (scene.from[e] === this.chosen || scene.to[e] === this.chosen);

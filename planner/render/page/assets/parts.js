@@ -184,6 +184,7 @@ const nodeButton = (node, short = scene.shown(node)) => button(short, () => choo
 // ---------------------------------------------------------------- the dependencies of a line
 
 const SEVERAL = 3; // alike dependencies from which on they are one item
+const READ_PAIRS = 50; // reads between two things that are listed
 const FEW_ENDS = 12; // things that others wait for, up to which each has items of its own
 /** A name with the keys of its instances left out, and of the modules around it. */
 const familyOf = name => name.replace(INSTANCE_KEYS, "[*]");
@@ -192,7 +193,13 @@ const partNamed = (name, node) => scene.part(node) ? `${name} (${scene.part(node
 function dependencyParts(edges, [one, other]) {
   const isIn = (node, thing) => scene.stands[node] === thing || thing < 0 && scene.outward(scene.box(node)).includes(-1 - thing);
   const isForward = e => isIn(scene.from[e], one) && isIn(scene.to[e], other), name = thing => thing >= 0 ? partNamed(scene.shown(thing), thing) : nameOfBox(scene.boxes[-1 - thing]);
-  return [[one, other, edges.filter(isForward)], [other, one, edges.filter(e => !isForward(e))]].flatMap(([from, to, own]) => own.length ? [el("h3", {}, ...breakable(`${name(from)} waits for ${name(to)} (${own.length})`)), ...kindParts(own, name(to))] : []);
+  return [[one, other, edges.filter(isForward)], [other, one, edges.filter(e => !isForward(e))]].flatMap(([from, to, own]) => own.length ? [el("h3", {}, ...breakable(`${name(from)} waits for ${name(to)} (${own.length})`)), ...readParts(from, to, own), ...kindParts(own, name(to))] : []);
+}
+/** What reads a value though none of these edges does: others imply the edges that do. */
+function readParts(from, to, edges) {
+  if (noun !== "node" || edges.some(e => scene.isReference(e) && scene.isReadAlong(e))) return [];
+  const pairs = scene.readsOf(from, to, READ_PAIRS), item = ([reader, source]) => el("li", {}, nodeButton(reader), " reads ", nodeButton(source), " ", button("why", () => showPath(reader, source), { class: "small" }));
+  return pairs.length ? [el("h4", {}, `A value is read, also through what is not drawn (${pairs.length < READ_PAIRS ? pairs.length : `${READ_PAIRS} or more`})`), some(el("ul", { class: "plain" }), pairs, item, FEW_ENDS)] : [];
 }
 function kindParts(edges, module) {
   if (noun !== "node") return [dependencyList(edges, module)];
