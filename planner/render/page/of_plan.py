@@ -182,7 +182,7 @@ def _changes(
     def reason(one: ResourceChange) -> str:
         words = _REASONS.get(one.reason) or KINDS.get(one.reason) or one.reason.replace("_", " ")
         first = explored.created_first.get(change_name(one))
-        return f"{words}; the new object is created first, because {first}" if first else words
+        return "; ".join(filter(None, (words, first and f"the new object is created first, because {first}")))
 
     objects = [
         change(

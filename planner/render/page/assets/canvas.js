@@ -184,12 +184,10 @@ class Drawing extends Painting {
 
   inWindow(event) { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; }
   point(event) { const [x, y] = this.inWindow(event); return [x / this.eye.k + this.eye.x, y / this.eye.k + this.eye.y]; }
-  /** The edge that is drawn nearest to a point, if one is near. */
-  /** The line at a place: an edge, or, from a cause to what it sets off, [thing, cause]. */
+  /** The line nearest to a point, if one is near: an edge or, from a cause to what it sets off, [thing, cause]. */
   lineAt(x, y) {
     let best = null, least = 7 / this.eye.k;
-    const links = this.links();
-    for (const line of [...this.scene.lines, ...links]) {
+    for (const line of [...this.scene.lines, ...this.links()]) {
       const route = Array.isArray(line) ? this.way(line, `link ${line}`) : this.route(line);
       if (route.length === 8 && (x < Math.min(route[0], route[6]) - 40 || x > Math.max(route[0], route[6]) + 40)) continue;
       for (let n = 2, [x1, y1] = route; n < route.length; [x1, y1] = [route[n + 4], route[n + 5]], n += 6)

@@ -110,9 +110,9 @@ class Graph {
   /** Whether several things are done with the objects of a node. */
   isMixed(node) { return !this.isOld(node) && this.actions(node).length > 1; }
   text(number) { return data.strings[number]; }
-  /** The name of a vertex, as commands have it. */
   /** Whether an object of a node was moved. */
   isMoved(node) { return !this.isOld(node) && this.changes(node).some(change => formerOf(change)); }
+  /** The name of a vertex, as commands have it. */
   name(node) { return this.text(this.view.nodes.name[node]); }
   /** The name of a node's object, for people. */
   shown(node) { return data.noun === "node" ? this.name(node).replace(DEPOSED, this.isOld(node) ? "" : " ($1)").replace(STEP, "") : this.name(node); }

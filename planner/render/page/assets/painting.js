@@ -152,6 +152,11 @@ class Painting {
   }
   /** From the causes of the chosen object to it, or from those that are marked, or from all while nothing is, to what they set off, where no line that is drawn leads there: [thing, cause]. */
   links() {
+    const { marked, chosen, scene: { routes } } = this, { last } = this; // the same until something is marked or arranged anew
+    if (last?.routes !== routes || last.marked !== marked || last.chosen !== chosen) this.last = { routes, marked, chosen, links: this.linksNow() };
+    return this.last.links;
+  }
+  linksNow() {
     const { scene, marked } = this, sources = [...marked?.sources || []].filter(node => !scene.hidden[node]);
     if (marked?.origins?.length && scene.where.has(this.chosen)) return marked.origins.filter(cause => !scene.hidden[cause]).map(cause => [this.chosen, scene.stands[cause]]);
     if (!marked) return scene.links;
