@@ -20,7 +20,7 @@ STATE = "terraform.tfstate"
 PRIOR = "prior.tfstate"
 """the state that a shape starts with, if any"""
 
-SHAPES = ("dag", "chain", "flat", "splat", "foreach", "modules", "nested", "state", "destroy")
+SHAPES = ("dag", "chain", "flat", "splat", "foreach", "modules", "nested", "tenants", "state", "destroy")
 PLUGIN_SHAPES = ("plugincount", "pluginblocks", "pluginslow")
 """measured on request only: they need plugins, see generate.py"""
 
@@ -32,6 +32,7 @@ def last_address(shape: str, size: int) -> str:
         "foreach": f'terraform_data.b["k0-{min(size, 1000) - 1}"]',
         "modules": f"module.m{size - 1}",
         "nested": f"module.m{size - 1}.module.inner.terraform_data.t",
+        "tenants": f'module.tenant["{size - 1}"].terraform_data.host',
         "plugincount": f"null_resource.r[{size - 1}]",
         "pluginblocks": f"random_pet.r{size - 1}",
         "pluginslow": f"random_string.r{size - 1}",

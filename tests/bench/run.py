@@ -45,7 +45,7 @@ def measure_shape(
         for tool, binary in tools.items():
             places[tool] = Path(folder) / tool
             generate(shape, size, places[tool])
-            if shape in ("modules", "nested"):
+            if shape in ("modules", "nested", "tenants"):
                 run([*binary, "init", "-no-color"], places[tool], seconds, cache=cache)
         given_up: set[str] = set()
         for command in commands:

@@ -100,7 +100,7 @@ def test_what_is_no_point(text):
 
 
 def test_points_that_are_measured_by_default_are_points():
-    assert len({read_point(text) for text in (*history.POINTS, *history.SLOW)}) == 21
+    assert len({read_point(text) for text in (*history.POINTS, *history.SLOW)}) == 23
 
 
 def test_the_picture_has_a_line_for_each_point():

@@ -252,3 +252,45 @@ def test_a_replacement_is_of_the_causes_that_force_it(tmp_path: Path, planner, m
     asked = planner("why", "-var=owner=bob", "-replace=terraform_data.db").out
     assert "    replace  terraform_data.db\n" in asked
     assert "    causes the only change: update terraform_data.db" in asked
+
+
+GROUP = """
+variable "az" { default = "a" }
+variable "image" { default = "1" }
+resource "terraform_data" "group" {
+  input = { az = var.az, template = { image = var.image } }
+}
+resource "terraform_data" "job" {
+  input = terraform_data.group.output.template
+}
+resource "terraform_data" "zone" {
+  input = terraform_data.group.output.az
+}
+"""
+BY_IMAGE = ['terraform_data.group.input.template.image "1" -> "2" (main.tf:5)', 'var.image "1" -> "2" (-var=image)']
+BY_AZ = ['terraform_data.group.input.az "a" -> "b" (main.tf:5)', 'var.az "a" -> "b" (-var=az)']
+
+
+@pytest.mark.parametrize(
+    ("reader", "part", "first", "further"),
+    [("job", "template", BY_IMAGE, BY_AZ), ("zone", "az", BY_AZ, BY_IMAGE)],
+)
+def test_the_first_cause_is_that_of_the_part_that_is_read(
+    tmp_path: Path,
+    planner,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: str,
+    part: str,
+    first: list[str],
+    further: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(GROUP)
+    assert planner("apply", "-auto-approve").code == 0
+    lines = planner("why", "-var=az=b", "-var=image=2", f"terraform_data.{reader}").out.splitlines()
+    assert lines[1:] == [
+        f"  <- terraform_data.group.output.{part} (main.tf:4)",
+        *(f"  <- {step}" for step in first),
+        f"  and {further[0]}",
+        f"  <- {further[1]}",
+    ]

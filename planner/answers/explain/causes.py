@@ -22,7 +22,7 @@ from planner.logic.programs.actions import NO_OP
 
 RELATIONS = (
     *("because", "leaf", "unrecorded_value", "former_value"),
-    *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides"),
+    *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides", "mentions_part"),
 )
 """relations that `chains_of` reads"""
 UNRECORDED = (
@@ -369,6 +369,9 @@ class _Chains:
             whole = reduce(_whole_of_both, map(plain, beside)) if mention is not None else what
             if whole not in (what, ""):
                 return CauseStep(whole, "", self._places[world].of(whole) or source)
+        mentioned = self._ways.mentioned.get((reader, what))
+        if mentioned is not None:
+            return CauseStep(mentioned, "", source)
         return CauseStep(what, "", source, *self._altered[number].get(what, ()))
 
     def _mention(self, reader: str, step: str, number: int) -> Any:
@@ -646,6 +649,18 @@ def is_part(name: str, source: str) -> bool:
     return own == source or own.startswith((f"{source}.", f"{source}["))
 
 
+def _is_same_part(step: str, part: str, whole: str) -> bool:
+    """Whether a step is a value of the object `whole` which has, in its attribute, the path that `part` has in its own,
+    or which contains such a value or is in it."""
+    if not whole or not is_part(step, whole):
+        return False
+    own, other = (_IN_ATTRIBUTE.sub("", name[len(whole) :]) for name in (step, part))
+    return is_part(own, other) or is_part(other, own)
+
+
+_IN_ATTRIBUTE = re.compile(r"^\.[\w-]+")
+
+
 def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, str]:
     first = min(risks.get(action, len(risks)) for _, action in group.changes)
     return first, -len(group.changes), group.root.what, group.root.kind
@@ -676,6 +691,8 @@ class _Ways:
         for table, relation in ((self.forces, "forces"), (self.besides, "changed_besides")):
             for what, whence in sorted(relations[relation]):
                 table.setdefault(what, []).append(whence)
+        self.mentioned = {(what, plain(whence)): part for what, whence, part in sorted(relations["mentions_part"])}
+        """{(value, unknown value to which it refers): the mentioned part of the latter}"""
         guessed = {row[0] for row in relations["unrecorded_value"]}
         certain = self.leaves.keys() - guessed
         self._spread(sorted(certain), backwards, guessed)
@@ -702,18 +719,32 @@ class _Ways:
 
     def chain(self, name: str) -> list[str]:
         """The steps from a change to its nearest root. For a replacement, and for a value that it renews, the steps
-        lead to a cause that forces the replacement."""
+        lead to a cause that forces the replacement. For a mention of a part of a value that is unknown as a whole, the
+        steps lead to the part of the object's changes with the same path, if there is one."""
         steps = [name]
+        mentioned, whole = "", ""  # a part of an unknown value, and the object that contains it
         while (at := steps[-1]) in self._next:
             after = self._next[at]
             known = self.forces.get(at, ()) if len(steps) == 1 or steps[-2] in self.renewed else ()
-            forced = [step for step in known if (step in self._next or step in self.leaves) and step not in steps]
+            forced = [step for step in known if self._is_open(step, steps)]
             if forced and after not in forced:
-                after = min(forced, key=lambda step: (self.is_guess(step), self._depths.get(step, 0), step))
+                after = min(forced, key=self._order)
+            whole = at if is_part(mentioned, at) else whole
+            alike = [step for step in forced or self.further.get(at, ()) if _is_same_part(step, mentioned, whole)]
+            after = min((step for step in alike if self._is_open(step, steps)), key=self._order, default=after)
             if after in steps:
                 break
             steps.append(after)
+            if (at, plain(after)) in self.mentioned:
+                mentioned, whole = self.mentioned[at, plain(after)], ""
         return steps[1:]
+
+    def _is_open(self, step: str, steps: Collection[str]) -> bool:
+        """Whether a chain with these steps can continue with `step`."""
+        return (step in self._next or step in self.leaves) and step not in steps
+
+    def _order(self, step: str) -> tuple[bool, int, str]:
+        return self.is_guess(step), self._depths.get(step, 0), step
 
     def roots(self, name: str) -> list[str]:
         """All leaves that lead to a name, also the name itself if it is a leaf; first the leaf at the end of its

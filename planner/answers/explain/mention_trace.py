@@ -379,6 +379,8 @@ class MentionTrace:
                         continue
                     some = True
                     self._facts.add("refers_value", text, str(meant), source=span)
+                    if unknown and len(meant.path) < len(target.path):
+                        self._facts.add("mentions_part", text, str(meant), str(target), source=span)
                     if copies:
                         self._facts.add("copies", text, str(meant), source=span)
                         self._was.setdefault(str(meant), before)

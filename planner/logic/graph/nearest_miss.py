@@ -94,7 +94,7 @@ class _MissSearch:
 
     def apart(self) -> Iterator[NearMiss]:
         """A reference that does not result in an edge."""
-        if (self.a, self.b) not in self.database["refers"]:
+        if not self.is_mentioned():
             return
         destroyers = {row[0] for row in self.database["destroyer"]}
         if self.b in destroyers:
@@ -110,10 +110,15 @@ class _MissSearch:
             text = f"{self.a} refers to an object in its own module instance, {mine}, not to {self.b}."
             yield NearMiss("instance", text)
 
+    def is_mentioned(self) -> bool:
+        """Whether a reference from the dependent means the dependency, or another instance of its resource."""
+        targets = {row[1] for row in self.database["mentions"] if row[0] == self.a}
+        return any((self.b, target) in self.database["target_node"] for target in targets)
+
     def mentions(self) -> Iterator[NearMiss]:
         """The references from the dependent, after a remark if none of them leads to the dependency."""
         rows = sorted(row for row in self.database["mentions"] if row[0] == self.a)
-        if (self.a, self.b) not in self.database["refers"]:
+        if not self.is_mentioned():
             yield NearMiss("nothing-refers", f"Nothing in {self.a} refers to {self.b}.")
         if not rows:
             return

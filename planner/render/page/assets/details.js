@@ -180,10 +180,17 @@ function showBox(b) {
     if (thing >= 0) return el("li", {}, ...signsOf(thing), nodeButton(thing, scene.shown(thing).replace(MODULE, "")));
     return el("li", {}, button(scene.boxLabel(-1 - thing), () => choose(thing), { class: "name" }), " ", ...(noun === "node" && scene.boxes[-1 - thing].tally.size ? [...scene.boxes[-1 - thing].tally].map(([action, number]) => signOfAction(action, number)) : [boxCount(scene.boxes[-1 - thing])]));
   };
-  details(el("h2", {}, nameOfBox(box)), el("p", {}, `A ${boxNoun(box)}: ${boxCount(box)}.`),
+  details(el("h2", {}, nameOfBox(box)), el("p", {}, `A ${boxNoun(box)}: ${boxCount(box)}.`), ...markedParts(b),
     ...data.actions.filter(([action]) => box.tally.has(action)).sort(([a], [b]) => rank(a) - rank(b)).map(([action]) => el("p", {}, signOfAction(action), `${wordsOf.get(action)}: ${box.tally.get(action)}`)),
     scene.isEmpty(b) ? el("p", { class: "why" }, "This graph has nothing else of it to show.") : el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))),
     inner.length ? some(el("ul", { class: "plain" }), inner, item, 30) : null);
+}
+/** While a cause or an action is chosen: what of it is in a box, and a button to count everything again. */
+function markedParts(b) {
+  if (!drawing.marked?.isCounted || group === null && actionFilter === null) return [];
+  const [found] = [...causeKinds()].filter(([kind, { causes }]) => kind === group || causes.has(group)).map(([, one]) => one), what = found ? ["what ", numberSign(found), " sets off"] : ["what is chosen above"];
+  const all = button("Count everything", () => { group = actionFilter = null; fillList(); syncChips(); choose(-1 - b, { look: false }); }, { class: "small" });
+  return [el("p", { class: "why" }, "The graph counts only ", ...what, `: ${several(drawing.marked.boxes.get(b) || 0, "object")} in here. `, all)];
 }
 /** The number of objects in a box, and how many of them change; its outputs apart. */
 function boxCount(box) {

@@ -150,6 +150,7 @@ function foldedItem(title, fill) {
 }
 /** An item for many alike things. */
 function alikeItem(title, found, item, labelOf) {
+  found = [...found].sort((a, b) => NUMERIC.compare(labelOf(a), labelOf(b)));
   const families = byKey(found, one => labelOf(one).replace(/\d+/g, "*"));
   const family = ([name, those]) => those.length > ALIKE ? alikeItem(`${name} (${those.length})`, those, item, labelOf) : el("li", {}, el("ul", { class: "plain" }, ...those.map(one => item(one, labelOf(one)))));
   return foldedItem(title, list => {
