@@ -730,7 +730,7 @@ class _Ways:
             if forced and after not in forced:
                 after = min(forced, key=self._order)
             whole = at if is_part(mentioned, at) else whole
-            alike = [step for step in forced or self.further.get(at, ()) if _is_same_part(step, mentioned, whole)]
+            alike = [step for step in forced or self.further.get(at, []) if _is_same_part(step, mentioned, whole)]
             after = min((step for step in alike if self._is_open(step, steps)), key=self._order, default=after)
             if after in steps:
                 break
