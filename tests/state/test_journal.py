@@ -284,3 +284,29 @@ def test_a_journal_that_is_being_written_is_nobody_elses(tmp_path: Path) -> None
     assert found is None and [problem.summary for problem in problems] == ["Another operation is in progress"]
     journal.close()
     assert [problem.code for problem in second.read()[1]] == ["state.recovered", "state.in_flight"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "now", "count"),
+    [
+        (ObjectState({"id": "1"}), ObjectState({"id": "1"}), 0),
+        (ObjectState({"on": 1}), ObjectState({"on": True}), 1),
+        (ObjectState({"id": "1"}), ObjectState({"id": "1"}, dependencies=("thing.net",)), 1),
+        (ObjectState({"id": "1"}), ObjectState({"id": "1"}, tainted=True), 1),
+    ],
+)
+def test_a_journal_begins_with_instances_that_differ_from_the_stored_state(
+    tmp_path: Path, stored: ObjectState, now: ObjectState, count: int
+) -> None:
+    store, states = StateStore(str(tmp_path / "s")), []
+    for each in (stored, now):
+        builder = StateBuilder()
+        builder.set_object("", "managed", "thing", "a", None, each, PROVIDER)
+        states.append(builder.snapshot())
+    store.write(states[0])
+    journal, problems = store.begin_journal("apply", begins_with=states[1])
+    assert journal is not None
+    assert not problems
+    journal.start("thing.a", "", "update", True)
+    assert journal.changes == count
+    journal.close()

@@ -171,14 +171,15 @@ def _resource(resource: ResourceState) -> dict[str, Any]:
         instance = resource.instances[key]
         provider = f"{resource.provider}{format_key(instance.provider_key)}" if keyed else None
         if instance.current is not None:
-            objects.append(_object_json(key, "", provider, instance.current))
+            objects.append(object_json(key, "", provider, instance.current))
         for deposed in sorted(instance.deposed):
-            objects.append(_object_json(key, deposed, provider, instance.deposed[deposed]))
+            objects.append(object_json(key, deposed, provider, instance.deposed[deposed]))
     raw["instances"] = objects
     return raw
 
 
-def _object_json(key: InstanceKey, deposed: str, provider: str | None, obj: ObjectState) -> dict[str, Any]:
+def object_json(key: InstanceKey, deposed: str, provider: str | None, obj: ObjectState) -> dict[str, Any]:
+    """An object as in state files. `key`: of its instance; `provider`: its provider, if the resource has several."""
     raw: dict[str, Any] = {}
     if key is not None:
         raw["index_key"] = key

@@ -29,7 +29,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.build import StateBuilder
 from planner.world.state.encryption_seal import PLAIN, Seal
-from planner.world.state.file import state_document
+from planner.world.state.file import object_json, state_document
 from planner.world.state.journal_lines import JournalLines, line_of, read_lines, text_of
 from planner.world.state.model import InstanceKey, InstanceState, ResourceState, State
 from planner.world.state.reader import LARGEST, MalformedError, StateReader
@@ -228,10 +228,11 @@ class Journal:
                 return
             if self._line_seal is not None:
                 texts = [text_of(self._line_seal.sealed(line)) for line in lines]
-            whole = b""
+            written = []
             for text in texts:
                 line, self._chain = line_of(text, self._chain)
-                whole += line
+                written.append(line)
+            whole = b"".join(written)
             try:
                 write_all(self._descriptor, whole)
                 self._length += len(whole)
@@ -388,8 +389,16 @@ def differences(old: State, new: State) -> Iterator[tuple[ResourceState, Instanc
             continue
         known = before.instances if before is not None and before.provider == resource.provider else {}
         for key, instance in resource.instances.items():
-            if known.get(key) != instance:
+            was = known.get(key)
+            if was is not instance and (was is None or _content(was) != _content(instance)):
                 yield resource, key, instance
+
+
+def _content(instance: InstanceState) -> bytes:
+    """An instance as JSON, to be compared: states that were read separately share no objects."""
+    objects = {"": instance.current, **instance.deposed}
+    provider = format_key(instance.provider_key)
+    return text_of({name: object_json(None, name, provider, one) for name, one in objects.items() if one is not None})
 
 
 def _mark(kind: str, state: State, **more: Any) -> dict[str, Any]:
