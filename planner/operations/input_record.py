@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 _LONGEST_VALUE = 1 << 16
 """maximum size of a recorded value in bytes"""
+_REPLACED = "\ufffd".encode()
+"""what replaces a character that UTF-8 cannot encode"""
 
 KEY = "PLANNER_RECORD_KEY"
 """environment variable with the secret that encrypts records of unencrypted states"""
@@ -248,8 +250,9 @@ def _variable_entry(value: Value) -> dict[str, Any]:
     of = type_of(plain)
     try:
         recorded = {"type": type_to_json(of), "value": to_json(plain, of)}
-        return recorded if len(orjson.dumps(recorded)) <= _LONGEST_VALUE else {}
-    except (CodecError, TypeError, RecursionError):  # orjson refuses deeply nested values
+        text = dumps(recorded)
+        return recorded if len(text) <= _LONGEST_VALUE and _REPLACED not in text else {}
+    except (CodecError, TypeError, RecursionError):  # deeply nested values are refused
         return {}
 
 

@@ -491,7 +491,9 @@ def title_of(group: RootCause, place: str = "") -> str:
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
     if root.kind == "variable":
-        value = "" if root.before else f" = {root.value}" if root.value else ""
+        several = len({what for what, _ in group.parts})
+        changed = f": {several} changed values" if several > 1 else ""
+        value = "" if root.before else f" = {root.value}" if root.value else changed
         return with_former_value(root, words_of(root, {}).replace(root.what, root.what + value, 1))
     if root.kind == "gone":
         return f"{root.what} {GONE}, so it is created{gone_place(root)}"

@@ -55,7 +55,7 @@ SUMMARY = """Plan: 3 to add, 1 to change, 3 to destroy (1 replaced).
     replace  terraform_data.web[0]
     update   terraform_data.web[1]
 
-[3] var.more (prod.tfvars:1)
+[3] var.more: added "c"; removed "b" (prod.tfvars:1)
       -> terraform_data.more["b"] removed (for_each, main.tf:12)
       -> terraform_data.more["c"] added (for_each, main.tf:12)
     causes 2 of 6 changes: 1 destruction, 1 creation
@@ -401,6 +401,35 @@ def test_parts_of_one_variable_on_one_line_are_named_by_what_contains_them(plann
     values.write_text('apps = {\n  "a.b" = { image = "1", port = 1 }\n  c = { image = "1", port = 1 }\n}\n')
     assert planner("apply", "-auto-approve").code == 0
     values.write_text('apps = {\n  "a.b" = { image = "2", port = 2 }\n  c = { image = "1", port = 1 }\n}\n')
-    assert '\n[1] var.apps["a.b"] (terraform.tfvars:2)\n' in planner("why").out
+    assert '\n[1] var.apps["a.b"]: 2 changed values (terraform.tfvars:2)\n' in planner("why").out
     values.write_text('apps = { "a.b" = { image = "2", port = 2 }, c = { image = "1", port = 3 } }\n')
-    assert "\n[1] var.apps (terraform.tfvars:1)\n" in planner("why").out
+    assert "\n[1] var.apps: 3 changed values (terraform.tfvars:1)\n" in planner("why").out
+
+
+def test_keys_that_a_local_map_loses_are_one_cause(planner: Run, applied: Path) -> None:
+    text = (
+        'locals {\n  tenants = {\n    acme  = { plan = "a" }\n    lumen = { plan = "b" }\n'
+        '    river = { plan = "a" }\n  }\n}\n'
+        'resource "terraform_data" "tenant" {\n  for_each = local.tenants\n  input = each.value.plan\n}\n'
+        'output "count" {\n  value = length(local.tenants)\n}\n'
+    )
+    (applied / "main.tf").write_text(text)
+    assert planner("apply", "-auto-approve").code == 0
+    kept = [line for line in text.splitlines() if "acme" not in line and "river" not in line]
+    (applied / "main.tf").write_text("\n".join(kept))
+    found = planner("why").out
+    assert '\n[1] local.tenants: removed "acme", "river" (main.tf:2)\n' in found
+    assert "[2]" not in found
+
+
+def test_variables_with_fractions_and_large_numbers_are_recorded(planner: Run, applied: Path) -> None:
+    (applied / "main.tf").write_text(
+        'variable "slo" {}\nresource "terraform_data" "alarm" {\n  input = "above ${var.slo.latency}"\n}\n'
+    )
+    values = applied / "terraform.tfvars"
+    values.write_text("slo = { latency = 99.95, most = 123456789012345678901234567890 }\n")
+    assert planner("apply", "-auto-approve").code == 0
+    values.write_text("slo = { latency = 99.9, most = 123456789012345678901234567890 }\n")
+    assert (
+        "\n[1] var.slo.latency 99.95 -> 99.9 (terraform.tfvars:1)\n    causes the only change: " in planner("why").out
+    )

@@ -569,29 +569,52 @@ def grouped(
 
 
 def _one_root(parts: list[CauseStep]) -> CauseStep:
-    """One root cause for all parts of an edit, at the first place; with values only if all parts have the same
-    difference."""
+    """One root cause for all parts of an edit, at the first place. It has values only if all parts have the same
+    difference, or are added and removed keys."""
     first = min(parts, key=lambda step: _line(step) or ("", 0))
     inner = {(step.what.removeprefix(_whole(step.what)), step.before, step.value) for step in parts}
     if len(inner) == 1:
         return evolve(first, what=reduce(_in_common, (step.what for step in parts)))
-    is_variable = all(step.kind == "variable" for step in parts)
-    if is_variable:
-        what = reduce(_path_in_common, (step.what for step in parts))
-    else:
-        what = reduce(_in_common, (_whole(step.what) for step in parts))
-    return evolve(first, what=what, before="", value="")
+    names = [step.what.removeprefix(_TEXT) for step in parts]
+    common = reduce(_path_in_common, names)
+    keys = _keys_of(parts, common)
+    lead = _TEXT if all(step.what.startswith(_TEXT) for step in parts) else ""
+    if keys is not None:
+        return evolve(first, what=f"{lead}{common}", before=keys[0], value=keys[1], has_elements=True)
+    if not all(step.kind == "variable" for step in parts):
+        common = reduce(_in_common, map(_whole, names))
+    return evolve(first, what=f"{lead}{common}", before="", value="")
+
+
+_TEXT = "the text of "
+"""prefix of names that mean an expression instead of its value"""
+
+
+def _keys_of(parts: Collection[CauseStep], whole: str) -> tuple[str, str] | None:
+    """(removed keys, added keys) of a map or object whose parts these are, as the elements of `CauseStep`. None if a
+    part is not an added or removed key."""
+    removed, added = dict[str, None](), dict[str, None]()
+    for step in parts:
+        name = step.what.removeprefix(_TEXT)
+        if step.has_elements and name == whole:
+            continue  # the same keys together
+        key = _ONE_KEY.fullmatch(name.removeprefix(whole)) if name.startswith(whole) else None
+        if key is None or "nothing" not in (step.before, step.value):
+            return None
+        (removed if step.value == "nothing" else added)[key[1] or f'"{key[2]}"'] = None
+    return ", ".join(sorted(removed)) or "nothing", ", ".join(sorted(added)) or "nothing"
 
 
 Key = tuple[Any, ...]
 _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
 """kinds of root causes that are objects themselves; such an object is listed together with the objects that it
 affects"""
-_MOST_APART = 3
+_MOST_APART = 6
 """maximum number of lines of one variable that are separate causes"""
 _WRITTEN = ("variable", "text")
 """kinds of leaves in files; each of their lines is one edit"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
+_ONE_KEY = re.compile(r'\[("(?:[^"\\]|\\.)*")\]|\.([\w-]+)')
 _STEP = re.compile(rf"{_KEY.pattern}|\.?[^.[]+")
 _PART = re.compile(
     rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"
@@ -606,7 +629,8 @@ def _key(root: CauseStep, crowded: Collection[str]) -> Key:
     if root.kind == "variable" and _whole(root.what) in crowded:
         return (_whole(root.what), root.kind)
     if root.kind in _WRITTEN and root.what:
-        return (_KEY.sub("[*]", _whole(root.what)), root.kind, _line(root) or root.what)
+        whole = _whole(root.what.removeprefix(_TEXT))
+        return (_KEY.sub("[*]", whole), root.kind, _line(root) or root.what)
     return (root.what, root.kind)
 
 

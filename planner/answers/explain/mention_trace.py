@@ -27,7 +27,8 @@ from planner.answers.explain.repetition import KnownInstances, RepetitionLocatio
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
 from planner.foundation.values.expression_text import HIDDEN, short_text, short_texts
-from planner.foundation.values.value import Value, is_wholly_known, unmark
+from planner.foundation.values.paths import parts
+from planner.foundation.values.value import Map, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
@@ -109,6 +110,8 @@ class MentionTrace:
 
     def _found_source(self, place: ValueLocation) -> Any:
         """The source location of a place; for a sensitive value, without the text of the line."""
+        if place.kind == "local" and place.path and not self.places.found(place):  # a part that was removed
+            return self._source(place.at(place.path[:-1]))
         given = self.places.given(place)
         span = given.span if given is not None else self.places.declaration(place)
         return Unquoted.of(span) if span is not None and self.places.is_sensitive(place) else span
@@ -158,7 +161,8 @@ class MentionTrace:
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
         """The list or set in a variable or local value that gained or lost elements: (name, lost elements, gained
-        elements, place of the first element), without secrets, "nothing" for no elements. None if there is none."""
+        elements, place of the first element), without secrets, "nothing" for no elements. For the name of a map or
+        object, the elements are keys. None if there is none."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None
@@ -166,14 +170,14 @@ class MentionTrace:
             whole = place.at(place.path[:end])
             now = next((value for _, value in self.places.found(whole)), None)
             was, is_known = self.former.value(whole)
-            moved = gained_and_lost(was, now) if is_known and was is not None and now is not None else None
+            is_own = end == len(place.path)
+            moved = gained_and_lost(was, now, is_own) if is_known and was is not None and now is not None else None
             if moved is None or not any(moved):
                 continue
             gained, lost = (", ".join(map(short_text, items)) or "nothing" for items in moved)
             if self.places.is_sensitive(whole) or HIDDEN in f"{gained}{lost}":
                 return None
-            first = next((i for i, item in enumerate(_items_of(now)) if moved[0] and item is moved[0][0]), None)
-            at = whole.at((*whole.path, ("index", first))) if first is not None else whole
+            at = whole.at((*whole.path, *_step_to(now, moved[0])))
             source = self._variable_source(at)[0] if place.kind == "var" and place.module.parent is None else None
             return str(whole), lost, gained, source
         return None
@@ -187,9 +191,16 @@ class MentionTrace:
             return "", ""
         now = next((value for _, value in self.places.found(place)), None)
         was, is_known = self.former.value(place)
-        if not is_known or was is None or now is None or not is_wholly_known(now):
+        if not is_known or (now is not None and not is_wholly_known(now)):
             return "", ""
-        return short_texts(was, now, self.places.is_sensitive(place))
+        hidden = self.places.is_sensitive(place)
+        if was is not None and now is not None:
+            return short_texts(was, now, hidden)
+        around = next((value for _, value in self.places.found(place.at(place.path[:-1]))), None)
+        if around is None or not is_wholly_known(around) or not place.path:
+            return "", ""
+        before, after = (short_text(value, hidden) if value is not None else "nothing" for value in (was, now))
+        return before, after
 
     def _root_place(self, unit: ChangedInput) -> ValueLocation:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
@@ -471,9 +482,15 @@ def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
     return not names or any(name not in given.bound or given.bound[name].given is not None for name in names)
 
 
-def _items_of(value: Value) -> Sequence[Value]:
-    plain = unmark(value)[0]
-    return plain if plain.__class__ is tuple else getattr(plain, "items", ())
+def _step_to(value: Value, gained: Sequence[Value]) -> Path:
+    """The path of the first gained element, or of the part with the first gained key; () without one."""
+    value = unmark(value)[0]
+    if not gained:
+        return ()
+    if value.__class__ in (dict, Map):
+        return next(((step,) for step, _ in parts(value) if step[1] == gained[0]), ())
+    items = value if value.__class__ is tuple else value.items
+    return next(((("index", at),) for at, item in enumerate(items) if item is gained[0]), ())
 
 
 def _join_paths(path: Path, rest: Path) -> Path:

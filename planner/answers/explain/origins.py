@@ -360,10 +360,18 @@ def _differing(before: Value, after: Value, path: Path) -> Iterator[tuple[Path, 
             yield from _differing(before_parts[key][1], after_parts[key][1], (*path, step))
 
 
-def gained_and_lost(before: Value, after: Value) -> tuple[Sequence[Value], Sequence[Value]] | None:
-    """(gained elements, lost elements) of a list or set; None for other values, and for two lists of equal length in
-    which no element has another index than before."""
+def gained_and_lost(
+    before: Value, after: Value, has_keys: bool = False
+) -> tuple[Sequence[Value], Sequence[Value]] | None:
+    """(gained elements, lost elements) of a list or set. `has_keys`: also the keys of a map or object whose other parts
+    are unchanged. None for other values, and for two lists of equal length in which no element has another index than
+    before."""
     before, after = unmark(before)[0], unmark(after)[0]
+    if has_keys and all(value.__class__ in (dict, Map) for value in (before, after)):
+        was, now = ({step[1]: part for step, part in parts(value)} for value in (before, after))
+        if not all(same_parts(was[key], now[key]) for key in was if key in now):
+            return None
+        return [key for key in now if key not in was], [key for key in was if key not in now]
     old, new = (
         value if value.__class__ is tuple else value.items if value.__class__ in (List, Set) else None
         for value in (before, after)

@@ -30,7 +30,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from planner.foundation.support.digests import blake2b
-from planner.foundation.support.exact_json import orjson
+from planner.foundation.support.exact_json import dumps, loads, orjson
 from planner.foundation.vocabulary.address import AddressError, parse_resource_instance
 from planner.foundation.vocabulary.records import evolve, field, frozen
 
@@ -135,7 +135,7 @@ def with_run(
     if before is not None and run.serial <= before.serial:  # the apply did not change the state
         is_same = evolve(run, serial=before.serial).json == before.json
         run = evolve(run, serial=before.serial + (not is_same))
-    key = known.digest(orjson.dumps(run.json, option=orjson.OPT_SORT_KEYS))
+    key = known.digest(dumps(run.json, escape_html=False, sort_keys=True))
     objects = {address: known.run_of(address) for address in left if known.run_of(address)}
     if not run.is_whole:
         earlier = {of: run for of, run in known.objects.items() if not of.startswith("output.") and of not in entries}
@@ -200,13 +200,13 @@ def record_bytes(record: InputRecord) -> bytes:
         "entries": b64encode(bytes.fromhex("".join(sorted(record.entries)))).decode(),
         "sources": b64encode(texts).decode(),
     }
-    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    return dumps(document, escape_html=False, sort_keys=True)
 
 
 def read_record(data: bytes) -> InputRecord | None:
     """The record in a document; None if the document is not a record."""
     try:
-        document = orjson.loads(data)
+        document = loads(data)
         version = document["format_version"]
         is_earlier = version == IN_BASE85 or (version == WITHOUT_ALTERED and not document["objects"])
         if version != VERSION and not is_earlier:

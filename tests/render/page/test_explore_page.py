@@ -286,7 +286,7 @@ resource "terraform_data" "a" {
     (tmp_path / "terraform.tfvars").write_text('image = "2"\nkeys = ["x", "z"]\n')
     groups = [group for group, *_ in page["causes"]]
     assert {group for change in page["changes"] for group in change[3]} == set(groups)
-    printed = re.findall(r"^ *\[(\d+)\] (var\.\w+)", planner("plan", "-causes", "-no-color").out, re.MULTILINE)
+    printed = re.findall(r"^ *\[(\d+)\] (var\.\w+:?)", planner("plan", "-causes", "-no-color").out, re.MULTILINE)
     assert len(printed) == 2 and printed == [(str(number), group.split()[0]) for group, _, number, _ in page["causes"]]
     for view in page["views"]:
         names = [page["strings"][n] for n in view["nodes"]["name"]]
