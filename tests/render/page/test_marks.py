@@ -526,3 +526,31 @@ def test_an_arrow_whose_edges_only_order_reads_a_value_that_others_imply(tmp_pat
         tab.evaluate("showLine(scene.lines[0], scene.bundle(scene.lines[0]))")
         details = tab.get_by_role("complementary", name="Details").inner_text()
         assert "A value is read, also through what is not drawn (1)" in details and "d reads module.m.a" in details
+
+
+@needs_browser
+def test_a_cause_that_reaches_all_modules_of_a_box_leads_to_the_box(tmp_path: Path) -> None:
+    edit = 'var.image "1" -> "2" (a.tfvars:1)'
+    modules = [f'module.cell["{key}"]' for key in "abcdefghijklmn"]
+    names = [f"{module}.web" for module in modules]
+    items = [item("var.image")._replace(kind="root_variable", causes=(0,))]
+    items += [item(name, module, (n,)) for n, (name, module) in enumerate(zip(names, modules, strict=True))]
+    items += [item(f"{modules[0]}.gone", modules[0], (len(names),))]
+    # the order of destruction of all instances together
+    arrows = [arrow(name, "var.image") for name in names] + [arrow(names[1], f"{modules[0]}.gone", "order")]
+    changes = (
+        *(PageChange(name, "update", "", (edit,)) for name in names),
+        PageChange(f"{modules[0]}.gone", "delete", "", ()),
+    )
+    boxes = {"module.cell": ("", "module.cell"), **{name: ("module.cell", name) for name in modules}}
+    view = PageView("apply", "All", tuple(items), tuple(arrows), boxes)
+    causes = (PageCause(edit, (CausePart("var.image", '"1"', '"2"', "a.tfvars:1", 'image = "2"'),), 1),)
+    layers = (*LAYERS, ("module", "a module begins or ends"))
+    with opened(written(tmp_path, Page("Cells", (), (view,), layers, ACTIONS, changes, causes=causes))) as tab:
+        titled = "drawing.links().map(pair => pair.map(thing => scene.title(thing)))"
+        tab.evaluate("scene.folded.fill(0); scene.visible &= ~4; scene.arrange(); drawing.redraw(true)")
+        assert tab.evaluate(titled) == [["module.cell", "var.image"]]
+        assert tab.evaluate("scene.lines.length") == 0
+        assert tab.evaluate("scene.isWithoutShared")
+        tab.evaluate("edit => chooseGroup(edit)", edit)
+        assert tab.evaluate(titled) == [["module.cell", "var.image"]]

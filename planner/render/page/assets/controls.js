@@ -312,6 +312,7 @@ canvas.addEventListener("keydown", event => {
 document.addEventListener("keydown", event => {
   const isTyping = event.target.matches("input[type=search], input[type=text], select");
   if (event.key === "/" && !isTyping) { event.preventDefault(); $("search").focus(); }
+  else if (event.key === "?" && !isTyping) { event.preventDefault(); const menu = $("help").parentElement; closeMenus(menu); menu.open = true; menu.firstElementChild.focus(); }
   else if (event.key === "Escape" && document.querySelector(".menu[open]")) { const [menu] = document.querySelectorAll(".menu[open]"); closeMenus(null); menu.firstElementChild.focus(); }
   else if (event.key === "Escape" && undo) takeBack();
   else if (event.key === "Escape") { if (!isTyping) { clearMarks(); return; } if (event.target === $("search")) clearSearch(); canvas.focus(); }

@@ -366,10 +366,11 @@ class Graph {
     }
     return true;
   }
-  /** Whether a way joins different instances of a module through what these have in common, so that no value is read along it. */
+  /** Whether an edge or a way joins different instances of a module, so that no value is read along it: through what these have in
+   * common, or as an order that holds for all of them. */
   isBetweenInstances(edge) {
     if (this.between.has(edge)) return this.between.get(edge);
-    const is = this.wayOf(edge) !== undefined && this.isReference(edge) && bound(this.calls(this.from[edge]), this.calls(this.to[edge])) === null && !this.isReadAlong(edge);
+    const is = (this.wayOf(edge) !== undefined || !this.isReference(edge)) && bound(this.calls(this.from[edge]), this.calls(this.to[edge])) === null && !this.isReadAlong(edge);
     this.between.set(edge, is);
     return is;
   }

@@ -78,7 +78,7 @@ class Lines extends Graph {
   }
   /** Whether edges only join instances of a module through what these have in common: what waits reads no value of the others, also not by other ways. */
   isShared(edges) {
-    return edges.every(e => this.isBetweenInstances(e)) && !edges.some(e => this.isReadElsewhere(this.to[e]));
+    return edges.every(e => this.isBetweenInstances(e) && !(this.isReference(e) && this.isReadElsewhere(this.to[e])));
   }
   /** A way for each two drawn things that hidden nodes join, where there was no room for the ways of all nodes. */
   findDrawnWays() {
@@ -125,9 +125,23 @@ class Lines extends Graph {
     const causes = [...this.apartCauses].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
     const starts = causes.map(cause => this.startsOf(this.effects(cause), [cause])), isMany = starts.flat().length > SETTING_OFF, most = isMany ? Math.max(FEWEST, Math.floor(SETTING_OFF / causes.length)) : SETTING_OFF;
     for (const own of starts) {
-      this.links.push(...own.slice(0, most));
+      this.links.push(...this.joined(own.slice(0, most)));
       this.isCutLinks ||= own.length > most;
     }
+  }
+  /** One line to a box instead of those to all that it shows; of modules in it, a line to a part of each is enough. */
+  joined(links) {
+    const targets = new Set(links.map(([thing]) => thing)), found = [], isModule = thing => thing < 0 && !this.boxes[-1 - thing].isGroup;
+    const reaches = thing => targets.has(thing) || this.isOpen(thing) && this.contents(-1 - thing).some(reaches);
+    const collect = thing => {
+      const inside = this.isOpen(thing) ? this.contents(-1 - thing).filter(one => one < 0 || !this.isOld(one)) : [];
+      if (thing !== -1 && inside.length >= SEVERAL && inside.every(one => targets.has(one) || isModule(one) && inside.every(isModule) && reaches(one))) found.push(thing);
+      else if (this.isOpen(thing)) inside.forEach(collect);
+      else if (targets.has(thing)) found.push(thing);
+    };
+    collect(-1);
+    const rank = new Map(links.map(([thing], at) => [thing, at]));
+    return found.sort((one, other) => (rank.get(one) ?? -1) - (rank.get(other) ?? -1)).map(thing => [thing, links[0][1]]);
   }
   /** The nodes that a cause sets off. */
   effects(cause) {

@@ -160,7 +160,7 @@ class Painting {
     const { scene, marked } = this, sources = [...marked?.sources || []].filter(node => !scene.hidden[node]);
     if (marked?.origins?.length && scene.where.has(this.chosen)) return marked.origins.filter(cause => !scene.hidden[cause]).map(cause => [this.chosen, scene.stands[cause]]);
     if (!marked) return scene.links;
-    return sources.length ? scene.startsOf([...marked.nodes], sources) : [];
+    return sources.length ? [...byKey(scene.startsOf([...marked.nodes], sources), ([, source]) => source).values()].flatMap(own => scene.joined(own)) : [];
   }
   /** The way of a line in curves, from what waits to what it waits for: its start, then two controls and an end each. */
   route(e) { return this.way(this.scene.ends(e), e); }

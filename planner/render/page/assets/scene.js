@@ -248,7 +248,7 @@ class Scene extends Lines {
       for (let n = 1; n <= Math.max(1, Math.min(loose.length, ROWS)); n++) {
         const limit = Math.max(total / n + (n > 1 ? longest / 2 : 0), longest);
         const grid = inRows(loose, length, limit + 1, between).map(things => ({ things, isGrid: true }));
-        const first = inRows(causes, causes.map(thing => this.area(thing)[isDown ? 2 : 3]), isDown ? room : Number.MAX_VALUE, between).map(things => ({ things, isGrid: true }));
+        const first = inRows(causes, causes.map(thing => this.area(thing)[isDown ? 2 : 3]), isDown ? room : Number.MAX_VALUE, between).map(things => ({ things, isGrid: true, isCauses: true }));
         offer({ isDown, parts: [...first, ...joined, ...grid], strips: 1 }, odd);
       }
     }
@@ -268,14 +268,14 @@ class Scene extends Lines {
     const bands = parts.map(part => this.band(part)), joined = bands.filter(band => !band.isGrid);
     box.below = most(joined, "wide") > 2 * most(joined, "w") ? BELOW : 0.7 * BELOW;
     const usual = isDown ? box.below : BETWEEN;
-    bands.forEach((band, at) => { band.gap = band.isGrid && bands[at + 1]?.isGrid ? (isDown ? CELL : GAP) : usual; });
+    bands.forEach((band, at) => { band.gap = band.isGrid && bands[at + 1]?.isGrid && band.isCauses === bands[at + 1].isCauses ? (isDown ? CELL : GAP) : usual; });
     Object.assign(box, { isDown, bands, grid: bands.filter(band => band.isGrid) });
     const inStrips = this.inStrips(box, strips);
     return isDown ? inStrips : [bands.reduce((all, band) => all + band.w + band.gap, -usual), most(bands, "tall")];
   }
   /** A row or column with its size: that of all its things, and the largest of each. */
-  band({ things, isGrid = false, layer }) {
-    const gap = isGrid ? CELL : GAP, band = { things, isGrid, layer, tall: -gap, wide: -GAP, w: 0, h: 0 };
+  band({ things, isGrid = false, isCauses = false, layer }) {
+    const gap = isGrid ? CELL : GAP, band = { things, isGrid, isCauses, layer, tall: -gap, wide: -GAP, w: 0, h: 0 };
     for (const thing of things) {
       const [, , w, h] = this.area(thing);
       band.tall += h + gap; band.wide += w + GAP;
