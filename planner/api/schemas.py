@@ -66,6 +66,7 @@ STEP = _object(
             FLAG,
             "Whether the values are elements of a list: `before` has the removed ones, and `value` the added ones.",
         ),
+        "shifted": _with_text(FLAG, "Whether unchanged elements of the list have other indexes than before."),
         "is_unknown": _with_text(FLAG, "Whether the planned value is known only after the apply."),
         "also": _list(TEXT, "The names of the same step in other instances."),
         "source": PLACE,

@@ -313,7 +313,7 @@ def difference_of(step: CauseStep) -> str:
     if step.before == step.value:  # sensitive values
         return ""
     if step.has_elements:
-        return f": {elements_text(step.before, step.value)}"
+        return f": {elements_text(step.before, step.value)}{SHIFTED if step.has_shifted else ''}"
     line, own = _LINE.match(step.before), _LINE.match(step.value)
     if step.value == "nothing" and line is not None:
         return f", {line[1]} removed: {step.before[line.end() :]}"
@@ -339,6 +339,9 @@ def with_former_value(step: CauseStep, words: str) -> str:
 
 def _is_long(text: str) -> bool:
     return text.startswith(("{", "["))
+
+
+SHIFTED = "; later elements moved"
 
 
 def elements_text(lost: str, gained: str) -> str:

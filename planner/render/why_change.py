@@ -398,8 +398,14 @@ def cause_step(document: dict[str, Any]) -> CauseStep:
     )
     place = f"{source['file']}:{source['line']}" if "file" in source else source.get("command_line", "")
     place = place or ("state" if "state" in source else "")
-    also, has_elements = tuple(document.get("also", ())), bool(document.get("elements"))
-    return CauseStep(**text, source=place, note=document.get("origin", ""), has_elements=has_elements, also=also)
+    return CauseStep(
+        **text,
+        source=place,
+        note=document.get("origin", ""),
+        has_elements=bool(document.get("elements")),
+        has_shifted=bool(document.get("shifted")),
+        also=tuple(document.get("also", ())),
+    )
 
 
 # ---------------------------------------------------------------- what does not change

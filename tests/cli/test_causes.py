@@ -433,3 +433,21 @@ def test_variables_with_fractions_and_large_numbers_are_recorded(planner: Run, a
     assert (
         "\n[1] var.slo.latency 99.95 -> 99.9 (terraform.tfvars:1)\n    causes the only change: " in planner("why").out
     )
+
+
+def test_elements_that_move_to_other_indexes_are_mentioned_where_these_are_read(planner: Run, applied: Path) -> None:
+    (applied / "main.tf").write_text(
+        'variable "jobs" {}\nresource "terraform_data" "job" {\n  count = length(var.jobs)\n'
+        "  input = var.jobs[count.index]\n}\n"
+        'resource "terraform_data" "by_name" {\n  for_each = toset(var.names)\n}\nvariable "names" {}\n'
+    )
+    values = applied / "terraform.tfvars"
+    values.write_text('jobs = ["a", "b"]\nnames = ["a", "b"]\n')
+    assert planner("apply", "-auto-approve").code == 0
+    values.write_text('jobs = ["z", "a", "b"]\nnames = ["z", "a", "b"]\n')
+    found = planner("why").out
+    assert '[1] var.jobs: added "z"; later elements moved (terraform.tfvars:1)\n' in found
+    assert '[2] var.names: added "z" (terraform.tfvars:2)\n' in found
+    chain = json.loads(planner("why", "-json", "terraform_data.job[1]").out)
+    assert chain["because"][0]["elements"] is True
+    assert chain["because"][0]["shifted"] is True

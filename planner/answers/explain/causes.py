@@ -54,6 +54,8 @@ class CauseStep:
     this; the origin of a taint; the real name of a lost object; or TRIGGER"""
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost and gained"""
+    has_shifted: bool = False
+    """whether the change reads the list by index, and later elements have other indexes than before"""
     also: tuple[str, ...] = ()
     """the corresponding steps in other instances"""
 
@@ -73,6 +75,8 @@ class CauseStep:
         }
         if self.has_elements:
             extra["elements"] = True
+        if self.has_shifted:
+            extra["shifted"] = True
         if self.also:
             extra["also"] = list(self.also)
         return {"what": self.what, **extra, **place}
@@ -169,9 +173,9 @@ class Checks(Protocol):
     def real_name(self, address: str) -> str:
         """The attribute by which people recognise a former object, with its value; "" if unknown."""
 
-    def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
-        """The list or set that contains a value, or the value itself, if elements were added or removed: (name, lost
-        elements, gained elements, place of the first of these); otherwise None."""
+    def list_of(self, name: str) -> CauseStep | None:
+        """The list or set that contains a value, or the value itself, if elements were added or removed; otherwise
+        None."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
@@ -191,7 +195,7 @@ class _Chains:
             {what: (before, value) for what, before, value in one.facts.relation("planned_change")} for one in derived
         ]
         self._added: dict[str, CauseStep] = {}
-        self._lists: dict[tuple[int, str], tuple[str, str, str, Any] | None] = {}
+        self._lists: dict[tuple[int, str], CauseStep | None] = {}
         """{(former world, value): the list that contains it}, see CauseTrace.list_of"""
         self._unknown = {
             self._worlds.name(row[0], number)
@@ -251,6 +255,8 @@ class _Chains:
         nearest = sorted(roots, key=lambda root: self._worlds.of(root, number) != number)
         roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
         whole = [self._whole_list(self._root(name, root, number), number) for root in roots]
+        shifted = {step.what for step in whole if step.has_shifted}
+        whole = [evolve(step, has_shifted=step.has_elements and step.what in shifted) for step in whole]
         steps = list(dict.fromkeys(whole))
         if self._may_be_known_later(name, chain):
             chain = self._checked.path(name, chain[-1:], self._unknown) or chain
@@ -405,9 +411,8 @@ class _Chains:
         known = self._lists[number, name] if root.kind in _WRITTEN else None
         if known is None:
             return root
-        whole, lost, gained, source = known
-        source = source or root.source
-        return evolve(root, what=f"{lead}{whole}", before=lost, value=gained, source=source, has_elements=True)
+        note = known.note if known.source is not None else root.note
+        return evolve(known, what=f"{lead}{known.what}", kind=root.kind, source=known.source or root.source, note=note)
 
     def _unit(self, leaf: str) -> ChangedInput | None:
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))
@@ -418,7 +423,7 @@ class _Chains:
         name, kind, source, origin = trace.describe(unit)
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
             name = f"the text of {plain(value)}"  # the expression of the value contains the input
-        note = _note(origin, source)
+        note = origin_note(origin, source)
         self._added[name] = CauseStep(name, kind, source, *trace.shown_values(unit), note)
         return name
 
@@ -509,14 +514,14 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
     told = {}
     for name, text, origin in facts.relation("root_variable"):
         source = facts.source("root_variable", (name, text, origin))
-        told[name] = (before.get(name, ""), text, _note(origin, source))
+        told[name] = (before.get(name, ""), text, origin_note(origin, source))
     told |= {name: (old, now, "") for _, name, old, now in facts.relation("provider_changed")}
     told |= {name: ("", "", how) for name, how in facts.relation("tainted_by")}
     told |= {name: (old, now, "") for name, old, now in facts.relation("drifted_from")}
     return told
 
 
-def _note(origin: str, source: Any) -> str:
+def origin_note(origin: str, source: Any) -> str:
     """The origin of a variable's value if its place does not show it, otherwise "": a sensitive value has the place of
     its declaration."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
@@ -551,7 +556,9 @@ def grouped(
             is_itself = root.what == name and not (root.kind in _TOGETHER and name in behind_others)
             whole = evolve(root, what="", source=None) if is_itself else root
             key = _key(whole, crowded)
-            roots.setdefault(key, {})[whole.what, whole.kind] = whole
+            known = roots.setdefault(key, {})
+            if not known.get((whole.what, whole.kind), whole).has_shifted or whole.has_shifted:
+                known[whole.what, whole.kind] = whole
             listed = members.setdefault(key, [])
             if name not in listed[-1:]:
                 listed.append(name)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
+from planner.answers.explain.causes import CauseStep, origin_note
 from planner.answers.explain.changed_inputs import ChangedInput, ChangedInputs, changed_resource, describe, unit_of
 from planner.answers.explain.former_world import FormerWorld, Status
 from planner.answers.explain.interventions import Interventions
@@ -15,6 +16,7 @@ from planner.answers.explain.origins import (
     GivenExpression,
     Path,
     gained_and_lost,
+    has_shifted,
     is_json,
     origins,
     path_step,
@@ -159,13 +161,13 @@ class MentionTrace:
         texts = [short_text(value, hidden) if value is not None else "nothing" for value in (was, now)]
         return texts[0] if is_known else "", texts[1]
 
-    def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
-        """The list or set in a variable or local value that gained or lost elements: (name, lost elements, gained
-        elements, place of the first element), without secrets, "nothing" for no elements. For the name of a map or
-        object, the elements are keys. None if there is none."""
+    def list_of(self, name: str) -> CauseStep | None:
+        """The list or set in a variable or local value that gained or lost elements, as a root cause without secrets;
+        "nothing" for no elements. For the name of a map or object, the elements are keys. None if there is none."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None
+        is_root = place.kind == "var" and place.module.parent is None
         for end in range(len(place.path) + 1):
             whole = place.at(place.path[:end])
             now = next((value for _, value in self.places.found(whole)), None)
@@ -178,8 +180,12 @@ class MentionTrace:
             if self.places.is_sensitive(whole) or HIDDEN in f"{gained}{lost}":
                 return None
             at = whole.at((*whole.path, *_step_to(now, moved[0])))
-            source = self._variable_source(at)[0] if place.kind == "var" and place.module.parent is None else None
-            return str(whole), lost, gained, source
+            source, origin = self._variable_source(at) if is_root else (None, "")
+            note = origin_note(origin, source) if is_root else ""
+            item = next((part for step, part in parts(unmark(now)[0]) if not is_own and step == place.path[end]), None)
+            is_kept = item is not None and not any(item is one for one in moved[0])
+            shifted = is_kept and has_shifted(was, now)
+            return CauseStep(str(whole), "", source, lost, gained, note, has_elements=True, has_shifted=shifted)
         return None
 
     def shown_local(self, name: str) -> tuple[str, str]:

@@ -391,6 +391,16 @@ def gained_and_lost(
     return None if is_same_place else (gained, [item for _, item in rest])
 
 
+def has_shifted(before: Value, after: Value) -> bool:
+    """Whether a list has unchanged elements at other indexes than before."""
+    before, after = unmark(before)[0], unmark(after)[0]
+    if not all(value.__class__ in (tuple, List) for value in (before, after)):
+        return False
+    old, new = ([part for _, part in parts(value)] for value in (before, after))
+    first = next((at for at, pair in enumerate(zip(old, new, strict=False)) if not same_parts(*pair)), None)
+    return first is not None and any(same_parts(one, other) for one in old[first:] for other in new[first:])
+
+
 def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Value]]] | None:
     """("list" or "named", {key: (step, part)}); None for values without named parts."""
     value = unmark(value)[0]

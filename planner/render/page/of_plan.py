@@ -12,7 +12,7 @@ from operator import attrgetter
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
-from planner.answers.explain.causes import Because, CauseStep, RootCause
+from planner.answers.explain.causes import TRIGGER, Because, CauseStep, RootCause
 from planner.answers.explain.checked_roots import wholes
 from planner.foundation.values.schema import has
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, format_resource, parse_module
@@ -48,8 +48,15 @@ if TYPE_CHECKING:
     from planner.operations.graph import Explored
 
 TITLES = {"plan": "What is declared", "apply": "What will be done"}
+_OWN = {
+    "create": "declared, and does not exist yet",
+    "delete_because_no_resource_config": "no longer declared",
+    "delete_because_no_module": "its module instance is no longer declared",
+}
+"""reasons of changes that are their own cause"""
 _REASONS = {
     "replace_because_cannot_update": "cannot be updated in place",
+    "replace_by_triggers": "replace_triggered_by names an object or a value that changes",
     "replace_by_request": "requested by -replace",
     "delete_because_each_key": "its key is not in for_each any more",
     "delete_because_count_index": "its index is out of the range of count",
@@ -180,8 +187,16 @@ def _changes(
         return PageChange(name, action, reason, tuple(named), kept, hide(text), former)
 
     def reason(one: ResourceChange) -> str:
+        name = change_name(one)
         words = _REASONS.get(one.reason) or KINDS.get(one.reason) or one.reason.replace("_", " ")
-        first = explored.created_first.get(change_name(one))
+        because = causes.chains.get(name)
+        if because is not None:
+            if because.is_itself(name):
+                words = _OWN.get(because.roots[0].kind, words)
+                words += f" ({place})" if words and (place := place_of(because.roots[0].source)) else ""
+            triggers = {place_of(way.steps[-1].source) for way in because.ways if way.steps[-1].note == TRIGGER}
+            words += f" ({', '.join(sorted(triggers))})" if one.reason == "replace_by_triggers" and triggers else ""
+        first = explored.created_first.get(name)
         return "; ".join(filter(None, (words, first and f"the new object is created first, because {first}")))
 
     objects = [

@@ -1,6 +1,5 @@
 // Causes: the order of their list, their values before and after, and what each of them sets off.
 "use strict";
-const GONE = /: no longer declared$/;
 const SOURCE = / \([^()]*:\d+\)$/;
 /** A cause without its module and place: edits that only differ in these are listed as one. */
 const kindOfCause = cause => cause.replace(SOURCE, "").replace(MODULE, "").replace(CALL, "modules were $1");
@@ -143,7 +142,7 @@ function causeItem([kind, { number, causes, changes, title, beside }]) {
   const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, keys = keysOf(causes), list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
   open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, ""))), keys ? `: ${keys}` : ""), " ",
-    el("span", { class: "count" }, `${countOf(changes)}${place ? ` \u00b7 ${place.slice(2, -1)}` : GONE.test(title) ? " \u00b7 its former place is not recorded" : ""} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size}, replaced for other causes` : "")));
+    el("span", { class: "count" }, `${countOf(changes)}${place ? ` \u00b7 ${place.slice(2, -1)}` : ""} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size}, replaced for other causes` : "")));
   list.ofCause = () => {
     if (list.firstChild) return;
     const parts = partsOf(causes), node = nodeOfCause(causes);

@@ -15,7 +15,7 @@ function spoken(thing) {
     return `${nameOfBox(box)}, ${boxNoun(box)}: ${boxCount(box)}, ${scene.isEmpty(b) ? "nothing in it is shown" : scene.folded[b] ? "folded" : "open"}`;
   }
   const action = scene.isOld(thing) ? ", old object" : scene.action[thing] ? `, ${doneWith(thing)}` : "";
-  const [before, after] = [true, false].map(isOut => neighbours(thing, isOut)).map(({ direct, through, shared }) => direct.length + through.length + shared.length);
+  const [before, after] = [true, false].map(isOut => counted(neighbours(thing, isOut)).number);
   return `${scene.shown(thing)}, ${kindOf(thing)}${action}; waits for ${before}, ${after} ${after === 1 ? "waits" : "wait"} for it`;
 }
 /** The box that is drawn around a thing, or the thing. */
@@ -74,6 +74,11 @@ function neighbours(node, isOut) {
   const more = noun !== "node" ? [] : isOut ? scene.nearSources([...own]) : scene.nearReaders([...own]);
   found.more = more.filter(other => !known.has(other)).map(other => [null, other]); // of which no line is drawn
   return found;
+}
+/** What is listed of neighbours: those that are drawn, and their number with the others of which a value is read. */
+function counted({ direct, through, shared, more }) {
+  const read = new Set(more.map(([, other]) => other)), drawn = [...direct, ...through].filter(([, other]) => !read.has(other));
+  return { drawn, number: drawn.length + shared.length + more.length };
 }
 /** A node and its other half, with what the details list as drawn. */
 function around(node) {

@@ -102,7 +102,7 @@ function changeParts(node) {
       formerOf(data.changes[n]) ? el("p", {}, el("strong", {}, "Moved from: "), ...breakable(formerOf(data.changes[n]))) : null,
       causes.length || texts.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
-      ...causes.filter(cause => !chains.some(([, own]) => own === cause)).slice(0, 8).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
+      ...causes.filter(cause => !cause.startsWith(`${address}: `) && !chains.some(([, own]) => own === cause)).slice(0, 8).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
       ...chains.map(([chain, cause], at) => at ? el("details", { class: "alike" }, el("summary", {}, `Also: ${arrows(chain.at(-1).trim())}`), hopList(chain, cause)) : hopList(chain, cause)),
       textOf(n, address),
       ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
@@ -222,7 +222,7 @@ function reasonLines(edge) {
 }
 /** What a node waits for, or what waits for it: first where a value is read, then, to be unfolded, what only comes first or later, and what is not drawn. */
 function neighbourParts(node, isOut) {
-  const { direct, through, shared, others, more } = neighbours(node, isOut), read = new Set(more.map(([, other]) => other)), drawn = [...direct, ...through].filter(([, other]) => !read.has(other)), number = drawn.length + shared.length + more.length;
+  const found = neighbours(node, isOut), { shared, others, more } = found, { drawn, number } = counted(found);
   const isRead = ([edge]) => noun === "node" && scene.isReference(edge), isModule = other => scene.kind(other) === "module_close", isValue = pair => isOut && isRead(pair) && (isModule(pair[1]) || VALUE.test(scene.shown(pair[1]).replace(MODULE, "")));
   const reads = [...drawn.filter(isRead), ...more], isFar = reads.some(([edge]) => edge === null || scene.wayOf(edge)) ? ", also through what is not drawn" : "", ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
   const halfOf = edge => { if (edge === null) return null; const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };

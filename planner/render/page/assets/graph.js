@@ -107,8 +107,8 @@ class Graph {
     const tally = byKey(this.changes(node).filter(([, action]) => signOf.get(action)), ([, action]) => action);
     return [...tally].map(([action, those]) => [action, those.length]).sort(([a], [b]) => rank(a) - rank(b));
   }
-  /** Whether several things are done with the objects of a node. */
-  isMixed(node) { return !this.isOld(node) && this.actions(node).length > 1; }
+  /** Whether several things are done with the objects of a node, or something with only some of them. */
+  isMixed(node) { const actions = this.actions(node); return !this.isOld(node) && (actions.length > 1 || actions.length === 1 && this.changes(node).some(([, action]) => !signOf.get(action))); }
   text(number) { return data.strings[number]; }
   /** Whether an object of a node was moved. */
   isMoved(node) { return !this.isOld(node) && this.changes(node).some(change => formerOf(change)); }
@@ -173,7 +173,7 @@ class Graph {
 
   /** Edges for the ways between shown nodes that lead through hidden ones only: `ways` has the edges of each. */
   findWays() {
-    this.ways = new Map(); this.between = new Map();
+    this.ways = new Map(); this.between = new Map(); this.drawnNames = null;
     this.needed = new Set(); // edges that others imply, but only through hidden nodes
     this.wayCount = 0; this.isCut = false; this.isSmall = true; this.own = null; this.isFiltered = false;
     if (!this.onlyChanged && !this.hidden.includes(1)) return;
@@ -338,10 +338,11 @@ class Graph {
     this.knownReaders.set(key, found);
     return found;
   }
-  /** The drawn nodes that read a value of these, directly or through hidden ones. */
+  /** The drawn nodes that read a value of these, directly or through hidden ones. A way through the declaration of a drawn object is one through that object. */
   nearReaders(nodes) {
-    const own = new Set(nodes);
-    return [...this.readersOf(nodes, at => !this.hidden[at] && !own.has(at))].filter(other => !own.has(other) && !this.hidden[other]);
+    const own = new Set(nodes), names = this.drawnNames ||= new Set([...this.hidden.keys()].filter(n => !this.hidden[n] && !this.twins[n]).map(n => bare(this.shown(n))));
+    const isPassed = (at, reader) => this.twins[at] === 1 && names.has(bare(this.shown(at))) && bare(this.shown(at)) !== bare(this.shown(reader));
+    return [...this.readersOf(nodes, (at, reader) => !own.has(at) && (!this.hidden[at] || isPassed(at, reader)))].filter(other => !own.has(other) && !this.hidden[other]);
   }
   /** The drawn nodes whose values these read, directly or through hidden ones; with `among` at most so many of these. */
   nearSources(nodes, among = null, most = Infinity) {

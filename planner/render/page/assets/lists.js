@@ -173,9 +173,9 @@ function chooseAction(key) {
   $("search").value = "";
   const changes = data.changes.filter(isOfFilter), nodes = [];
   for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfFilter)) nodes.push(n);
-  const outside = presentAll(nodes, () => marks(nodes, new Set(), new Set(changes.map(([address]) => address))));
+  const outside = nodes.length ? presentAll(nodes, () => marks(nodes, new Set(), new Set(changes.map(([address]) => address)))) : "";
   showOverview(); fillList(); syncChips(); showCurrent(null);
-  say(`${key}: ${countOf(changes)}${outside}.`);
+  say(`${key}: ${countOf(changes)}${outside}.${nodes.length ? "" : " This graph has none of them; the list does."}`);
   note({ action: key }, key);
 }
 

@@ -88,12 +88,12 @@ class Scene extends Lines {
       if (isLegible && this.lines.length <= this.where.size + TANGLED) return;
     }
   }
-  /** Fold all boxes but the outer ones that leave at most so many things to be drawn; those in which objects are destroyed or replaced are unfolded first, the small ones before others. */
+  /** Fold all boxes but the outer ones that leave at most so many things to be drawn; those in which objects are destroyed or replaced are unfolded first, the outer ones and the small ones before others. */
   foldTo(most) {
     this.settle();
     const byRisk = things => [...things].sort((a, b) => this.risk(a) - this.risk(b));
     this.foldAll(1);
-    const place = b => this.risk(-1 - b) <= rankOf("replace") ? this.contents(b).length : Number.MAX_SAFE_INTEGER;
+    const depth = b => b > 0 ? 1 + depth(this.homes[b]) : 0, place = b => this.risk(-1 - b) <= rankOf("replace") ? depth(b) * this.boxes.length + this.contents(b).length : Number.MAX_SAFE_INTEGER;
     let waiting = [0], count = 1;
     while (waiting.length) {
       const b = waiting.shift(), inside = this.contents(b), isPart = this.boxes[b].isFamily || / to \d+$/.test(this.boxes[b].name); // one of many alike
