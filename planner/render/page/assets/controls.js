@@ -110,7 +110,7 @@ function chooseEdge(edge) {
   drawing.chosen = standIn(scene.from[edge]);
   drawing.marked = marks([scene.from[edge], scene.to[edge]], new Set([edge]));
   drawing.redraw();
-  note({ node: scene.name(scene.from[edge]), to: scene.name(scene.to[edge]) }, "Order");
+  note({ node: scene.name(scene.from[edge]), to: scene.name(scene.to[edge]) }, "Order", [edge]);
   showCurrent(null);
   showEdge(edge);
   say(`${scene.shown(scene.from[edge])} waits for ${scene.shown(scene.to[edge])}`);
@@ -243,7 +243,9 @@ function takeBack() { const action = undo; hideBanner(); action(); }
 
 let current = null, isNoted = false; // the name of what is chosen, and whether the address has what is going to be shown
 /** Record what is chosen in the address, as an entry of the history with the name of what was chosen before. */
-function note(chosen, name) {
+function note(chosen, name, edges = []) {
+  scene.chosenEdges = edges;
+  syncLines();
   const words = `#${new URLSearchParams(scene === scenes.get(0) ? chosen : { graph: scene.view.name, ...chosen })}`;
   if (words !== location.hash) history.pushState({ from: current }, "", words);
   current = name; isNoted = true;
@@ -368,7 +370,7 @@ canvas.addEventListener("wheel", event => {
 
 $("changed").addEventListener("change", () => {
   rest = null;
-  isReduced = scene.onlyChanged = $("changed").checked; scene.arrange(); beginAgain(); fillList(); syncControls();
+  isReduced = scene.onlyChanged = $("changed").checked; scene.open(); beginAgain(); fillList(); syncControls();
   say(scene.onlyChanged ? "Only changes are shown." : scene.view.name === "apply" ? "Values and unchanged objects of this graph are shown, too. \u201cWhat is declared\u201d has all." : "What does not change is shown, too.");
 });
 $("view").addEventListener("change", () => { rest = null; hideBanner(); chooseView(+$("view").value); });

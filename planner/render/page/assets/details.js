@@ -385,7 +385,7 @@ function showPath(from, to) {
   syncControls();
   drawing.marked = marks(nodes, new Set(edges));
   drawing.chosen = from;
-  note({ node: scene.name(from), to: scene.name(to) }, "Path");
+  note({ node: scene.name(from), to: scene.name(to) }, "Path", edges);
   drawing.bring(scene.around(nodes), COARSE);
   say(`${turned}${scene.shown(from)} waits for ${scene.shown(to)}, in ${several(edges.length, "step")}.`);
   details(el("h2", {}, "Path"), effects.length ? el("p", {}, `How ${scene.shown(to)} changes ${scene.shown(from)}:`) : null, ...effects.map(([chain, cause]) => hopList(chain, cause)),

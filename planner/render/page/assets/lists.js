@@ -193,8 +193,14 @@ function fillSide() {
 const LINE_WORDS = { reference: "reads", order: "only order", destroy: "order of destruction" };
 /** The kinds of lines. */
 function linesOfLegend() {
-  const bits = [...scene.lines].reduce((all, e) => all | (scene.readLines.has(e) ? REFERENCE : scene.layers[e] & -scene.layers[e]), 0), drawn = data.layers.filter((_, n) => bits >> n & 1);
-  return drawn.length > 1 || noun === "node" ? drawn.map(([name, meant]) => el("li", { title: meant }, stroke(name), LINE_WORDS[name] || name)) : [];
+  const bits = [...scene.lines, ...scene.chosenEdges || []].reduce((all, e) => all | (scene.readLines.has(e) ? REFERENCE : scene.layers[e] & -scene.layers[e]), 0), drawn = data.layers.filter((_, n) => bits >> n & 1);
+  return drawn.length > 1 || noun === "node" ? drawn.map(([name, meant]) => el("li", { title: meant, class: "kind" }, stroke(name), LINE_WORDS[name] || name)) : [];
+}
+/** Name the kinds of the lines that are drawn now, as a path may have others. */
+function syncLines() {
+  const [first, ...others] = $("legend").querySelectorAll(".kind");
+  for (const one of others) one.remove();
+  first?.replaceWith(...linesOfLegend());
 }
 /** The colours and lines that are drawn, and nothing else. */
 function fillLegend() {

@@ -137,7 +137,8 @@ class Scene extends Lines {
     this.home = Int32Array.from(this.view.nodes.box);
     this.homes = this.boxes.map(box => box.parent);
     this.apartCauses = this.manyEdged();
-    const isAnew = this.onlyChanged && this.boxes[0].changed <= ARRANGED, sources = this.boxes.map((_, b) => this.source(b));
+    const isGrouped = this.boxes.length > 0 && this.shownIn(0).some(thing => thing < 0 && this.boxes[-1 - thing].isGroup); // by type, though few may be shown
+    const isAnew = this.onlyChanged ? this.boxes[0].changed <= ARRANGED : isGrouped && this.withoutGroups(this.shownIn(0)).length <= APART, sources = this.boxes.map((_, b) => this.source(b));
     this.inside = this.boxes.map((_, b) => {
       const those = this.shownIn(sources[b]), apart = isAnew ? this.withoutGroups(those) : those;
       return apart.length <= (b ? APART_INSIDE : APART) ? apart : those;
