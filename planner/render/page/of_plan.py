@@ -153,16 +153,20 @@ def _part(step: CauseStep, planned: Mapping[str, str], places: _SourcePlaces, hi
 
 _OPENING = re.compile(r"=\s*[\[{(]\s*$")
 """matches a line that only begins a value of several lines, which shows no part of it"""
+_MODULE = re.compile(r'(?:(?:^|\.)module(?:\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\])?)?)+')
+"""matches the name of a module, or its beginning"""
 _INSTANCE_KEYS = re.compile(r'\[(?:"(?:[^"\\]|\\.)*"|\d+|\*)\]')
 
 
 def _containing(causes: Sequence[PageCause]) -> Mapping[str, tuple[int, ...]]:
-    """{name of a value or an object: indexes of the causes that have a part in it}. Each name is also listed without
-    its instance keys."""
+    """{name of a value, an object or an added or removed module: indexes of the causes that have a part in it}. Each
+    name is also listed without its instance keys."""
     holders: dict[str, dict[int, None]] = defaultdict(dict)
     for number, cause in enumerate(causes):
         for part in cause.parts:
             for whole in wholes(part.name):
+                if whole != part.name and _MODULE.fullmatch(whole):
+                    break  # the modules around it are not causes
                 holders[whole][number] = holders[_INSTANCE_KEYS.sub("", whole)][number] = None
     return {name: tuple(numbers) for name, numbers in holders.items()}
 

@@ -511,3 +511,27 @@ def test_why_a_new_object_is_created_first_and_where_unchanged_objects_are(
         tab.get_by_label("Search").fill('still["a"]')
         tab.get_by_role("button", name='terraform_data.still["a"]').click()
         assert tab.evaluate("scene.view.name") == "plan"
+
+
+def test_modules_around_a_cause_are_not_causes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.tf").write_text(
+        'module "service" {\n  source   = "./service"\n  for_each = toset(["a", "b"])\n  name     = each.key\n}\n'
+    )
+    (tmp_path / "service").mkdir()
+    inner = tmp_path / "service" / "main.tf"
+    text = (
+        'variable "name" {}\nlocals {\n  limit = 1\n}\n'
+        'resource "terraform_data" "alarm" {\n  input = "${var.name} ${local.limit}"\n}\n'
+        'resource "terraform_data" "other" {\n  input = var.name\n  triggers_replace = local.limit\n}\n'
+    )
+    inner.write_text(text)
+    assert planner("init").code == 0
+    assert planner("apply", "-auto-approve").code == 0
+    inner.write_text(text.replace("limit = 1", "limit = 2"))
+    page = explored(planner, tmp_path)[1]
+    for view in page["views"]:
+        names = {page["strings"][view["nodes"]["name"][int(node)]] for node in view["nodes"]["causes"]}
+        assert names == {"module.service.local.limit (expand)"}

@@ -554,3 +554,31 @@ def test_a_cause_that_reaches_all_modules_of_a_box_leads_to_the_box(tmp_path: Pa
         assert tab.evaluate("scene.isWithoutShared")
         tab.evaluate("edit => chooseGroup(edit)", edit)
         assert tab.evaluate(titled) == [["module.cell", "var.image"]]
+
+
+@needs_browser
+def test_what_refers_to_a_whole_module_may_read_other_values_of_it(tmp_path: Path) -> None:
+    names = ("module.db.net", "job", "web")
+    items = [item(name, name.rpartition(".")[0], (n,)) for n, name in enumerate(names)]
+    items.append(item("module.db.output.id (expand)", "module.db")._replace(kind="output"))
+    items.append(item("module.db (close)", "module.db")._replace(kind="module_close"))
+    reads = [("module.db.output.id (expand)", "module.db.net"), ("module.db (close)", "module.db.output.id (expand)")]
+    reads.append(("job", "module.db.output.id (expand)"))  # module.db.id
+    reads += [("web", "module.db.output.id (expand)"), ("web", "module.db (close)")]  # module.db[var.key].secret
+    view = PageView(
+        "apply", "All", tuple(items), tuple(arrow(*ends) for ends in reads), {"module.db": ("", "module.db")}
+    )
+    changes = tuple(PageChange(name, "create", "", ()) for name in names)
+    with opened(written(tmp_path, Page("Whole", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        readers = "{}([scene.find('module.db.net')]).size"
+        assert tab.evaluate(readers.format("scene.readersOf")) == 5
+        exact = "[...scene.exactReaders([scene.find('module.db.net')])].map(n => scene.name(n)).sort()"
+        assert tab.evaluate(exact) == ["job", "module.db (close)", "module.db.net", "module.db.output.id (expand)"]
+        tab.evaluate("choose(scene.find('module.db.net'))")
+        shown = tab.locator("#details").inner_text()
+        assert "They read it (1)" in shown
+        assert "They read a module that contains it (1)" in shown
+        tab.evaluate("showBlast(scene.find('module.db.net'))")
+        shown = tab.locator("#details").inner_text()
+        assert "1 object that changes." in shown
+        assert "1 object that changes: they read a module that contains it" in shown

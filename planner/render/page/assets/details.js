@@ -224,7 +224,8 @@ function reasonLines(edge) {
 function neighbourParts(node, isOut) {
   const found = neighbours(node, isOut), { shared, others, more } = found, { drawn, number } = counted(found);
   const isRead = ([edge]) => noun === "node" && scene.isReference(edge), isModule = other => scene.kind(other) === "module_close", isValue = pair => isOut && isRead(pair) && (isModule(pair[1]) || VALUE.test(scene.shown(pair[1]).replace(MODULE, "")));
-  const reads = [...drawn.filter(isRead), ...more], isFar = reads.some(([edge]) => edge === null || scene.wayOf(edge)) ? ", also through what is not drawn" : "", ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
+  const certain = isOut || noun !== "node" ? null : scene.exactReaders([node, ...scene.halves(node)]), isCertain = ([, other]) => noun !== "node" || (certain ? certain.has(other) : scene.exactReaders([other]).has(node));
+  const all = [...drawn.filter(isRead), ...more], reads = all.filter(isCertain), whole = all.filter(pair => !isCertain(pair)), isFar = reads.some(([edge]) => edge === null || scene.wayOf(edge)) ? ", also through what is not drawn" : "", ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
   const halfOf = edge => { if (edge === null) return null; const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };
   const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), causeValues(other), isValue([edge, other]) && isModule(other) ? el("span", { class: "why" }, " (its outputs)") : scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
     button("why", () => edge === null ? showPath(...isOut ? [node, other] : [other, node]) : chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
@@ -239,6 +240,7 @@ function neighbourParts(node, isOut) {
   const cut = scene.own?.cut[isOut] || 0, title = isOut ? "It waits for" : "These wait for it", isApart = noun === "node";
   return [el("h3", {}, cut ? `${title} (${number} of ${number + cut})` : `${title} (${number})`),
     reads.length ? el("h4", {}, isOut ? `It reads (${reads.length})${isFar}` : `They read it (${reads.length})${isFar}`) : null, reads.length ? list(reads) : null,
+    whole.length ? folded(isOut ? `It reads modules that contain these (${whole.length})` : `They read a module that contains it (${whole.length})`, () => [el("p", { class: "why" }, "They refer to the module as a whole, so they may read other values of it."), list(whole)]) : null,
     values.length ? el("h4", {}, `Values that it reads (${values.length})`) : null, values.length ? list(values) : null,
     !ordered.length ? null : isApart ? folded(`Only the order: ${several(ordered.length, "comes", "come")} ${isOut ? "first" : "later"}`, byReason, !reads.length && !values.length || ordered.length <= FEW) : list(ordered),
     hidden.length ? folded(`Not drawn (${hidden.length})`, () => [list(hidden)]) : null];
@@ -330,21 +332,23 @@ function showBlast(node) {
   remember();
   still(node, () => scene.reveal([node], scene.where.has(node) ? null : foldedAtRest())); // as if it had been chosen before, also from a link
   syncControls();
-  const { reads, waits } = scene.blast(node), own = scene.shown(node), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
+  const { reads: all, waits } = scene.blast(node), reads = noun === "node" ? scene.exactReaders([node, ...scene.halves(node)]) : all, own = scene.shown(node), isApart = other => !reads.has(other) && scene.shown(other) !== own;
+  const whole = thingsOf([...all].filter(isApart)), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
   const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), isGone = noun === "node" && scene.view.name === "apply" && scene.isDestroyed(node) && !scene.halves(node).length;
   const former = isGone ? declaredReaders(node) : null, users = former ? [...former.changes].map(([address]) => scene.nodeOf.get(address)).filter(other => other !== undefined) : [];
   const text = isGone ? `after this plan nothing reads it${former ? `; as declared, its resource is read by ${thingsText(former)}` : ""}.` : `${thingsText(things)}.`;
-  drawing.chosen = standIn(node); drawing.marked = marks([node, ...rest, ...users], edges, new Set([...things.changes, ...former?.changes || []].map(([address]) => address)));
+  drawing.chosen = standIn(node); drawing.marked = { ...marks([node, ...rest, ...users], edges, new Set([...things.changes, ...former?.changes || []].map(([address]) => address))), ...(scene.causing.has(node) && !scene.action[node] ? { sources: [node] } : {}) };
   drawing.redraw();
   note({ blast: scene.name(node) }, "What depends on it");
   say(`What depends on ${own}: ${text}`);
   const item = (n, short) => el("li", {}, ...signsOf(n), nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
   const ofCause = causesAt(node).reduce((all, [, { changes }]) => new Set([...all, ...changes]), new Set());
   details(el("h2", {}, "What depends on ", nodeButton(node)), el("p", {}, isGone ? "After this plan nothing reads it." : `${text[0].toUpperCase()}${text.slice(1)}`), ...(isGone ? formerParts(former) : []),
-    ofCause.size ? el("p", { class: "why" }, ofCauseText(ofCause, things)) : null,
+    ofCause.size ? el("p", {}, ofCauseText(ofCause, things)) : null,
     ...byAction(things.changes, 20),
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
     scene.view.name === "apply" && data.views.some(({ name }) => name === "plan") ? el("p", { class: "why" }, "This graph does not have all objects that do not change. \u201cWhat is declared\u201d has them.") : null,
+    whole.changes.size + whole.calm.size ? el("details", { class: "alike" }, el("summary", {}, `${thingsText(whole)}: they read a module that contains it`), el("p", { class: "why" }, "They refer to the module as a whole, so they may read other values of it."), ...byAction(whole.changes, 20)) : null,
     internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item));
 }
 /** How many of the things that depend on a cause it sets off. */

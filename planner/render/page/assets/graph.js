@@ -102,6 +102,8 @@ class Graph {
     return declared.filter(cause => this.changes(node).some(([, , , causes]) => causes.includes(cause)));
   }
   ownCause(node) { return (this.view.nodes.causes?.[node] || []).flatMap(n => data.causes[n][1]).find(([name]) => name === this.shown(node)) || null; }
+  /** Whether a node is created only because it is new in the configuration. */
+  isOwnCause(node) { return colourOf.get(this.action[node]) === "create" && this.changes(node).every(([address, , , causes]) => causes.every(cause => cause.startsWith(`${address}: `))); }
   /** The numbers of a node's changes by action, the most dangerous first. */
   actions(node) {
     const tally = byKey(this.changes(node).filter(([, action]) => signOf.get(action)), ([, action]) => action);
@@ -338,6 +340,16 @@ class Graph {
     this.knownReaders.set(key, found);
     return found;
   }
+  /** Whether a node may read only other values of a module than this one: it refers to the module as a whole. */
+  readsModule(node, reader) {
+    if (this.kind(node) === "module_close") return true;
+    if (!this.isOutput(node) || !moduleOf(this.shown(node))) return false;
+    this.wholeReads ||= [];
+    this.wholeReads[reader] ||= new Set(this.out[reader].map(e => this.to[e]).filter(to => this.kind(to) === "module_close").map(to => this.shown(to)));
+    return this.wholeReads[reader].has(moduleOf(this.shown(node)).slice(0, -1));
+  }
+  /** The nodes that certainly read a value of these, not only a module that contains it. */
+  exactReaders(nodes) { return this.readersOf(nodes, (node, reader) => this.readsModule(node, reader)); }
   /** The drawn nodes that read a value of these, directly or through hidden ones. A way through the declaration of a drawn object is one through that object. */
   nearReaders(nodes) {
     const own = new Set(nodes), names = this.drawnNames ||= new Set([...this.hidden.keys()].filter(n => !this.hidden[n] && !this.twins[n]).map(n => bare(this.shown(n))));

@@ -150,7 +150,7 @@ class Lines extends Graph {
   }
   /** Whether an edge leads from a change to a value that is a cause, but not of this change. */
   isUnaffected(from, to) {
-    if (!this.action[from] || this.action[to] || !this.causing.has(to) || data.noun !== "node") return false;
+    if (!this.action[from] || this.action[to] || !this.causing.has(to) || data.noun !== "node" || this.isOwnCause(from)) return false;
     this.affected ||= new Map();
     if (!this.affected.has(to)) this.affected.set(to, new Set(this.effects(to)));
     return !this.affected.get(to).has(from);

@@ -174,9 +174,9 @@ class Scene extends Lines {
     return this.boxes[b].isFamily && !/ to \d+$/.test(this.boxes[b].name) && this.modules(b, true) >= FAMILY;
   }
   nodesIn(b) { return this.boxes[b].columns.flat().flatMap(thing => thing >= 0 ? [thing] : this.nodesIn(-1 - thing)); }
-  /** For each box the things in it that edges join, with those that they wait for. */
+  /** For each box the things in it that edges join, with those that they wait for. Of two that wait for each other, the one that reads a value comes later. */
   lifted() {
-    const isQuiet = this.isQuiet("module"), found = this.boxes.map(() => new Map()), ways = this.boxes.map(() => null);
+    const isQuiet = this.isQuiet("module"), found = this.boxes.map(() => new Map()), ways = this.boxes.map(() => null), reading = new Set();
     const outer = b => ways[b] ||= b > 0 ? [...outer(this.homes[b]), b] : [0];
     const at = (b, thing) => { if (!found[b].has(thing)) found[b].set(thing, new Set()); return found[b].get(thing); };
     for (let e = 0; e < this.edgeCount + this.ways.size; e++) {
@@ -187,7 +187,10 @@ class Scene extends Lines {
       while (n < one.length && one[n] === other[n]) n++;
       const [thing, dependency] = [n < one.length ? -1 - one[n] : a, n < other.length ? -1 - other[n] : b];
       at(one[n - 1], thing).add(dependency); at(one[n - 1], dependency);
+      if (this.isReference(e)) reading.add(`${thing} ${dependency}`);
     }
+    for (const pairs of found) for (const [thing, others] of pairs) for (const other of others)
+      if (pairs.get(other).has(thing) && reading.has(`${other} ${thing}`) && !reading.has(`${thing} ${other}`)) others.delete(other);
     return found;
   }
 
