@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from planner.answers.explain.causes import TRIGGER, Because, CauseStep, RootCause
 from planner.answers.explain.checked_roots import wholes
+from planner.foundation.values.operations import same_value
+from planner.foundation.values.paths import parts
 from planner.foundation.values.schema import has
+from planner.foundation.values.value import Set, Unknown, Value, unmark, unmark_deep
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, format_resource, parse_module
 from planner.foundation.vocabulary.span import Span
 from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
 from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
-from planner.render.cause_line import KINDS, because_lines, elements_text, name_of, place_of, presence
+from planner.render.cause_line import KINDS, because_lines, elements_text, name_of, owner_of, place_of, presence
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
@@ -197,9 +200,14 @@ def _changes(
         if because is not None:
             if because.is_itself(name):
                 words = _OWN.get(because.roots[0].kind, words)
-                words += f" ({place})" if words and (place := place_of(because.roots[0].source)) else ""
+                place = place_of(because.roots[0].source)
+                words += f" ({place})" if words and place not in ("", "state") else ""
             triggers = {place_of(way.steps[-1].source) for way in because.ways if way.steps[-1].note == TRIGGER}
             words += f" ({', '.join(sorted(triggers))})" if one.reason == "replace_by_triggers" and triggers else ""
+        sources = {owner_of(way.steps[0], causes.planned) for way in because.ways} if because is not None else set()
+        is_updated = bool(sources) and all(causes.planned.get(name) == "update" for name in sources)
+        if one.action == "update" and is_updated and may_stay(one.before, one.after):
+            words = "everything that may differ is known only after the apply, so it may turn out to be unchanged"
         first = explored.created_first.get(name)
         return "; ".join(filter(None, (words, first and f"the new object is created first, because {first}")))
 
@@ -220,6 +228,19 @@ def _changes(
         if one.action != NO_OP
     ]
     return (*objects, *outputs)
+
+
+def may_stay(before: Value, after: Value) -> bool:
+    """Whether all differences between two values are in parts that are not known yet."""
+    before, after = unmark(before)[0], unmark(after)[0]
+    if after.__class__ is Unknown:
+        return True
+    if after.__class__ is Set or before.__class__ is not after.__class__:
+        return same_value(unmark_deep(before)[0], unmark_deep(after)[0])
+    old, new = dict(parts(before)), dict(parts(after))
+    if not new or old.keys() != new.keys():
+        return same_value(unmark_deep(before)[0], unmark_deep(after)[0])
+    return all(may_stay(old[step], part) for step, part in new.items())
 
 
 def _chains(causes: Causes, name: str) -> list[str]:

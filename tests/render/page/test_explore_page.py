@@ -535,3 +535,33 @@ def test_modules_around_a_cause_are_not_causes(
     for view in page["views"]:
         names = {page["strings"][view["nodes"]["name"][int(node)]] for node in view["nodes"]["causes"]}
         assert names == {"module.service.local.limit (expand)"}
+
+
+def test_reasons_of_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (
+        'variable "limit" { default = 1 }\nvariable "major" { default = "1" }\n'
+        'resource "terraform_data" "defaults" {\n  input = { registry = "r", limit = var.limit }\n}\n'
+        'resource "terraform_data" "template" {\n  input = terraform_data.defaults.output.registry\n}\n'
+        'resource "terraform_data" "both" {\n  input = [terraform_data.defaults.output.registry, var.limit]\n}\n'
+        'resource "terraform_data" "cluster" {\n  triggers_replace = var.major\n}\n'
+        'resource "terraform_data" "backup" {\n  input = terraform_data.cluster.id\n}\n'
+        'resource "terraform_data" "node" {\n  lifecycle {\n'
+        "    replace_triggered_by = [terraform_data.cluster]\n  }\n}\n"
+    )
+    (tmp_path / "main.tf").write_text(text + 'resource "terraform_data" "gone" {\n}\n')
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(text + 'resource "terraform_data" "new" {\n}\n')
+    page = explored(planner, tmp_path, "-var=limit=2", "-var=major=2")[1]
+    reasons = {name.removeprefix("terraform_data."): reason for name, _, reason, *_ in page["changes"]}
+    known_later = "everything that may differ is known only after the apply, so it may turn out to be unchanged"
+    assert reasons == {
+        "backup": "",  # the id is a new one
+        "both": "",
+        "cluster": "cannot be updated in place",
+        "defaults": "",
+        "gone": "no longer declared",
+        "new": "declared, and does not exist yet (main.tf:23)",
+        "node": "replace_triggered_by names an object or a value that changes (main.tf:20)",
+        "template": known_later,
+    }
