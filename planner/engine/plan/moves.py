@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar
 
 from planner.engine.evaluation.repetition import repetition_argument
@@ -237,11 +238,12 @@ def _add_ends(facts: FactBuilder, results: MoveResults) -> None:
 
 def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> None:
     destinations: _EndIndex[MoveStatement] = _EndIndex()
-    ends: _EndIndex[tuple[MoveStatement, str, Endpoint]] = _EndIndex()
+    outer_ends: _EndIndex[tuple[MoveStatement, str, Endpoint]] = _EndIndex()
     for s in statements:
-        destinations.add(s.to.steps, s.to.resource, s)
+        destinations.add(s.to.steps, _object(s.to), s)
         for end, word in ((s.from_, "from"), (s.to, "to")):
-            ends.add(end.steps, end.resource, (s, word, end))
+            if end.kind != "resource instance":  # nothing is inside an instance
+                outer_ends.add(end.steps, end.resource, (s, word, end))
     for s in statements:
         facts.add("move_statement", s.name, s.position, source=s.span)
         if s.implied:
@@ -249,15 +251,20 @@ def _state_statements(facts: FactBuilder, statements: list[MoveStatement]) -> No
         facts.add("declared_at_depth", s.name, len(s.from_.base))
         if changes_key_only(s.from_, s.to):
             facts.add("changes_key_only", s.name)
-        for other in destinations.of(s.from_.steps, s.from_.resource):
+        for other in destinations.of(s.from_.steps, _object(s.from_)):
             if other is not s and s.from_.chains_from(other.to):
                 facts.add("chains_from", s.name, other.name)
         for end, word in ((s.from_, "from"), (s.to, "to")):
-            around = [ends.of(end.steps[:depth], None) for depth in range(1, len(end.steps) + 1)]
-            around += [ends.of(end.steps, end.resource)] if end.resource is not None else []
+            around = [outer_ends.of(end.steps[:depth], None) for depth in range(1, len(end.steps) + 1)]
+            around += [outer_ends.of(end.steps, end.resource)] if end.kind == "resource instance" else []
             for other, outer_word, outer in chain(*around):
                 if other is not s and end.within(outer):
                     facts.add("nested_end", s.name, word, other.name, outer_word)
+
+
+def _object(end: Endpoint) -> tuple[Any, ...] | None:
+    """The parts of a resource or its instance that `chains_from` compares; None for modules."""
+    return None if end.resource is None else (end.kind, end.resource, end.key)
 
 
 T = TypeVar("T")
@@ -295,23 +302,26 @@ def _is_pattern(steps: Steps) -> bool:
     return any(key is ANY for _, key in steps)
 
 
+_POSITION = attrgetter("position")
+
+
 def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
     """Add facts about the effect of each statement on the addresses of the state, and on the resulting addresses."""
-    by_resource: dict[tuple[str, str, str], list[MoveStatement]] = {}
+    by_resource: dict[tuple[tuple[str, str, str], Any], list[MoveStatement]] = {}  # with a key, or ANY
     by_module: _EndIndex[MoveStatement] = _EndIndex()
     for s in statements:
         if s.from_.resource is not None:
-            by_resource.setdefault(s.from_.resource, []).append(s)
+            by_resource.setdefault((s.from_.resource, s.from_.key), []).append(s)
         else:
             by_module.add(s.from_.steps, None, s)
     present: set[tuple[str, str]] = set()
     vacancies: set[tuple[str, str]] = set()
     reached: set[ResourceAddress] = set()
     front: list[ResourceAddress] = []
-    for resource in state.resources.values():
-        address = ResourceAddress(parse_module(resource.module), resource.mode, resource.type, resource.name)
-        present |= {("module", resource.module), ("resource", resource.address)}
-        for key in resource.instances:
+    for recorded in state.resources.values():
+        address = ResourceAddress(parse_module(recorded.module), recorded.mode, recorded.type, recorded.name)
+        present |= {("module", recorded.module), ("resource", recorded.address)}
+        for key in recorded.instances:
             instance = address.instance(key)
             present.add(("instance", str(instance)))
             reached.add(instance)
@@ -323,7 +333,9 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
         for at in front:
             steps = at.module.steps
             around = [s for depth in range(1, len(steps) + 1) for s in by_module.of(steps[:depth], None)]
-            for s in (*by_resource.get((at.mode, at.type, at.name), ()), *around):
+            resource = at.mode, at.type, at.name
+            named = [*by_resource.get((resource, at.key), ()), *by_resource.get((resource, ANY), ())]
+            for s in (*sorted(named, key=_POSITION), *around):
                 step = address_after(s.from_, s.to, at)
                 if step is None or step[0] == at:
                     continue
