@@ -128,7 +128,9 @@ class ValidateWalk(VertexWalk):
         self.providers = ConfiguredProviders(self.context)
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
         self._alike = SharedValues()
-        self._imports = import_blocks(self.context.config)
+        self._imports: dict[str, list[tuple[ModuleConfig, ResourceAddress, ImportDecl]]] = {}  # by their target
+        for declaring, target, block in import_blocks(self.context.config):
+            self._imports.setdefault(str(target), []).append((declaring, target, block))
         self._repeated: dict[int, ModuleScope] = {}  # the scope of each module call, for its arguments
 
     def _module(self, node: Node) -> ModuleInstance:
@@ -248,9 +250,8 @@ class ValidateWalk(VertexWalk):
             if has_errors(problems):
                 break
             problems += self._provisioner(module, decl, provisioner)
-        for declaring, target, block in self._imports:
-            if str(target) == address:
-                problems += self._import(self.context.instances(declaring.path)[0], target, block)
+        for declaring, target, block in self._imports.get(address, ()):
+            problems += self._import(self.context.instances(declaring.path)[0], target, block)
         return problems
 
     def _body(self, module: ModuleInstance, decl: ResourceDecl, address: str) -> list[Diagnostic]:

@@ -58,6 +58,7 @@ class ModuleBuilder:
         self.moved: list[Any] = []
         self.removed: list[Any] = []
         self.imports: list[Any] = []
+        self.imported: dict[Any, list[Span]] = {}  # import blocks by the instance that they name
         self.meta_spans: dict[str, Span] = {}
 
     # ------------------------------------------------------------ normal files
@@ -182,11 +183,14 @@ class ModuleBuilder:
         problems.error(code, f"Duplicate {what}", detail, item.span)
 
     def _check_import(self, import_: Any, problems: Problems) -> None:
-        for other in self.imports:
-            if import_.instance is not None and import_.instance == other.instance:
-                detail = f"{import_.instance} is already imported at {other.span}."
-                title = f'Duplicate import configuration for "{import_.instance}"'
-                problems.error("duplicate_import", title, detail, import_.span)
+        if import_.instance is None:
+            return
+        others = self.imported.setdefault(import_.instance, [])
+        for other in others:
+            detail = f"{import_.instance} is already imported at {other}."
+            title = f'Duplicate import configuration for "{import_.instance}"'
+            problems.error("duplicate_import", title, detail, import_.span)
+        others.append(import_.span)
 
     # ------------------------------------------------------------ override files
 
