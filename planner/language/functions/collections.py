@@ -53,8 +53,13 @@ def contains(values: Value, wanted: Value) -> Value:
     """Returns whether a list, tuple or set has a value among its elements."""
     if kind(values) not in ("list", "tuple", "set"):
         raise FunctionError("The first argument must be a list, tuple or set.")
+    candidates = items(values)
+    if wanted.__class__ is str:
+        if wanted in candidates:
+            return True
+        candidates = tuple([value for value in candidates if value.__class__ is not str])
     answer: Value = False
-    for value in items(values):
+    for value in candidates:
         same = value.__class__ is Null if wanted.__class__ is Null else equal(wanted, value)
         if same:
             return True
