@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 
-from planner.foundation.values.numbers import negate
+from planner.foundation.values.numbers import from_float, infinity, negate, negative_zero, parse_number
+from planner.foundation.values.operations import equality_key, membership, same_value
 from planner.foundation.values.sets import make_set, quote, set_text
 from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, ObjectType, TupleType
-from planner.foundation.values.value import SENSITIVE, List, Marked, Null, Unknown
+from planner.foundation.values.value import NULL, SENSITIVE, UNKNOWN, List, Map, Marked, Null, Set, Unknown
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,30 @@ def test_text_of_a_value(value: Any, text: str) -> None:
 
 def test_quoting() -> None:
     assert quote("a\x01\u200b\U000e0001é") == '"a\\x01\\u200b\\U000e0001é"'
+
+
+def test_equal_values_share_a_key() -> None:
+    """`membership` compares only values with equal keys."""
+    tenth, float_tenth = parse_number("0.1"), from_float(0.1)
+    objects: list[Any] = [{"a": n, "b": (s, True)} for n in (0, negative_zero(), tenth, 1) for s in ("x", NULL)]
+    values: list[Any] = [
+        *(
+            0,
+            negative_zero(),
+            1,
+            True,
+            "1",
+            2**70,
+            parse_number("1e99999"),
+            tenth,
+            float_tenth,
+            NULL,
+            UNKNOWN,
+            infinity(),
+        ),
+        *(List(NUMBER, (1, 2)), (1, 2), Map(NUMBER, {"a": 1}), {"a": 1}, Set(STRING, ("a", "b")), Set(STRING, ("a",))),
+        *objects,
+    ]
+    for value, other in product(values, values):
+        assert not same_value(value, other) or equality_key(value) == equality_key(other)
+        assert membership([other])(value) == same_value(value, other)

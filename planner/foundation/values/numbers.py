@@ -123,6 +123,11 @@ def same_number(a: Any, b: Any) -> bool:
     return number_to_text(a) == number_to_text(b)
 
 
+def whole_hash(x: Any) -> int | None:
+    """The hash that equal whole numbers share; None for fractions."""
+    return hash(x) if x.__class__ is int or _load().is_integer(x) else None
+
+
 def to_float(x: Any) -> float:
     """The nearest float64; an infinity for numbers that are too large."""
     try:

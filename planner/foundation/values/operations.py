@@ -5,7 +5,7 @@ As in go-cty (value_ops.go and function/stdlib, which HCL's operators call)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from planner.foundation.values import numbers
@@ -175,11 +175,32 @@ def _equal_sets(a: Set, b: Set) -> bool | None:
         return None
     if a.items == b.items:
         return True
-    return all(contains(b, x) for x in a.items) and all(contains(a, x) for x in b.items)
+    return all(map(membership(b.items), a.items)) and all(map(membership(a.items), b.items))
 
 
-def contains(items: Set, value: Value) -> bool:
-    return any(same_value(value, item) for item in items.items)
+def membership(values: Iterable[Value]) -> Callable[[Value], bool]:
+    """A function that returns whether a value equals one of these. It compares only values with equal keys."""
+    by_key: dict[Hashable, list[Value]] = {}
+    for value in values:
+        by_key.setdefault(equality_key(value), []).append(value)
+    return lambda value: any(same_value(value, other) for other in by_key.get(equality_key(value), ()))
+
+
+def equality_key(value: Value) -> Hashable:
+    """A key that equal values share. Different values may have the same key, for example all fractions."""
+    cls = value.__class__
+    if cls is str or cls is int or cls is bool:
+        return value  # type: ignore[no-any-return]
+    if cls is Unknown or cls is Null:
+        return cls
+    if cls is dict or cls is Map:
+        entries = value if cls is dict else value.items
+        return tuple([(name, equality_key(entries[name])) for name in sorted(entries)])
+    if cls is Set:
+        return frozenset(map(equality_key, value.items))
+    if cls is tuple or cls is List:
+        return tuple(map(equality_key, value if cls is tuple else value.items))
+    return numbers.whole_hash(value)
 
 
 def _has_unknown_type(value: Value) -> bool:

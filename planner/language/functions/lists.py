@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from planner.foundation.values.convert import convert, unify
-from planner.foundation.values.operations import equal, same_value
+from planner.foundation.values.operations import equal, equality_key, same_value
 from planner.foundation.values.refine import length_bounds, length_is_known, refine
-from planner.foundation.values.sets import set_text
 from planner.foundation.values.types import BOOL, DYNAMIC, NUMBER, STRING, ListType, TupleType, Type
 from planner.foundation.values.value import (
     NO_MARKS,
@@ -120,9 +121,9 @@ def distinct(values: List, *, result_type: Type) -> Value:
     if values.element is STRING or values.element is BOOL:
         return List(values.element, tuple(dict.fromkeys(values.items)))
     out: list[Value] = []
-    by_text: dict[str, list[Value]] = {}
+    by_key: dict[Hashable, list[Value]] = {}
     for value in values.items:
-        alike = by_text.setdefault(set_text(value).replace("-0", "0"), [])  # equal for equal values, as -0 equals 0
+        alike = by_key.setdefault(equality_key(value), [])
         if not any(same_value(value, other) for other in alike):
             alike.append(value)
             out.append(value)

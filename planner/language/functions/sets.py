@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import product
+from itertools import filterfalse, product
 from math import prod
 from typing import Any
 
 from planner.foundation.values.convert import convert, unify
-from planner.foundation.values.operations import contains
+from planner.foundation.values.operations import membership
 from planner.foundation.values.refine import length_bounds, length_is_known, refine
 from planner.foundation.values.sets import make_set
 from planner.foundation.values.types import DYNAMIC, ListType, SetType, TupleType, Type
@@ -83,7 +83,7 @@ def setunion(*sets: Value, result_type: Type) -> Value:
 @function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
 def setintersection(*sets: Value, result_type: Type) -> Value:
     """Returns the intersection of sets: the elements that all of them have."""
-    return _combine(sets, result_type, lambda a, b: [e for e in a.items if contains(b, e)], False)
+    return _combine(sets, result_type, lambda a, b: filter(membership(b.items), a.items), False)
 
 
 @function(
@@ -94,7 +94,7 @@ def setintersection(*sets: Value, result_type: Type) -> Value:
 )
 def setsubtract(*sets: Value, result_type: Type) -> Value:
     """Returns the elements of one set that are not in another."""
-    return _combine(sets, result_type, lambda a, b: [e for e in a.items if not contains(b, e)], False)
+    return _combine(sets, result_type, lambda a, b: filterfalse(membership(b.items), a.items), False)
 
 
 def _product_type(*sequences: Value) -> Type:

@@ -5,7 +5,8 @@ reports them, or only logs them if the provider has a legacy type system."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 from planner.foundation.values.convert import mismatch, path_text
@@ -14,7 +15,7 @@ from planner.foundation.values.operations import conforms, equal, same_value
 from planner.foundation.values.paths import parts
 from planner.foundation.values.refine import length_is_known
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedAttributes, NestedBlock, implied_type
-from planner.foundation.values.sets import quote
+from planner.foundation.values.sets import quote, set_text
 from planner.foundation.values.types import DYNAMIC, ListType, MapType, ObjectType, Primitive, SetType, Type
 from planner.foundation.values.value import (
     SENSITIVE,
@@ -342,12 +343,29 @@ def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
 def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Value, Value], bool]) -> list[Problem]:
     """Problems of two sets: every element of each set must match at least one element of the other set."""
     before, after = elements(planned), elements(actual)
-    pairs = [[fits(p, a) for a in after] for p in before]
-    lost = [p for p, row in zip(before, pairs, strict=True) if not any(row)]
+    lost = _without_match(before, after, fits)
     if lost:
         return [Problem(path, f"the planned element {show(p)} matches no element now") for p in lost]
-    new = [a for i, a in enumerate(after) if not any(row[i] for row in pairs)]
+    new = _without_match(after, before, lambda a, p: fits(p, a))
     return [Problem(path, f"the element {show(a)} matches no planned element") for a in new]
+
+
+def _without_match(
+    items: Sequence[Value], others: Sequence[Value], fits: Callable[[Value, Value], bool]
+) -> list[Value]:
+    """The items that fit none of the others. Others with the same text are tried first, then those with a text that no
+    item has, such as unknown values, because comparing all pairs of large sets would take too long."""
+    by_text: dict[str, list[Value]] = {}
+    for other in others:
+        by_text.setdefault(set_text(other), []).append(other)
+    texts = list(map(set_text, items))
+    doubtful = [
+        item for item, text in zip(items, texts, strict=True) if not any(fits(item, o) for o in by_text.get(text, ()))
+    ]
+    if not doubtful:
+        return []
+    unlike = [other for text in by_text.keys() - set(texts) for other in by_text[text]]
+    return [item for item in doubtful if not any(fits(item, other) for other in chain(unlike, others))]
 
 
 def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem]:
