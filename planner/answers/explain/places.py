@@ -16,7 +16,7 @@ from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
 from planner.engine.evaluation.repetition import NO_REPETITION, Repeatable, expand, repetition_argument
 from planner.engine.evaluation.scope import ModuleScope
 from planner.foundation.values.convert import path_text
-from planner.foundation.values.paths import parts
+from planner.foundation.values.paths import part_at, parts
 from planner.foundation.values.value import (
     SENSITIVE,
     List,
@@ -156,10 +156,9 @@ class LocationLookup:
         value, path = self.value(place), []
         for step in place.path:
             plain = unmark(value)[0] if value is not None else None
-            known = [(s, part) for s, part in parts(plain) if s[1] == step[1]] if plain is not None else []
             kind = "attr" if plain.__class__ is dict else "index" if plain.__class__ in (Map, List, tuple) else step[0]
             path.append((kind, step[1]) if step != ANY else ANY)
-            value = known[0][1] if known else None
+            value = part_at(plain, step[1])
         return place._replace(path=tuple(path))
 
     def is_sensitive(self, place: ValueLocation) -> bool:
@@ -177,7 +176,7 @@ class LocationLookup:
                 value = value.value
             if step is None:
                 break
-            value = {key: v for (_, key), v in parts(value) if not isinstance(key, Unknown)}.get(step[1])
+            value = part_at(value, step[1])
         return SENSITIVE in unmark_deep(value)[1] if value is not None else False
 
     # ---------------------------------------------------------------- expressions

@@ -3,7 +3,7 @@ module."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 from planner.answers.explain.places import ValueLocation, repeatable, repetition
 from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
@@ -23,8 +23,8 @@ class RepetitionLocation:
 
     place: ValueLocation
     key: InstanceKey
-    before: frozenset[InstanceKey]
-    now: frozenset[InstanceKey]
+    before: Collection[InstanceKey]
+    now: Collection[InstanceKey]
 
     @property
     def argument(self) -> str:
@@ -83,7 +83,7 @@ def repeated(
             return None
         calls = module.calls.get(name, {})
         before = known.calls.get((module.text, name), set())
-        at = _repeated(ValueLocation(module, "each_call", name), key, before, calls)
+        at = RepetitionLocation(ValueLocation(module, "each_call", name), key, before, calls)
         declared = None if goes else former(at)
         if key not in (calls if goes else before if declared is None else declared):
             return at
@@ -101,10 +101,4 @@ def repeated(
     before = known.resources.get((module.text, name), set())
     if change.key in now and change.key in before:
         return None
-    return _repeated(ValueLocation(module, "each", name), change.key, before, now)
-
-
-def _repeated(
-    place: ValueLocation, key: InstanceKey, before: Iterable[InstanceKey], now: Iterable[InstanceKey]
-) -> RepetitionLocation:
-    return RepetitionLocation(place, key, frozenset(before), frozenset(now))
+    return RepetitionLocation(ValueLocation(module, "each", name), change.key, before, now)

@@ -245,7 +245,7 @@ class ValueTrace(MentionTrace):
         if key is None or (key in now) == (key in before):
             return False
         block = ValueLocation(place.module, "each_call", place.name)
-        at = self._repeats(RepetitionLocation(block, key, frozenset(before), frozenset(now)), goes=key not in now)
+        at = self._repeats(RepetitionLocation(block, key, before, now), goes=key not in now)
         if at is None:
             return False
         self._facts.add("named_value", str(place), source=self._source(at))

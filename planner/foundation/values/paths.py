@@ -46,6 +46,17 @@ def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
             yield ("index", item), item
 
 
+def part_at(value: Value, key: Any) -> Value:
+    """The part of a known container at a key, an attribute name or an index; None if there is none."""
+    cls = value.__class__
+    if cls is dict or cls is Map:
+        return (value if cls is dict else value.items).get(key)
+    if cls is tuple or cls is List:
+        items = value if cls is tuple else value.items
+        return items[key] if key.__class__ is int and 0 <= key < len(items) else None
+    return value.items[value.items.index(key)] if cls is Set and key in value.items else None
+
+
 def marked_paths(value: Value) -> list[PathMarks]:
     """The path and the marks of each marked part; outer parts come before inner ones."""
     marked: list[PathMarks] = []
