@@ -154,6 +154,8 @@ class Checks(Protocol):
 
     changes: dict[str, ResourceChange]
     checks: dict[str, ChangedInputs | None]
+    elements: dict[str, tuple[str, str]]
+    """{list or set in a change: (lost elements, gained elements)}, without secrets"""
 
     def unit(self, leaf: str) -> ChangedInput | None:
         """The input of a root cause; None for other leaves."""
@@ -378,6 +380,9 @@ class _Chains:
         mentioned = self._ways.mentioned.get((reader, what))
         if mentioned is not None:
             return CauseStep(mentioned, "", source)
+        elements = self._derived[number].trace.elements.get(what)
+        if elements is not None:
+            return CauseStep(what, "", source, *elements, has_elements=True)
         return CauseStep(what, "", source, *self._altered[number].get(what, ()))
 
     def _mention(self, reader: str, step: str, number: int) -> Any:

@@ -96,6 +96,8 @@ class MentionTrace:
         self.checks_causes = True
         self.checks: dict[str, ChangedInputs | None] = {}
         """{place in a change: inputs that affect its value}; None if undecidable"""
+        self.elements: dict[str, tuple[str, str]] = {}
+        """{list or set in a change: (lost elements, gained elements)}, without secrets"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
         """{place whose value another place copies: its former value}"""

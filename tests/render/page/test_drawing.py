@@ -629,7 +629,9 @@ def test_a_blast_radius_and_a_search_without_internals(tmp_path: Path) -> None:
         details, status = tab.get_by_role("complementary", name="Details"), tab.get_by_role("status")
         tab.evaluate("choose(scene.find('a.x'))")
         details.get_by_role("button", name="What depends on it").click()
-        assert status.inner_text() == "What depends on a.x: 1 object that changes, 1 object that does not."
+        assert status.inner_text() == (
+            "What depends on a.x: 1 object that changes, 1 object that does not; no cause of theirs leads through it."
+        )
         assert details.locator("ul:visible").all_inner_texts() == ["b.y", "c.calm"]
         assert details.locator("summary").inner_text().startswith("Internals (1)")
         tab.keyboard.press("Escape")

@@ -207,7 +207,7 @@ function foldAll(folded) { rest = null; scene.foldAll(folded); scene.arrange(); 
 function unfoldMore() {
   const isMore = scene.unfoldLevel();
   rest = null;
-  if (isMore) { scene.arrange(); beginAgain(); showWorst(); syncControls(); }
+  if (isMore) { scene.arrange(); beginAgain(); syncControls(); }
   say(scene.foldedBoxes().length ? "One more level is unfolded. Unfold again for the next one." : "All modules are open.");
 }
 let isReduced = scene.onlyChanged; // whether only changes are wanted, in all graphs

@@ -246,7 +246,7 @@ function neighbourParts(node, isOut) {
     hidden.length ? folded(`Not drawn (${hidden.length})`, () => [list(hidden)]) : null];
 }
 /** The edge of a line, or of the way that it leads, that only orders; the line's first one if all read values. */
-const orderEdge = edge => { const way = scene.wayOf(edge) || [edge]; return way.find(e => !scene.isReference(e) && !scene.isOwnStep(e)) ?? way.find(e => !scene.isReference(e)) ?? way[0]; };
+const orderEdge = edge => { const way = scene.wayOf(edge) || [edge]; return way.find(e => scene.layerNames(e)[0] === "order") ?? way.find(e => !scene.isReference(e) && !scene.isOwnStep(e)) ?? way.find(e => !scene.isReference(e)) ?? way[0]; };
 /** Why something comes first, or later, in a sentence about all alike things. */
 function orderOf(edge, isOut, isAlone = false) {
   const step = orderEdge(edge), number = [scene.view.edges.grounds[step]].flat()[0], isFar = isOut ? scene.to[step] === scene.to[edge] : scene.from[step] === scene.from[edge];
@@ -333,29 +333,41 @@ function showBlast(node) {
   still(node, () => scene.reveal([node], scene.where.has(node) ? null : foldedAtRest())); // as if it had been chosen before, also from a link
   syncControls();
   const { reads: all, waits } = scene.blast(node), reads = noun === "node" ? scene.exactReaders([node, ...scene.halves(node)]) : all, own = scene.shown(node), isApart = other => !reads.has(other) && scene.shown(other) !== own;
-  const whole = thingsOf([...all].filter(isApart)), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
-  const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest), isGone = noun === "node" && scene.view.name === "apply" && scene.isDestroyed(node) && !scene.halves(node).length;
+  const isGone = noun === "node" && scene.view.name === "apply" && scene.isDestroyed(node) && !scene.halves(node).length, through = isGone ? new Set() : changesThrough(node), beside = new Set(causesAt(node).flatMap(([, found]) => [...found.beside])), whole = thingsOf([...all].filter(isApart)), rest = [...reads].filter(other => scene.shown(other) !== own), later = [...waits].filter(other => scene.shown(other) !== own && !scene.isInternal(other));
+  const edges = new Set(scene.lines.filter(e => reads.has(scene.to[e]) && reads.has(scene.from[e]))), things = thingsOf(rest);
+  for (const change of through) whole.changes.delete(change);
+  const others = [...things.changes].filter(change => !through.has(change)), drawn = [...through].map(([address]) => scene.nodeOf.get(address)).filter(other => other !== undefined);
   const former = isGone ? declaredReaders(node) : null, users = former ? [...former.changes].map(([address]) => scene.nodeOf.get(address)).filter(other => other !== undefined) : [];
-  const text = isGone ? `after this plan nothing reads it${former ? `; as declared, its resource is read by ${thingsText(former)}` : ""}.` : `${thingsText(things)}.`;
-  drawing.chosen = standIn(node); drawing.marked = { ...marks([node, ...rest, ...users], edges, new Set([...things.changes, ...former?.changes || []].map(([address]) => address))), ...(scene.causing.has(node) && !scene.action[node] ? { sources: [node] } : {}) };
+  const text = isGone ? `after this plan nothing reads it${former ? `; as declared, its resource is read by ${thingsText(former)}` : ""}.` : through.size ? `${countOf(through)} ${through.size === 1 ? "changes" : "change"} because of it.` : `${thingsText(things)}${scene.action[node] && things.changes.size ? "; no cause of theirs leads through it" : ""}.`;
+  drawing.chosen = standIn(node); drawing.marked = { ...marks([node, ...(through.size ? drawn : rest), ...users], edges, new Set([...(through.size ? through : things.changes), ...former?.changes || []].map(([address]) => address))), ...(scene.causing.has(node) && !scene.action[node] ? { sources: [node] } : {}) };
   drawing.redraw();
   note({ blast: scene.name(node) }, "What depends on it");
   say(`What depends on ${own}: ${text}`);
   const item = (n, short) => el("li", {}, ...signsOf(n), nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
-  const ofCause = causesAt(node).reduce((all, [, { changes }]) => new Set([...all, ...changes]), new Set());
   details(el("h2", {}, "What depends on ", nodeButton(node)), el("p", {}, isGone ? "After this plan nothing reads it." : `${text[0].toUpperCase()}${text.slice(1)}`), ...(isGone ? formerParts(former) : []),
-    ofCause.size ? el("p", {}, ofCauseText(ofCause, things)) : null,
-    ...byAction(things.changes, 20),
+    ...byAction(through, 20, beside),
+    !through.size ? null : others.length ? el("details", { class: "alike" }, el("summary", {}, `${countOf(others)} more that ${others.length === 1 ? "changes depends on it; its causes lead" : "change depend on it; their causes lead"} elsewhere`), ...byAction(others, 20)) : null,
+    ...(through.size ? [] : byAction(things.changes, 20)),
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
     scene.view.name === "apply" && data.views.some(({ name }) => name === "plan") ? el("p", { class: "why" }, "This graph does not have all objects that do not change. \u201cWhat is declared\u201d has them.") : null,
     whole.changes.size + whole.calm.size ? el("details", { class: "alike" }, el("summary", {}, `${thingsText(whole)}: they read a module that contains it`), el("p", { class: "why" }, "They refer to the module as a whole, so they may read other values of it."), ...byAction(whole.changes, 20)) : null,
     internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item));
 }
-/** How many of the things that depend on a cause it sets off. */
-function ofCauseText(ofCause, { changes, calm }) {
-  const own = [...changes].filter(change => ofCause.has(change)), isMore = own.length < changes.size;
-  if (!isMore && !calm.size) return "This cause sets off all of them.";
-  return `This cause sets off ${countOf(own)} of them; the others ${!isMore ? "do not change" : calm.size ? "change for other reasons, or not at all" : "change for other reasons"}.`;
+const ANY_KEYS = /\[[^\]]*\]/g, SEVERAL_KEYS = /\[[^\]]*(?:, |\.\.)[^\]]*\]/;
+/** Whether a line of a chain is about a node or a value of it; several instances may be in one line. */
+function isAbout(line, name) {
+  const text = line.trimStart(), isWhole = (whole, own) => whole.startsWith(own) && !/^[\w-]/.test(whole.slice(own.length));
+  if (isWhole(text, name)) return true;
+  if (!SEVERAL_KEYS.test(text) || !isWhole(text.replace(ANY_KEYS, ""), name.replace(ANY_KEYS, ""))) return false;
+  const known = text.match(ANY_KEYS);
+  return (name.match(ANY_KEYS) || []).every((key, n) => known[n] && (known[n].includes(key.slice(1, -1)) || /\.\.| more/.test(known[n])));
+}
+/** The changes whose chains of causes lead through a node: to a cause in it, or to a value of it. */
+function changesThrough(node) {
+  const name = scene.shown(node), own = new Set(causesAt(node).flatMap(([, { changes }]) => [...changes])), known = new Map(); // many changes have the same lines
+  const leads = at => { if (!known.has(at)) known.set(at, isAbout(data.strings[at], name)); return known.get(at); };
+  for (const change of data.changes) if (signOf.has(change[1]) && change[4].some(leads)) own.add(change);
+  return new Set([...own].filter(([address]) => address !== name));
 }
 /** Nodes that come later without reading a value, to be unfolded. */
 function onlyWaiting(nodes, item) {
@@ -392,7 +404,7 @@ function showPath(from, to) {
   note({ node: scene.name(from), to: scene.name(to) }, "Path", edges);
   drawing.bring(scene.around(nodes), COARSE);
   say(`${turned}${scene.shown(from)} waits for ${scene.shown(to)}, in ${several(edges.length, "step")}.`);
+  const steps = edges.flatMap(e => [el("h3", {}, ...withPart(scene.from[e]), " waits for ", ...withPart(scene.to[e])), ...reasonLines(e)]);
   details(el("h2", {}, "Path"), effects.length ? el("p", {}, `How ${scene.shown(to)} changes ${scene.shown(from)}:`) : null, ...effects.map(([chain, cause]) => hopList(chain, cause)),
-    effects.length ? el("h3", {}, "A shortest way through the graph") : null, el("p", {}, turned, ...withPart(from), " waits for ", ...withPart(to), `, in ${several(edges.length, "step")}:`),
-    ...edges.flatMap(e => [el("h3", {}, ...withPart(scene.from[e]), " waits for ", ...withPart(scene.to[e])), ...reasonLines(e)]));
+    ...(effects.length ? [el("details", { class: "alike" }, el("summary", {}, `A shortest way through the graph: ${several(edges.length, "step")}`), ...steps)] : [el("p", {}, turned, ...withPart(from), " waits for ", ...withPart(to), `, in ${several(edges.length, "step")}:`), ...steps]));
 }

@@ -96,6 +96,15 @@ function countNamed(names) {
   return several(names.length, all(OUTPUT) ? "output" : noun !== "node" ? noun : all(VALUE) ? "value" : names.some(name => OUTPUT.test(name.replace(MODULE, "")) || VALUE.test(name.replace(MODULE, ""))) ? "name" : "object");
 }
 const VALUE = /^(var|local)\./;
+let removedModules = { scene: null, by: null };
+/** The outermost module around an object of which everything is destroyed; "" for none. */
+function removedModule(name) {
+  if (removedModules.scene !== scene) removedModules = { scene, by: new Set(scene.boxes.filter(box => box.name && !box.isGroup && box.tally.size === 1 && colourOf.get([...box.tally.keys()][0]) === "delete").map(box => box.name)) };
+  if (!removedModules.by.size) return "";
+  let around = "";
+  for (const call of (MODULE.exec(name)?.[0] || "").match(CALLED) || []) { around += `${around && "."}${call}`; if (removedModules.by.has(around)) return around; }
+  return "";
+}
 /** Items of a list by module: [module, [thing...], title]. Many alike things are one item with a title: those of a
  * name in many modules, the instances of a resource, or those of one module, whichever leaves fewer lines. */
 function entries(all, nameOf) {
@@ -120,8 +129,10 @@ function entries(all, nameOf) {
   };
   const counted = one => moduleOf(nameOf(one)).replace(/\[\d+\]\.$/, "[*]."), copies = split(one => `${counted(one)}${isOf(one)}`, COPIED, those => isCopied(those) ? `${counted(those[0]).slice(0, -1)}: ${countNamed(those.map(nameOf))}` : null);
   const then = (one, other) => (things, titled, further) => one(things, titled, (rest, found) => other(rest, found, further));
+  const removed = split(one => removedModule(nameOf(one)), ALIKE, those => { const name = removedModule(nameOf(those[0])); return name && those.length === scene.boxes.find(box => box.name === name).distinct.size ? `${name}: ${countNamed(those.map(nameOf))}` : null; });
+  const gone = removed(all, [], (rest, found) => [rest, found]), left = gone[0];
   const isOneModule = scene.boxes.filter(box => box.name && box.changed && !box.isGroup).length < 2;
-  const best = isOneModule ? alike(all, [], own) : [alike(all, [], then(copies, whole)), copies(all, [], then(whole, alike)), whole(all, [], alike)].reduce((a, b) => b.length < a.length ? b : a);
+  const best = isOneModule ? alike(left, gone[1], own) : [alike(left, gone[1], then(copies, whole)), copies(left, gone[1], then(whole, alike)), whole(left, gone[1], alike)].reduce((a, b) => b.length < a.length ? b : a);
   return best.sort(([a, [one]], [b, [other]]) => a === null || b === null ? (a === null) - (b === null) : NUMERIC.compare(a, b) || NUMERIC.compare(nameOf(one), nameOf(other)));
 }
 /** Lines for entries of a list: a module is written once above its things. `item` makes one of a name without its module. */
