@@ -208,7 +208,7 @@ function declarationParts([where, line]) {
   const show = blocks => {
     data.blocks = blocks;
     const text = blocks?.[where], lines = text ? text.split("\n").length : 0;
-    if (text) shown.replaceChildren(lines <= BLOCK ? el("pre", {}, text) : el("details", { class: "alike" }, el("summary", {}, `${line} \u2026 (${lines} lines)`), el("pre", {}, text)));
+    if (text) shown.replaceChildren(lines <= BLOCK ? el("pre", {}, text) : el("details", { class: "alike" }, el("summary", {}, `${line} \u2026 (${/\n\.\.\. \((\d+) lines\)$/.exec(text)?.[1] ?? lines} lines)`), el("pre", {}, text)));
   };
   if (typeof data.blocks === "string") unpack(data.blocks).then(show); else show(data.blocks);
   return [el("div", {}, el("code", {}, where)), shown];
@@ -238,8 +238,9 @@ function neighbourParts(node, isOut) {
   const byReason = () => [...byKey(ordered, ([edge]) => orderOf(edge, isOut))].flatMap(([reason, pairs]) => [reason ? el("p", { class: "why" }, pairs.length > 1 ? reason : orderOf(pairs[0][0], isOut, true)) : null, list(pairs)]).filter(part => part);
   if (!number && !others.length) return [];
   const cut = scene.own?.cut[isOut] || 0, title = isOut ? "It waits for" : "These wait for it", isApart = noun === "node";
-  return [el("h3", {}, cut ? `${title} (${number} of ${number + cut})` : `${title} (${number})`),
-    reads.length ? el("h4", {}, isOut ? `It reads (${reads.length})${isFar}` : `They read it (${reads.length})${isFar}`) : null, reads.length ? list(reads) : null,
+  return [el("h3", {}, cut ? `${title} (${number} of ${number + cut}; the others are not listed)` : `${title} (${number})`),
+    reads.length ? el("h4", {}, `${isOut ? "It reads" : "They read it"} (${cut ? `the first ${reads.length}` : reads.length})${isFar}`) : null,
+    reads.length && scene.view.is_reduced ? el("p", { class: "why" }, isOut ? "What these read may be read directly, too." : "What reads these may read it directly, too. \u201cWhat depends on it\u201d has all.") : null, reads.length ? list(reads) : null,
     whole.length ? folded(isOut ? `It reads modules that contain these (${whole.length})` : `They read a module that contains it (${whole.length})`, () => [el("p", { class: "why" }, "They refer to the module as a whole, so they may read other values of it."), list(whole)]) : null,
     values.length ? el("h4", {}, `Values that it reads (${values.length})`) : null, values.length ? list(values) : null,
     !ordered.length ? null : isApart ? folded(`Only the order: ${several(ordered.length, "comes", "come")} ${isOut ? "first" : "later"}`, byReason, !reads.length && !values.length || ordered.length <= FEW) : list(ordered),

@@ -24,7 +24,14 @@ class Lines extends Graph {
 
   /** The edges of a way through hidden nodes; undefined for an edge of the graph. */
   wayOf(e) { return this.ways.get(e) || this.drawnWays?.get(e); }
-  isWanted(e) { return !this.isUnaffected(this.from[e], this.to[e]) && !this.apartCauses?.has(this.to[e]) && this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e) || this.isFewThings && this.isReference(e)); }
+  isWanted(e) { return !this.isUnaffected(this.from[e], this.to[e]) && !this.apartCauses?.has(this.to[e]) && this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e) || this.ownOrders.has(e) || this.isFewThings && this.isReference(e)); }
+  /** The edges between the old and the new object of replacements, which are drawn also where others imply them. */
+  get ownOrders() {
+    if (this.knownOrders) return this.knownOrders;
+    const found = this.knownOrders = new Set(), isOwn = (e, n) => this.shown(this.from[e]) === this.shown(this.to[e]) && this.halves(n).some(other => other === this.from[e] || other === this.to[e]);
+    for (let n = 0; n < this.count; n++) if (this.isOld(n)) for (const e of [...this.in[n], ...this.out[n]]) if (isOwn(e, n)) found.add(e);
+    return found;
+  }
   /** The things between which an edge is drawn. */
   ends(e) { return this.drawnEnds.get(e) || [this.stands[this.from[e]], this.stands[this.to[e]]]; }
   /** The edges that a line is drawn for. */
