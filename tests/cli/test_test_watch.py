@@ -101,8 +101,10 @@ def test_what_a_change_reaches(watched: Watched) -> None:
     asking = 'run "z" {\n  command = plan\n  policy "p" {\n    verdict = "pass"\n  }\n}\n'
     changed("own.plannertest.hcl", asking)
     assert 'run "z"... fail' in watched.round()
-    Path(".planner/policies").mkdir(parents=True)
-    changed(".planner/policies/p.dl", 'deny("p", A, "no") :- planned(A, "input", 1).\n')
+    beside = Path.cwd().parent / "planner-to-be"  # so that the folder appears with its file
+    (beside / "policies").mkdir(parents=True)
+    (beside / "policies" / "p.dl").write_text('deny("p", A, "no") :- planned(A, "input", 1).\n')
+    beside.rename(".planner")
     said = watched.round()
     assert "p.dl changed: 1 of 4 test files to run." in said
     os.kill(watched.process.pid, signal.SIGINT)

@@ -460,7 +460,8 @@ class _SourcePlaces:
         elif "\n" not in header:
             return
         lines = dedent(text[start:end]).splitlines()
-        self.blocks[where] = "\n".join([*lines[:MOST_LINES], *([f"... ({len(lines)} lines)"] if len(lines) > MOST_LINES else [])])
+        more = [f"... ({len(lines)} lines)"] if len(lines) > MOST_LINES else []
+        self.blocks[where] = "\n".join([*lines[:MOST_LINES], *more])
 
     def of_all(self, sources: Sequence[Any]) -> tuple[Place, ...]:
         if len(sources) == 1:
