@@ -10,11 +10,11 @@ in it may matter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from planner.engine.evaluation.scope import ModuleScope
-from planner.foundation.values.operations import same_value
+from planner.foundation.values.operations import equality_key, same_value
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import (
     EPHEMERAL,
@@ -378,17 +378,31 @@ def gained_and_lost(
     )
     if old is None or new is None:
         return None
-    rest, gained = [*enumerate(old)], []
+    rest, gained = _by_key(enumerate(old)), []
     is_same_place = len(old) == len(new) and before.__class__ is not Set
     for index, item in enumerate(new):
-        same = [at for at, (_, one) in enumerate(rest) if same_parts(one, item)]
-        at = next((at for at in same if rest[at][0] == index), same[0] if same else None)
+        alike = rest.get(_key(item), [])
+        here = [index] if index in alike else []
+        at = next((at for at in (*here, *alike) if same_parts(old[at], item)), None)
         if at is None:
             gained.append(item)
-        else:
-            is_same_place = is_same_place and rest[at][0] == index
-            del rest[at]
-    return None if is_same_place else (gained, [item for _, item in rest])
+            continue
+        is_same_place = is_same_place and at == index
+        alike.remove(at)
+    lost = [old[at] for at in sorted(at for alike in rest.values() for at in alike)]
+    return None if is_same_place else (gained, lost)
+
+
+def _key(value: Value) -> Hashable:
+    return equality_key(unmark_deep(value)[0])
+
+
+def _by_key(items: Iterable[tuple[int, Value]]) -> dict[Hashable, list[int]]:
+    """{key that equal items share: their indexes}, because comparing all pairs of long lists would take too long."""
+    found: dict[Hashable, list[int]] = {}
+    for index, item in items:
+        found.setdefault(_key(item), []).append(index)
+    return found
 
 
 def has_shifted(before: Value, after: Value) -> bool:
@@ -398,7 +412,10 @@ def has_shifted(before: Value, after: Value) -> bool:
         return False
     old, new = ([part for _, part in parts(value)] for value in (before, after))
     first = next((at for at, pair in enumerate(zip(old, new, strict=False)) if not same_parts(*pair)), None)
-    return first is not None and any(same_parts(one, other) for one in old[first:] for other in new[first:])
+    if first is None:
+        return False
+    later = _by_key((at, item) for at, item in enumerate(new) if at >= first)
+    return any(same_parts(one, new[at]) for one in old[first:] for at in later.get(_key(one), ()))
 
 
 def _named_parts(value: Value) -> tuple[str, dict[Any, tuple[tuple[str, Any], Value]]] | None:
