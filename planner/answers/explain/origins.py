@@ -399,10 +399,10 @@ def _key(value: Value) -> Hashable:
 
 def _by_key(items: Iterable[tuple[int, Value]]) -> dict[Hashable, list[int]]:
     """{key that equal items share: their indexes}, because comparing all pairs of long lists would take too long."""
-    found: dict[Hashable, list[int]] = {}
+    indexes: dict[Hashable, list[int]] = {}
     for index, item in items:
-        found.setdefault(_key(item), []).append(index)
-    return found
+        indexes.setdefault(_key(item), []).append(index)
+    return indexes
 
 
 def has_shifted(before: Value, after: Value) -> bool:
