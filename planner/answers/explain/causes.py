@@ -30,6 +30,8 @@ UNRECORDED = (
     "with planner, or compare with a commit: -since=REF"
 )
 """note shown without former values"""
+_TEXT = "the text of "
+"""prefix of names that mean an expression instead of its value"""
 _LOST = ("left-state", "not-in-state")
 """kinds of root causes whose objects are created again because they are not in the state"""
 _WRITTEN_VALUES = ("text", "unapplied")
@@ -399,7 +401,7 @@ class _Chains:
         source = self._places[world].of_leaf(what, kind, plain(self._ways.reader(name, root)))
         shown = self._variables[number].get(what) or self._variables[world].get(what, ("", "", ""))
         if not any(shown) and kind in _WRITTEN_VALUES:
-            written = what.removeprefix("the text of ")
+            written = what.removeprefix(_TEXT)
             known = self._altered[number].get(written) or self._derived[number].trace.shown_local(written)
             shown = (*known, "")
         if kind == "gone":
@@ -409,7 +411,7 @@ class _Chains:
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
         """The root; for an element of a list or set, instead the list or set with all added and removed elements,
         because these are one edit."""
-        lead = "the text of " if root.kind == "text" else ""
+        lead = _TEXT if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
         if root.kind in _WRITTEN and (number, name) not in self._lists:
             self._lists[number, name] = self._derived[number].trace.list_of(name)
@@ -516,14 +518,14 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
     """{name of a root cause: (former value, current value, note)}, for root variables, provider configurations, and
     objects that are tainted or changed outside planner. For the note, see CauseStep."""
     before = dict(sorted(relations["former_value"], reverse=True))
-    told = {}
+    shown = {}
     for name, text, origin in facts.relation("root_variable"):
         source = facts.source("root_variable", (name, text, origin))
-        told[name] = (before.get(name, ""), text, origin_note(origin, source))
-    told |= {name: (old, now, "") for _, name, old, now in facts.relation("provider_changed")}
-    told |= {name: ("", "", how) for name, how in facts.relation("tainted_by")}
-    told |= {name: (old, now, "") for name, old, now in facts.relation("drifted_from")}
-    return told
+        shown[name] = (before.get(name, ""), text, origin_note(origin, source))
+    shown |= {name: (old, now, "") for _, name, old, now in facts.relation("provider_changed")}
+    shown |= {name: ("", "", how) for name, how in facts.relation("tainted_by")}
+    shown |= {name: (old, now, "") for name, old, now in facts.relation("drifted_from")}
+    return shown
 
 
 def origin_note(origin: str, source: Any) -> str:
@@ -596,10 +598,6 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
     if not all(step.kind == "variable" for step in parts):
         common = reduce(_in_common, map(_whole, names))
     return evolve(first, what=f"{lead}{common}", before="", value="")
-
-
-_TEXT = "the text of "
-"""prefix of names that mean an expression instead of its value"""
 
 
 def _keys_of(parts: Collection[CauseStep], whole: str) -> tuple[str, str] | None:
@@ -681,7 +679,7 @@ def _whole(what: str) -> str:
 
 def is_part(name: str, source: str) -> bool:
     """Whether a name is a source or a part of it."""
-    own = name.removeprefix("the text of ")
+    own = name.removeprefix(_TEXT)
     return own == source or own.startswith((f"{source}.", f"{source}["))
 
 

@@ -29,7 +29,7 @@ from planner.answers.explain.repetition import KnownInstances, RepetitionLocatio
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.support.disk import files_used
 from planner.foundation.values.expression_text import HIDDEN, short_text, short_texts
-from planner.foundation.values.paths import parts
+from planner.foundation.values.paths import part_by_key, parts
 from planner.foundation.values.value import Map, Value, is_wholly_known, unmark
 from planner.foundation.vocabulary.address import AddressError, format_module, format_resource, parse_module
 from planner.foundation.vocabulary.records import frozen
@@ -178,16 +178,16 @@ class MentionTrace:
             moved = gained_and_lost(was, now, is_own) if is_known and was is not None and now is not None else None
             if moved is None or not any(moved):
                 continue
-            gained, lost = (", ".join(map(short_text, items)) or "nothing" for items in moved)
-            if self.places.is_sensitive(whole) or HIDDEN in f"{gained}{lost}":
+            texts = element_texts(moved)
+            if texts is None or self.places.is_sensitive(whole):
                 return None
             at = whole.at((*whole.path, *_step_to(now, moved[0])))
             source, origin = self._variable_source(at) if is_root else (None, "")
             note = origin_note(origin, source) if is_root else ""
-            item = next((part for step, part in parts(unmark(now)[0]) if not is_own and step == place.path[end]), None)
+            item = part_by_key(unmark(now)[0], place.path[end][1]) if not is_own else None
             is_kept = item is not None and not any(item is one for one in moved[0])
             shifted = is_kept and has_shifted(was, now)
-            return CauseStep(str(whole), "", source, lost, gained, note, has_elements=True, has_shifted=shifted)
+            return CauseStep(str(whole), "", source, *texts, note, has_elements=True, has_shifted=shifted)
         return None
 
     def shown_local(self, name: str) -> tuple[str, str]:
@@ -488,6 +488,13 @@ def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
         return False
     return not names or any(name not in given.bound or given.bound[name].given is not None for name in names)
+
+
+def element_texts(moved: tuple[Sequence[Value], Sequence[Value]]) -> tuple[str, str] | None:
+    """(lost elements, gained elements) in words, "nothing" for none; None if some are sensitive. `moved`: see
+    gained_and_lost."""
+    gained, lost = (", ".join(map(short_text, items)) or "nothing" for items in moved)
+    return None if HIDDEN in f"{gained}{lost}" else (lost, gained)
 
 
 def _step_to(value: Value, gained: Sequence[Value]) -> Path:

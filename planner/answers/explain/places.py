@@ -16,7 +16,7 @@ from planner.engine.evaluation.context import EvaluationContext, ModuleInstance
 from planner.engine.evaluation.repetition import NO_REPETITION, Repeatable, expand, repetition_argument
 from planner.engine.evaluation.scope import ModuleScope
 from planner.foundation.values.convert import path_text
-from planner.foundation.values.paths import part_at, parts
+from planner.foundation.values.paths import part_by_key, parts
 from planner.foundation.values.value import (
     SENSITIVE,
     List,
@@ -158,7 +158,7 @@ class LocationLookup:
             plain = unmark(value)[0] if value is not None else None
             kind = "attr" if plain.__class__ is dict else "index" if plain.__class__ in (Map, List, tuple) else step[0]
             path.append((kind, step[1]) if step != ANY else ANY)
-            value = part_at(plain, step[1])
+            value = part_by_key(plain, step[1])
         return place._replace(path=tuple(path))
 
     def is_sensitive(self, place: ValueLocation) -> bool:
@@ -176,7 +176,7 @@ class LocationLookup:
                 value = value.value
             if step is None:
                 break
-            value = part_at(value, step[1])
+            value = part_by_key(value, step[1])
         return SENSITIVE in unmark_deep(value)[1] if value is not None else False
 
     # ---------------------------------------------------------------- expressions

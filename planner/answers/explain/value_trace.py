@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.answers.explain.mention_trace import MentionTrace
+from planner.answers.explain.mention_trace import MentionTrace, element_texts
 from planner.answers.explain.origins import (
     ANY,
     Path,
@@ -17,7 +17,7 @@ from planner.answers.explain.places import ValueLocation, open_parts
 from planner.answers.explain.repetition import RepetitionLocation
 from planner.engine.evaluation.context import ModuleInstance
 from planner.foundation.values.convert import path_text
-from planner.foundation.values.expression_text import HIDDEN, short_text, short_texts, text_differences
+from planner.foundation.values.expression_text import short_text, short_texts, text_differences
 from planner.foundation.values.operations import same_value
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import Null, Set, Unknown, Value, is_wholly_known, unmark, unmark_deep
@@ -379,10 +379,9 @@ class ValueTrace(MentionTrace):
         texts = short_texts(before, value, hidden)
         self._facts.add("planned_change", text, *texts, source=source)
         moved = gained_and_lost(before, value) if before is not None and value is not None and not hidden else None
-        if moved is not None and any(moved):
-            gained, lost = (", ".join(map(short_text, items)) or "nothing" for items in moved)
-            if HIDDEN not in f"{gained}{lost}":
-                self.elements[text] = lost, gained
+        elements = element_texts(moved) if moved is not None and any(moved) else None
+        if elements is not None:
+            self.elements[text] = elements
         self._facts.add("altered", text, f"{text} changes from {texts[0]} to {texts[1]}", source=source)
         self._state_differs(place, before)
         self._mentions(place, unknown=False, before=before, after=value)

@@ -46,7 +46,7 @@ def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
             yield ("index", item), item
 
 
-def part_at(value: Value, key: Any) -> Value:
+def part_by_key(value: Value, key: Any) -> Value:
     """The part of a known container at a key, an attribute name or an index; None if there is none."""
     cls = value.__class__
     if cls is dict or cls is Map:

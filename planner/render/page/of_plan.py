@@ -51,12 +51,6 @@ if TYPE_CHECKING:
     from planner.operations.graph import Explored
 
 TITLES = {"plan": "What is declared", "apply": "What will be done"}
-_OWN = {
-    "create": "declared, and does not exist yet",
-    "delete_because_no_resource_config": "no longer declared",
-    "delete_because_no_module": "its module instance is no longer declared",
-}
-"""reasons of changes that are their own cause"""
 _REASONS = {
     "replace_because_cannot_update": "cannot be updated in place",
     "replace_by_triggers": "replace_triggered_by names an object or a value that changes",
@@ -199,7 +193,7 @@ def _changes(
         because = causes.chains.get(name)
         if because is not None:
             if because.is_itself(name):
-                words = _OWN.get(because.roots[0].kind, words)
+                words = "declared, and does not exist yet" if because.roots[0].kind == "create" else words
                 place = place_of(because.roots[0].source)
                 words += f" ({place})" if words and place not in ("", "state") else ""
             triggers = {place_of(way.steps[-1].source) for way in because.ways if way.steps[-1].note == TRIGGER}

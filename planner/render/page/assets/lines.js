@@ -28,8 +28,8 @@ class Lines extends Graph {
   /** The edges between the old and the new object of replacements, which are drawn also where others imply them. */
   get ownOrders() {
     if (this.knownOrders) return this.knownOrders;
-    const found = this.knownOrders = new Set(), isOwn = (e, n) => this.shown(this.from[e]) === this.shown(this.to[e]) && this.halves(n).some(other => other === this.from[e] || other === this.to[e]);
-    for (let n = 0; n < this.count; n++) if (this.isOld(n)) for (const e of [...this.in[n], ...this.out[n]]) if (isOwn(e, n)) found.add(e);
+    const found = this.knownOrders = new Set();
+    for (let n = 0; n < this.count; n++) if (this.isOld(n)) for (const e of [...this.in[n], ...this.out[n]]) if (this.halves(n).some(other => other === this.from[e] || other === this.to[e])) found.add(e);
     return found;
   }
   /** The things between which an edge is drawn. */
