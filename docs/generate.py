@@ -1,5 +1,5 @@
-"""A hook of MkDocs: adds the pages that are made from the program and from files elsewhere in the repository, and maps
-links between files of the repository to links between pages."""
+"""A hook of MkDocs that adds the pages generated from the program and from files elsewhere in the repository, and turns
+links between files of the repository into links between pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MADE = {
     "reference/diagnostics.md": reference.diagnostics,
     "reference/licences.md": reference.licences,
 }
-"""pages that are made from the program"""
+"""pages that are generated from the program"""
 RELATIONS = "\n## Predicates\n"
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
@@ -70,7 +70,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Links to files of the repository become links to their pages; where there is none, only the text stays."""
+    """Turn links to files of the repository into links to their pages, or into plain text if there is no page."""
     uri = page.file.src_uri
     base = posixpath.dirname(INCLUDED.get(uri, f"docs/pages/{uri}"))
 
@@ -126,7 +126,7 @@ def library() -> str:
     lines = [
         "# Python library",
         "",
-        "The names that `import planner` promises. [The library](../guides/python.md) is the guide.",
+        "The public names of `import planner`. [The library](../guides/python.md) is the guide.",
         "",
     ]
     names = sorted(planner._EXPORTS)

@@ -1,4 +1,4 @@
-# A formula for Homebrew, for a tap. The release job fills in url and sha256; `brew update-python-resources` lists the
+# A Homebrew formula for a tap. The release job fills in url and sha256; `brew update-python-resources` adds the
 # libraries.
 class Planner < Formula
   include Language::Python::Virtualenv

@@ -4,7 +4,7 @@ variable "environment" {
 
   validation {
     condition     = contains(["staging", "production"], var.environment)
-    error_message = "The environment is either staging or production."
+    error_message = "The environment must be either staging or production."
   }
 }
 

@@ -1,4 +1,4 @@
-# The units of the fleet. What reads a remote state needs no mention here: planner finds those edges itself.
+# The units of the fleet. Remote states need no entry here: planner derives those edges from the configuration.
 locals {
   services = {
     orders = { size = 3 }
@@ -25,8 +25,8 @@ unit "queue" {
   path = "live/queue"
 }
 
-# Each service has a database, and both are repeated: the same module with other variables, and with a workspace, and so
-# a state, of its own. The units are database/orders, database/users, service/orders and service/users.
+# Each service has a database, and both are repeated. Each repetition uses the same module with different variables, and
+# has its own workspace and state. The units are database/orders, database/users, service/orders and service/users.
 template "repeated" {
   for_each   = local.services
   workspace  = each.key
@@ -52,7 +52,7 @@ unit "service" {
   }
   depends_on = [unit.queue]
 
-  # A service that does not answer is no success: then the unit has failed, and nothing goes on that waits for it.
+  # If the service does not respond, the unit fails, and units that depend on it are not applied.
   hook "smoke" {
     when     = "after"
     commands = ["apply"]

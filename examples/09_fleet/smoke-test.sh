@@ -1,2 +1,2 @@
-# A stand-in: a real one would ask the service how it is.
+# A placeholder: a real smoke test would send a request to the service.
 echo "$PLANNER_UNIT answers"

@@ -1,5 +1,5 @@
-# Three root modules whose states are rows of one PostgreSQL database, each in a schema of its own. Where the database is
-# says the variable PG_CONN_STR; who waits for whom is derived from the states that they read.
+# Three root modules with states in one PostgreSQL database, each in its own schema. The environment variable
+# PG_CONN_STR has the address of the database. The order of the units is derived from the states that they read.
 unit "network" {
   path = "live/network"
 }

@@ -8,7 +8,7 @@ component "network" {
 }
 
 component "service" {
-  for_each = component.network.subnets # known when the network is applied
+  for_each = component.network.subnets # known after the network is applied
   source   = "./service"
   inputs = {
     zone   = each.key

@@ -1,4 +1,4 @@
-"""Reports the objects that are not as they were recorded, attribute by attribute."""
+"""Reports each object that differs from the state, attribute by attribute."""
 
 import planner
 
@@ -9,4 +9,4 @@ for change in plan.drift:
         if value != change.before[name]:
             print(f"  {name}: {change.before[name]} -> {value}")
 if not plan.drift:
-    print(f"All {len(planner.load().state().resources)} objects are as recorded.")
+    print(f"All {len(planner.load().state().resources)} objects match the state.")

@@ -1,4 +1,4 @@
-"""Applies a plan unless it replaces or destroys something that keeps data: then it says why, and ends with 1."""
+"""Applies a plan, or prints the causes and exits with 1 if the plan replaces or destroys an object that keeps data."""
 
 import sys
 

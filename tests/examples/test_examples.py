@@ -73,7 +73,7 @@ def first_plan(outputs: Outputs, folder: Path) -> None:
     assert "main.tf:23: network = terraform_data.network.id" in why
     code, _, errors = run("planner plan -var=environment=dev", folder)
     assert code == 1
-    assert "The environment is either staging or production." in errors and "main.tf line 1" in errors
+    assert "The environment must be either staging or production." in errors and "main.tf line 1" in errors
 
 
 def modules(outputs: Outputs, folder: Path) -> None:
@@ -229,7 +229,7 @@ def python(outputs: Outputs, folder: Path) -> None:
     assert outputs["python gate.py"][0] == "4 added, 0 changed, 0 destroyed\n"
     refused = outputs["python gate.py image=web:1.5"][0]
     assert 'because of var.image "web:1.4" -> "web:1.5"' in refused
-    assert outputs["python drift.py"][0] == "All 4 objects are as recorded.\n"
+    assert outputs["python drift.py"][0] == "All 4 objects match the state.\n"
     notebook = json.loads((folder / "graph.ipynb").read_text(encoding="utf-8"))
     sources = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     program = "\n".join(source for source in sources if "pandas" not in source)

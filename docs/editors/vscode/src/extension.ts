@@ -12,10 +12,10 @@ const ANSWERS = "planner-answer";
 
 let client: LanguageClient | undefined;
 let log: vscode.LogOutputChannel;
-/** Restarts follow one another: a server is not stopped while it starts. */
+/** The end of the last restart: restarts run one after another, so a server is not stopped while it starts. */
 let turn: Promise<void> = Promise.resolve();
 
-/** Answers of the server as documents, which the preview of Markdown shows. */
+/** Provides answers of the server as documents for the Markdown preview. */
 class Answers implements vscode.TextDocumentContentProvider {
   private readonly texts = new Map<string, string>();
   private readonly changes = new vscode.EventEmitter<vscode.Uri>();
@@ -36,7 +36,7 @@ class Answers implements vscode.TextDocumentContentProvider {
 const answers = new Answers();
 
 export interface Api {
-  /** The running client; undefined where the server could not be started. */
+  /** The running client; undefined if the server could not be started. */
   client(): LanguageClient | undefined;
   /** The end of the last start or restart. */
   ready(): Promise<void>;
@@ -98,7 +98,7 @@ async function start(): Promise<void> {
   }
 }
 
-/** A command of a code lens: the server carries it out, its answer is shown here. */
+/** Runs a command of a code lens on the server and shows its answer. */
 async function run(command: string, words: unknown[], next: (command: string, words: unknown[]) => unknown): Promise<unknown> {
   const answer = await next(command, words);
   if (command === "planner.why" && typeof answer === "string") {

@@ -1,4 +1,4 @@
-/** Highlighting before the server answers: the scopes of chosen words, and files that end outside all brackets. */
+/** Highlighting without the server: the scopes of selected words; files must end outside all brackets. */
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";

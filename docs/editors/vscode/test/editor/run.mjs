@@ -1,6 +1,6 @@
 /**
  * Tests in the real editor: `node test/editor/run.mjs PLANNER CODE_SERVER CHROMIUM`, after `npm run build`.
- * code-server (`npm install code-server`) is Visual Studio Code on a server; a headless Chromium is its window.
+ * code-server (`npm install code-server`) runs Visual Studio Code on a server; a headless Chromium displays it.
  */
 
 import { spawn } from "node:child_process";
@@ -26,7 +26,7 @@ const FILES = {
   "terraform.tfstate": '{"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "a", "outputs": {}, "resources": []}\n',
 };
 
-/** A test is copied with the extension: it reads where the files are from a file beside it. */
+/** The test is copied together with the extension, so it reads the paths of its files from a file next to it. */
 function prepare() {
   const folder = join(base, "workspace");
   mkdirSync(folder);

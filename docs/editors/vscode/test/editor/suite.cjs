@@ -1,4 +1,4 @@
-/** Runs within the editor (`extensionTestsPath`): opens files, asks for what a person sees, and writes the results. */
+/** Runs within the editor (`extensionTestsPath`): opens files, requests what it shows, and writes the results. */
 
 const assert = require("node:assert/strict");
 const { readFileSync, writeFileSync } = require("node:fs");
