@@ -216,8 +216,8 @@ def _edge_line(edge: CycleEdge) -> str:
 
 
 def cut_lines(knot: Knot) -> list[str]:
-    """Lines that explain how to break all cycles of a knot: by one of several removals, preferably in an edited line,
-    by several removals together, or why no removal does so."""
+    """Lines that explain how to break all cycles of a knot, or why no removal breaks them. The cycles are broken by one
+    of several removals (preferably in an edited line) or by several removals together."""
     if knot.cut.stuck:
         return [
             "No reference can be removed to break it, because the cycle results only from the order of creating and "

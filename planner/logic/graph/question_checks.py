@@ -1,5 +1,6 @@
-"""Detects mistakes in a query that only the data can show: a name in a column of vertices is not a vertex, or a
-constant does not occur in the relation. Such a query would silently return fewer rows than intended."""
+"""Detects mistakes that are not visible in the query itself, but only in the data: a name in a column of vertices is
+not a vertex, or a constant does not occur in the relation. Such a query would silently return fewer rows than
+intended."""
 
 from __future__ import annotations
 

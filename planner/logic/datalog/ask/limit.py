@@ -1,7 +1,7 @@
-"""Limits of work. `run_limited` runs it in a separate process, with limits of time and, on Linux, of memory. The
-process always ends: when it has its result, when the parent stops it after the time limit, when the kernel stops it a
-moment later, or when the parent ends, even while C code runs. `within` only limits the time of work in this thread,
-and lets a C function that is running finish."""
+"""Limits of time and memory. `run_limited` runs a function in a separate process, with limits of time and, on Linux, of
+memory. The process always ends: when it has its result, when the parent stops it after the time limit, when the kernel
+stops it a moment later, or when the parent ends, even while C code runs. `within` only limits the time of a block of
+code in this thread, and a C function that is running is finished first."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ GRACE = 2.0  # seconds after the time limit at which the kernel ends the process
 
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
-    """The result of `work()`, computed in a fork of this process: it shares all data without copying, and its side
-    effects are lost. Raises Failure if a limit is exceeded, any Failure of `work`, RuntimeError for other exceptions in
-    it, and OSError if the fork cannot be started."""
+    """The result of `work()`, computed in a fork of this process. The fork shares all data without copying, and its
+    side effects are lost. Raises Failure if a limit is exceeded, any Failure of `work`, RuntimeError for other
+    exceptions in it, and OSError if the fork cannot be started."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
         content = fork.result(time.monotonic() + seconds)
@@ -75,7 +75,7 @@ def _limit_memory() -> None:
         pass  # outside Linux, only the time is limited
 
 
-# A time limit for work in this thread, without signals and processes.
+# A time limit for code in this thread, without signals and processes.
 
 
 AGAIN = 0.05

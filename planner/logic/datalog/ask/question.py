@@ -111,9 +111,9 @@ def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Dia
 
 
 def ask(program: RuleProgram, database: Database, query: Query, seconds: float | None = None) -> QueryResult:
-    """The answer to a query. With `seconds`, a separate process answers it within this time; then also raises what
-    `run_limited` raises, such as Failure if the time or memory is exceeded. Raises KeyError if a predicate was not
-    evaluated."""
+    """The answer to a query. With `seconds`, a separate process answers the query within this time, and the exceptions
+    of `run_limited` may also be raised, such as Failure if the time or memory is exceeded. Raises KeyError if a
+    predicate was not evaluated."""
     for name in query.predicates:
         database[name]  # raises KeyError
     way = _top_down if is_goal_directed(query) else _bottom_up

@@ -39,9 +39,9 @@ def load_program(
     `core`: the names of the product's files (None: all). Other files may add rules only to predicates of these files
     that are declared `.open`.
 
-    `beside` returns all files that share the vocabulary of the core files; names declared in them must not be declared
-    in other files. `made`: files that a program has constructed (language/constructed.py), which are not parsed.
-    `spaces`: namespaces of files (language/spaces.py).
+    `beside` returns all files that share the vocabulary of the core files. A name that one of these files declares must
+    not be declared in other files. `made`: files that a program has constructed (language/constructed.py), which are
+    not parsed. `spaces`: namespaces of files (language/spaces.py).
 
     The program is None if there is an error. A program without errors is cached."""
     files = [*files, *((file.source.filename, file.source.text) for file in made)]
@@ -102,7 +102,8 @@ class _Unpickler(Unpickler):
 
 
 def unpickle(data: bytes, sources: dict[str, Source]) -> Any:
-    """The object, with these sources. The bytes must be written by this user (planner.foundation.support.store)."""
+    """The stored object, with these sources. The bytes must have been written by this user
+    (planner.foundation.support.store)."""
     return _Unpickler(data, sources).load()
 
 

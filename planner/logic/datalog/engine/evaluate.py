@@ -20,9 +20,9 @@ Relation = AbstractSet[Row]
 
 
 class Database(Mapping[str, Relation]):
-    """The evaluated relations: `database["edge"]` is the set of all rows, facts and derived ones. The sets must not be
-    changed. `facts` are the given rows. Raises KeyError for a predicate that was not requested (`want`). A predicate
-    that was released during evaluation is derived again on use, with all predicates on which it depends."""
+    """The evaluated relations: `database["edge"]` is the set of all rows, both facts and derived rows. The sets must
+    not be changed. `facts` are the given rows. Raises KeyError for a predicate that was not requested (`want`). A
+    predicate that was released during evaluation is derived again on use, with all predicates on which it depends."""
 
     def __init__(self, program: RuleProgram, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts

@@ -1,7 +1,7 @@
-"""Finds the rules that derive each row, for all rows of a relation at once. Single proofs for all edges of a large
-graph would take minutes. Instead, each rule is run again over the derived rows. The rule with the most rows is not run:
-it derives the rows that no other rule derives. A rule that only passes on another relation is replaced by the rules of
-that relation."""
+"""Finds the rules that derive each row, for all rows of a relation at once. Proving each edge of a large graph
+separately would take minutes. Instead, each rule is run again over the derived rows. The rule with the most rows is not
+run: it derives the rows that no other rule derives. A rule that only passes on another relation is replaced by the
+rules of that relation."""
 
 from __future__ import annotations
 
