@@ -409,7 +409,7 @@ class _Chains:
         return CauseStep(what, kind, source, *shown)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
-        """The root; for an element of a list or set, instead the list or set with all added and removed elements,
+        """The root or, if the root is an element of a list or set, the list or set with all added and removed elements,
         because these are one edit."""
         lead = _TEXT if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
@@ -537,9 +537,10 @@ def origin_note(origin: str, source: Any) -> str:
 
 @frozen
 class RootCause:
-    """A root cause and its changes, as (name, action), the riskiest first. If this cause only updates an object, which
-    is replaced for other causes, the action is an update. `is_certain`: the causes of all these changes are certain.
-    `parts`: root causes from the same edit, as (name, kind); empty for changes that are their own root cause."""
+    """A root cause and its changes, as (name, action), the riskiest first. If an object is replaced for other causes,
+    and this cause alone would only update the object, its action is an update. `is_certain`: the causes of all these
+    changes are certain. `parts`: root causes from the same edit, as (name, kind); empty for changes that are their own
+    root cause."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -601,13 +602,13 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
 
 
 def _keys_of(parts: Collection[CauseStep], whole: str) -> tuple[str, str] | None:
-    """(removed keys, added keys) of a map or object whose parts these are, as the elements of `CauseStep`. None if a
-    part is not an added or removed key."""
+    """(removed keys, added keys) of the map or object `whole`, for its parts in causes. None if a part is not an added
+    or removed key."""
     removed, added = dict[str, None](), dict[str, None]()
     for step in parts:
         name = step.what.removeprefix(_TEXT)
         if step.has_elements and name == whole:
-            continue  # the same keys together
+            continue  # one step for all keys, which also have steps of their own
         key = _ONE_KEY.fullmatch(name.removeprefix(whole)) if name.startswith(whole) else None
         if key is None or "nothing" not in (step.before, step.value):
             return None
@@ -684,8 +685,8 @@ def is_part(name: str, source: str) -> bool:
 
 
 def _is_same_part(step: str, part: str, whole: str) -> bool:
-    """Whether a step is a value of the object `whole` which has, in its attribute, the path that `part` has in its own,
-    or which contains such a value or is in it."""
+    """Whether a step is a value of the object `whole` at the same path within its attribute as `part`, a value around
+    that path, or a value below it."""
     if not whole or not is_part(step, whole):
         return False
     own, other = (_IN_ATTRIBUTE.sub("", name[len(whole) :]) for name in (step, part))
@@ -790,7 +791,7 @@ class _Ways:
         return [first, *sorted(self._leaves_behind(name) - {first})]
 
     def beside(self, name: str) -> set[str]:
-        """Changed arguments of the created instances from which a name has its value, directly or indirectly."""
+        """Changed arguments of the created instances from which a name gets its value, directly or indirectly."""
         seen, waiting = {name}, [name]
         values: set[str] = set()
         for at in waiting if self.besides else ():

@@ -43,8 +43,8 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
 
 
 class _Unknown:
-    """Derives that a value is unknown from the causes that remain: it is unknown as long as there is one of its
-    causes."""
+    """Derives that a value is unknown from the remaining causes: the value is unknown as long as one of its causes
+    remains."""
 
     def __init__(self, base: FactBase, goal: str) -> None:
         self.base, self.goal = base, goal
@@ -235,8 +235,9 @@ class Cause:
 
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
-    """Sets of causes to remove, each of which avoids the change. Candidates are in a set each. Certain causes are in
-    one set together; before it, options have a set of their own if there are also other causes."""
+    """Sets of causes. Removing all causes in one set avoids the change. Each candidate has a set of its own. All
+    certain causes are in one set together. If they include options and other causes, a set of the options alone comes
+    before it."""
     known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))

@@ -165,7 +165,7 @@ class FormerWorld:
         return self.places.declaration(place) is not None
 
     def status(self, place: ValueLocation, value: Value) -> Status:
-        """Whether the value at a place is unchanged. `value`: None if there is none now."""
+        """The status of the value at a place compared with its former value. `value`: None if there is none now."""
         was, is_known = self.value(place)
         if not is_known:
             return "unknown"
@@ -174,8 +174,9 @@ class FormerWorld:
         return "same" if same_parts(was, value) else "other"
 
     def is_applied(self, place: ValueLocation, state: Value) -> Status:
-        """Whether the value in the state (None: no value) results from the former expression. "other" if it was changed
-        in another way, or the expression was never applied. "same" if there is no value or no former expression."""
+        """The status of the value in the state (None: no value) compared with the result of the former expression.
+        "other" if the value was changed in another way, or the expression was never applied. "same" if there is no
+        value or no former expression."""
         given = self.text(place)
         if given is None or state is None:
             return "same"
@@ -230,7 +231,8 @@ class FormerWorld:
         return known[1]
 
     def text_status(self, place: ValueLocation, node: Expression, whole: Expression) -> Status:
-        """Whether an expression is unchanged at its position in the whole expression of a place."""
+        """The status of an expression compared with the former one at its position in the whole expression of a
+        place."""
         was = self.text(place)
         if was is None:
             return "unknown" if self.lacks(place.module) else "other"
@@ -330,7 +332,7 @@ class FormerWorld:
         return used
 
     def file_status(self, path: str, before: str = "") -> Status:
-        """Whether a file is unchanged; with `before`, whether it is equal to this former file."""
+        """The status of a file compared with its former content or, with `before`, with this former file."""
         now = _content(path)
         try:
             with view(self.tree):

@@ -1,8 +1,8 @@
 """Interventions: evaluates the value that would result if only some of the changed inputs had changed. An input matters
-if the value depends on it, with some combination of other inputs. For an unknown value, any difference counts; for a
-new value, whether the value exists without the input. The engine itself evaluates the value with subsets of the
-changes. So `length(var.names)` does not depend on a name that was replaced by another, `c ? a : b` depends on `b` only
-if c selects it, and a cause is found even if another one hides it."""
+if, for some combination of the other inputs, the value depends on it. For an unknown value, any difference counts. For
+a new value, the input matters if the value would not exist without it. The engine itself evaluates the value with
+subsets of the changes. So `length(var.names)` does not depend on a name that was replaced by another, `c ? a : b`
+depends on `b` only if c selects it, and a cause is found even if another one hides it."""
 
 from __future__ import annotations
 

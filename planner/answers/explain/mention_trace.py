@@ -286,8 +286,8 @@ class MentionTrace:
                 self._facts.add("recorded_value", text, shown, source=source)
 
     def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
-        """Whether an expression (None: the whole expression) is unchanged at its position in the expression of a place.
-        After an edit, the current expression does not show where the former value came from."""
+        """The status of an expression (None: the whole expression) compared with the former one at its position in the
+        expression of a place. After an edit, the current expression does not show where the former value came from."""
         whole = self.places.whole_text(place)
         if self.former is None or whole is None:
             return "unknown"

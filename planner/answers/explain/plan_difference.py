@@ -96,8 +96,8 @@ def roots_between(
 
 
 def only_between(because: Because, known: dict[str, CauseStep | None], variables: AbstractSet[str]) -> Because | None:
-    """The cause with only the roots that differ between the plans. None unless these contain its first root and all
-    root variables that differ (`variables`), because other causes are possible then."""
+    """The cause with only the roots that differ between the plans. None if its first root, or one of the root variables
+    that differ (`variables`), is not among these roots, because then other causes are possible."""
     roots = tuple(root for root in because.roots if known.get(root.what) is not None)
     are_all = variables and variables <= {
         match[0] for root in roots if (match := _VARIABLE.match(root.what)) is not None

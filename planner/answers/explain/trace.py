@@ -100,8 +100,8 @@ class Trace(ValueTrace):
 
     def _creation(self, former: FormerWorld, place: ValueLocation, name: str) -> None:
         """Add facts that explain the creation of an instance: its module call is new, or it was declared before and is
-        missing in the state. In other cases, add the arguments that changed besides its key, or that differ from a
-        destroyed object that may be the same one."""
+        missing in the state. In other cases, add the arguments that changed besides the instance's key, or that differ
+        from a destroyed object that may be the former object of the instance."""
         call = former.new_call(place.module)
         if call is not None:
             words = format_module((step, None) for step in call.path)
@@ -125,9 +125,9 @@ class Trace(ValueTrace):
     def _may_have_been(
         self, former: FormerWorld, place: ValueLocation, change: ResourceChange
     ) -> ResourceChange | None:
-        """For an instance of a new block: the destruction of an object of this type and key in this module, the block
-        of which was removed, so that the block may have been renamed. None if the block is not new, or there is no such
-        destruction."""
+        """The destruction of an object that may be the former object of an instance of a new block. The object has the
+        same type, key and module, and its block was removed, so the block may have been renamed. None if the block is
+        not new, or there is no such destruction."""
         if former.declaration(place.module, place.name) is not None:
             return None
         gone = (other for other in self.plan.changes if other.reason == "delete_because_no_resource_config")

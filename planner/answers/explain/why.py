@@ -410,7 +410,7 @@ def _identity_chain(prover: Prover, row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 # Why an action is not planned: the action planned instead, and the failed conditions of the nearest rules. The
-# obstacles come from rules/plan/actions.dl; this module only has the words
+# obstacles come from rules/plan/actions.dl; this module only contains the wording
 
 
 _LACKS = {

@@ -1,7 +1,8 @@
 """Estimates whether the cost of policies is proportional to the plan, so that no trial run is needed. The estimate is
 made for simple rules: not recursive, about one address, and with at most one literal about a value at an arbitrary
 path. The path in any other literal about a value is constant, computed, or found by another literal. A simple rule may
-also read the user's own relations that share a variable, and one list of facts in rules."""
+also read the user's own relations, if shared variables connect them with the other literals, and one list of facts in
+rules."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def installed_folder(config: str, use: PackUse) -> str:
 
 
 def packs_command(config: str, verb: str = "init") -> str:
-    """The command for the packs of a policy.toml, which it names unless the file is in `.planner`."""
+    """The command that manages the packs of a policy.toml. It names the file unless the file is in `.planner`."""
     is_own = os.path.basename(os.path.dirname(os.path.abspath(config))) == ".planner"
     return f"planner policy {verb}" + ("" if is_own else f" {config}")
 

@@ -190,9 +190,9 @@ def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
 
 
 def not_of_graphs(problem: Diagnostic, known: Collection[str]) -> Diagnostic:
-    """For the error about a relation that graphs lack: the error with the programs that have the relation and their
-    commands. If there are no such programs, and no name in `known` is similar: with the nearest relation of policies.
-    Other problems are returned unchanged."""
+    """The error about a relation that graphs do not have, with the programs that have the relation and their commands.
+    If no program has it, and no name in `known` is similar, the error names the nearest relation of policies. Other
+    problems are returned unchanged."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")

@@ -1,7 +1,7 @@
 """Symbols for unknown values, and conclusions about them in one case (see case_analysis.py).
 
 A case is a list of decisions about propositions: that a value exists, equals a constant, or passes a test. A
-proposition is not decided if it follows from earlier decisions or from the plan's knowledge of the value (type,
+proposition needs no decision if it follows from earlier decisions or from the plan's knowledge of the value (type,
 beginning, bounds). Conclusions need not be complete: a missing conclusion only means that an impossible case is
 evaluated."""
 

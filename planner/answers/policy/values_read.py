@@ -1,7 +1,7 @@
 """The values that policies read: a policy about `tags.Owner` of created buckets needs no other value. The result is a
-superset. Each literal about values has the paths that it may read (None: any), and its rule's conditions on the same
-address, such as type and action; if the rule reads another predicate, also that predicate's conditions on its first
-column."""
+superset. For each literal about values, the result has the paths that the literal may read (None: any path) and the
+conditions of its rule on the same address, such as type and action. If the rule reads another predicate, these include
+that predicate's conditions on its first column."""
 
 from __future__ import annotations
 
