@@ -61,8 +61,8 @@ class AdviceResult:
 
 
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-    """Advice about a plan; no remarks if planning failed, unless only because of prevent_destroy. `write`: insert the
-    moved blocks of likely renames into their files."""
+    """Advice about a plan. There are no remarks if planning failed, except if prevent_destroy was the only reason.
+    `write`: insert the moved blocks of likely renames into their files."""
     answer = open_or_make_plan(options, plan_file)
     # an object that must not be destroyed may only have been renamed: a moved block is the remedy
     is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Applied:
-    """The state after a complete or partial apply; None if nothing began."""
+    """The result of a complete or partial apply. `state`: the state after it; None if nothing was begun."""
 
     state: State | None
     counts: Counts = Counts()
@@ -45,7 +45,7 @@ class Applied:
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Execute a plan, or the plan in a file; nothing begins if the plan failed, policies deny it, or a required
+    """Execute a plan, or the plan in a file. Nothing is begun if the plan failed, if policies deny it, or if a required
     signature is missing. The resulting state is saved even after errors."""
     diagnostics = Diagnostics()
     applied = Applied(None)
@@ -164,7 +164,7 @@ def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
 
 
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
-    """Plan, and record only the refreshed objects; if planning fails, nothing."""
+    """Plan, and record only the refreshed objects. If planning fails, nothing is recorded."""
     from planner.operations.input_record import keep_moves, moves_of
 
     planned = plan(options, hooks, to_apply=True, remarks=_nothing_to_refresh)

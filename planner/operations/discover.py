@@ -116,8 +116,8 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
-    """The current objects of managed resources in a state. `place` is put before their names: the unit of a fleet, for
-    a deployment `UNIT: COMPONENT`."""
+    """The current objects of managed resources in a state. `place` is the prefix of their names: the unit of a fleet
+    or, for a deployment, `UNIT: COMPONENT`."""
     prefix = f"{place}: " if place else ""
     known = []
     for resource, instance in state.instances():
@@ -134,8 +134,8 @@ def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
 
 
 def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
-    """The objects of a directory's state and import blocks. `unit` is put before their names: the directory's name in a
-    fleet."""
+    """The objects of a directory's state and import blocks. `unit` is the prefix of their names: the directory's name
+    in a fleet."""
     prefix = f"{unit}: " if unit else ""
     known = recorded_objects(stored.state, unit)
     present = {one.instance for one in known}

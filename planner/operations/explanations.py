@@ -353,7 +353,8 @@ def plan_graph(made: MadePlan[Unstored]) -> Graph:
 
 
 def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics; if an object has no change because of -target, -exclude or a deferral, with this reason."""
+    """The diagnostics. If an object has no change because of -target, -exclude or a deferral, they contain this
+    reason."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 

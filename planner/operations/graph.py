@@ -197,7 +197,8 @@ def explore(
 
 
 def _created_first(made: MadePlan[Unstored]) -> dict[str, str]:
-    """{change: what requires that the new object is created first}, for replacements that do not require it."""
+    """{change: the reason why the new object is created first}, for replacements that do not require this
+    themselves."""
     from planner.logic.graph.decision_chains import FORCED, replacement_chain
 
     replaced = {

@@ -1,6 +1,6 @@
 """`query`: Datalog queries about derivations, and verbs about the graph, for a directory, a saved plan or a state.
-Input is loaded here (and planned, for queries about actions); a separate process with a time limit derives and
-answers."""
+Input is loaded here (and planned, for queries about actions); a separate process with a time limit derives the
+relations and answers the query."""
 
 from __future__ import annotations
 

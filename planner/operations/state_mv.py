@@ -24,8 +24,8 @@ Moved: TypeAlias = tuple[str, str]
 
 
 def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Returns [(old, new)], [] if nothing was moved. Both are addresses of objects, resources or modules. With
-    `state_out`, objects move to that state file."""
+    """Move objects to another address; `old` and `new` are addresses of objects, resources or modules. With
+    `state_out`, objects move to that state file. Returns [(old, new)]; [] if nothing was moved."""
     source, target = parse(old), parse(new)
     if options.state_out:
         return _move_across(options, source, target, dry_run)
@@ -115,8 +115,8 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """The entries. Objects that depend on a moved address are without their recorded dependencies, which the next apply
-    records again."""
+    """The entries, without the recorded dependencies of objects that depend on a moved address. The next apply records
+    these dependencies again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
         if instance.current is not None and _names(instance.current.dependencies, source)

@@ -79,8 +79,8 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
-    """The findings whose kind is, or was before levels, overrides and waivers, `kind`, and whose code or address equals
-    each of the words. Raises Failure if there are none."""
+    """The findings that have this kind, or had it before levels, overrides and waivers, and whose code or address
+    equals each of the words. Raises Failure if there are none."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     result = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:

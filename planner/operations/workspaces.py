@@ -72,8 +72,8 @@ def workspace_select(options: StateOptions, name: str, create: bool = False) -> 
 
 
 def workspace_delete(options: StateOptions, name: str, force: bool = False) -> list[Diagnostic]:
-    """Delete a workspace and its state; an error for the default and the selected workspace. If it still manages
-    objects: an error that names the objects, or with `force` a warning."""
+    """Delete a workspace and its state. Deleting the default or the selected workspace is an error. If the workspace
+    still manages objects, the result is an error that names them or, with `force`, a warning."""
     names, current, problems = _changeable(options, name, selects=False)
     backend, _ = _backend(options)
     if has_errors(problems) or backend is None:
