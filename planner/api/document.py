@@ -44,7 +44,7 @@ class PlanDocument:
 
     @property
     def is_empty(self) -> bool:
-        """Whether applying would change or import no object, and change no output."""
+        """Whether applying the plan would neither change or import an object nor change an output."""
         return not self.changes and all(output.action == NO_OP for output in self.outputs)
 
     @property

@@ -77,7 +77,7 @@ def with_token(app: Any, token: str) -> Any:
 
 
 class _Tools:
-    """Assistants see the names, parameters and docstrings of these functions."""
+    """The tools of the server. Assistants see the names, parameters and docstrings of these functions."""
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -102,7 +102,8 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether applying would do nothing: change, move or import no object, change no output, invoke no action."""
+        """Whether applying would do nothing: no object is changed, moved or imported, no output changes, and no action
+        is invoked."""
         return self._made.plan.is_empty
 
     @property
@@ -231,7 +232,7 @@ class Plan:
 
     def text(self, causes: bool = True) -> str:
         """The plan as `planner plan` prints it, without colours; sensitive values and copies of them are hidden.
-        `causes`: whether each change has its cause."""
+        `causes`: whether to add its cause to each change."""
         switches(causes=causes)
         from planner.render.diff_block import SchemaLookup
         from planner.render.plan import PlanText

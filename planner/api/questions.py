@@ -123,9 +123,9 @@ class Questions(Work):
             return advice(self.options, plan_file, write)
 
     def comparison(self, base_variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The plan of these options and a plan without -var, -target, -exclude, -replace and -destroy. Both have the
-        values in `base_variables`, before which -var takes precedence in the first. None, without diagnostics, if the
-        two plans would have the same options."""
+        """The plan of these options and a plan without -var, -target, -exclude, -replace and -destroy. Both plans have
+        the values in `base_variables`, but in the first plan -var takes precedence over these. None, without
+        diagnostics, if the two plans would have the same options."""
         from planner.operations.what_if import base_of, what_if
 
         with self._session():
