@@ -72,7 +72,8 @@ def _codes_of_policies(_: str) -> Iterator[str]:
 
 
 def _of_query(given: Sequence[str]) -> _Source:
-    """After a verb, nodes; otherwise verbs and relations, also within an expression."""
+    """The words that can follow in a query: nodes after a verb, otherwise verbs and relations, also within an
+    expression."""
     if given:
         return _addresses
 

@@ -117,7 +117,7 @@ class LiveDocument:
         except UsageError as problem:
             problems.append(error("cli.usage", str(problem), problem.detail))
         except Exception as problem:
-            problems.append(defect(problem))  # serve on, because the next plan may succeed
+            problems.append(defect(problem))  # the page is still served, because the next plan may succeed
         shown = [self.hide(text) for text in dict.fromkeys([*map(line_of, problems), *self.failed])]
         seconds, is_shown = f"in {time.monotonic() - began:.1f} s", self.state["version"] > version
         self.publish(planning=False, problems="\n".join(shown), at=seconds, is_shown=is_shown)
@@ -407,7 +407,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
             self.send_error(404)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """The body explains what to do, for people who open the address in a browser."""
+        """Send an error. Its body explains what to do, for people who open the address in a browser."""
         if code == 403:
             explain = "Open the address that planner printed, with its token. Each server has a new token."
         super().send_error(code, message, explain)

@@ -256,8 +256,8 @@ def groups() -> dict[str, tuple[str, str]]:
 
 
 def find(words: str) -> list[DiagnosticPage]:
-    """The diagnostics for a code, a message's title, or a part of either; best matches first. If none matches, those
-    whose cause and remedy, or those of their group, contain the words."""
+    """The diagnostics for a code, a message's title, or a part of either; best matches first. If none matches, the
+    diagnostics whose cause and remedy (their own, or those of their group) contain the words."""
     pages, wanted = diagnostic_pages(), words.strip().removeprefix("Error: ").removeprefix("Warning: ").lower()
     typed = {word for word in _WORD.findall(wanted) if word not in _MINOR}
     if not typed:

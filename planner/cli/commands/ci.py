@@ -73,7 +73,8 @@ The exit code is that of the command, except that 2 (changes) becomes 0 unless -
     ),
 )
 def ci(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns the command's exit code, but 0 for 2 unless -fail-on-changes is given, and 1 if a signal ended it."""
+    """Returns the command's exit code, with two exceptions: without -fail-on-changes, 0 instead of 2; and 1 if a signal
+    ended the command."""
     command, words = _command(arguments.words)
     words += _split(arguments["arguments"])
     folder = arguments["into"]
