@@ -230,8 +230,8 @@ class Causes:
     def effects(
         self, source: str, paint: Paint, everything: bool, whole: Sequence[RootCause], is_action: bool = False
     ) -> list[str]:
-        """The changes that follow from a value or a file, with the root causes of a value that is none itself; for a
-        module or an action, the causes of its changes. `whole`: root causes of all changes."""
+        """The changes that follow from a value or a file, with the root causes of the value if the value is not a root
+        cause itself; for a module or an action, the causes of its changes. `whole`: root causes of all changes."""
         if is_action or MODULES.fullmatch(f"{source}."):
             return self.summary(paint, everything, self.groups, "" if is_action else source, whole)
         groups = [g for g in self.groups if any(is_part(what, source) for what, _ in g.parts)]

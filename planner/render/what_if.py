@@ -85,7 +85,7 @@ def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
 
 def cause_lines(difference: Difference, actions: Mapping[str, str]) -> list[str]:
     """A difference's roots, then the chain's hops; empty if unknown. If only the plan without the options has the
-    change, the first line begins with `no longer`; not for a variable, whose values show this."""
+    change, the first line begins with `no longer`, except for a variable, whose values already show this."""
     because = difference.because
     if because is None:
         return []

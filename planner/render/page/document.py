@@ -24,8 +24,8 @@ that implied edges are left out. `reads` has the ends of omitted edges by which 
 not lead from one end to the other by reads alone. `about` of a node is an address. Very long `texts` and `blocks` are
 JSON, compressed with zlib and encoded in base64. The strings of a change are lines about its causes. A cause has the
 values of each of its parts, or the elements that a list gained and lost; "" is an unknown value, `nothing` means that
-there is none. The changes of a cause are only those that it updates while other causes replace their objects.
-Everything is sorted: equal input gives equal bytes."""
+there is none. The list of changes of a cause contains only the changes that this cause merely updates while other
+causes replace the objects. Everything is sorted: equal input gives equal bytes."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def without_label(text: str) -> str:
 
 def remark(change: Mapping[str, Any]) -> str:
     """The sentence about drift: `was changed outside (last modified 2026-11-28T10:00:00Z by alice)`, as far as the
-    provider records this. For a destroyed object: what an apply does, if it does something."""
+    provider records this. For a destroyed object, the sentence also states the effect of an apply, if there is one."""
     drift = change["drift"]
     if change["action"] == "delete":
         fate = {RESTORED: "an apply creates it again", KEPT: "an apply forgets it"}.get(drift["outcome"], "")

@@ -63,8 +63,8 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
 def _of_data(
     held: str, end: str, text: str, removed: Sequence[Mapping[str, Any]], replaced: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """(kind, text, objects) of the decisions about those objects whose `data` is `held`, grouped by the list of types
-    of protect_stateful that has their type ("" for none). `end`, `text`: as in _HELD. A decision may have no objects.
+    """(kind, text, objects) of the decisions about those objects whose `data` is `held`, grouped by the list in
+    protect_stateful that contains their type ("" for none). `end`, `text`: as in _HELD. A decision may have no objects.
     Replacements that destroy first and those that create first have different decisions."""
     orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
     emptied = "; each new one starts empty" if end else ""
