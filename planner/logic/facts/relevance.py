@@ -1,5 +1,5 @@
-"""Facts about references on which the changes of a plan may depend: the predicates of rules/plan/relevant.dl. As in
-OpenTofu's globalref."""
+"""Facts about references on which the changes of a plan may depend: the predicates of rules/plan/relevant.dl. The
+references are those of OpenTofu's package globalref."""
 
 from __future__ import annotations
 

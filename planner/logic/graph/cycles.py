@@ -248,8 +248,8 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
 
 # Finds the smallest set of references whose removal breaks all cycles: a minimum feedback edge set. Edges of one
 # statement are removed together, and only owned edges (rules/graph/cut.dl) may be removed. Small knots are solved
-# exactly, by an iteratively deepening search that branches over the owned statements of a short cycle; large ones
-# greedily.
+# exactly, by an iteratively deepening search that branches over the owned statements of a short cycle. Large knots are
+# solved greedily.
 
 
 MAX_ALTERNATIVES = 6  # maximum number of single removals that are listed

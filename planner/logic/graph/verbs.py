@@ -98,7 +98,8 @@ def between(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> set
 
 
 def shortest_path(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> list[str]:
-    """A shortest path from one of `starts` to one of `ends`, [] if there is none; of several, the first by names."""
+    """A shortest path from one of `starts` to one of `ends`; the first by names if there are several, and [] if there
+    is none."""
     return next(paths(waiting, starts, ends), [])
 
 

@@ -51,7 +51,7 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
 
 
 def _answer(work: Callable[[], Any], seconds: float) -> bytes:
-    """The pickled (outcome, value) of the work; called in the fork."""
+    """The pickled (outcome, value) of `work`; called in the fork."""
     gc.disable()  # garbage collection would visit all objects of the parent and copy their memory pages
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)
@@ -83,7 +83,7 @@ AGAIN = 0.05
 
 
 class TimeLimitError(BaseException):
-    """The work took too long. A BaseException, so that it also stops code that catches every Exception."""
+    """The time limit was exceeded. A BaseException, so that it also stops code that catches every Exception."""
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def within(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(TimeLimitError):  # the exception may be raised after the work is complete
+        with suppress(TimeLimitError):  # the exception may be raised after the block is complete
             ended.set()
         ended.set()
         with suppress(TimeLimitError), lock:

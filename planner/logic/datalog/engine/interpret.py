@@ -44,7 +44,7 @@ class Interpreter:
         return None
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The value of a function; for a built-in relation, its rows."""
+        """The value of a function, or the rows of a built-in relation."""
         return (FUNCTIONS.get(function) or RELATIONS[function]).function(*arguments)
 
     def equal(self, one: Any, other: Any) -> bool:

@@ -239,8 +239,8 @@ def _terms(atom: Atom) -> list[str]:
 
 
 class _Reasons:
-    """The reasons of one rule. Values that are not in the head are looked up in the body; of several values, the
-    smallest is used."""
+    """The reasons of one rule. Values that are not in the head are looked up in the body. If there are several values,
+    the smallest is used."""
 
     def __init__(self, rule: Rule, relations: Relations, plain: _PlainValues) -> None:
         self.rule, self.relations, self.plain = rule, relations, plain

@@ -20,7 +20,7 @@ from planner.logic.datalog.language.model import Rule, outer_names
 from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, sort_key
 
-# of the derivations of a row, only this many are followed, the most promising ones: a vertex may have ten thousand
+# maximum number of derivations of a row that are followed, the most promising first: a vertex may have ten thousand
 # edges
 MAX_FOLLOWED = 32
 # this number of scans by a combination of columns is cheaper than building an index
@@ -131,7 +131,7 @@ class Prover:
 
     def why(self, predicate: str, row: Row) -> Proof | None:
         """A proof of the row, None if the row is not in the relation. Among the proofs of minimal height, the earliest
-        rule is preferred, then the smallest rows. Of more than 32 derivations of a row, only the most promising are
+        rule is preferred, then the smallest rows. If a row has more than 32 derivations, only the most promising are
         compared. Raises KeyError for a predicate that was not evaluated."""
         if row not in self.database[predicate]:
             return None

@@ -31,8 +31,8 @@ class Obstacle:
 
 def why_not(prover: Prover, predicate: str, row: Row) -> list[Obstacle] | None:
     """An obstacle for each rule of the predicate, in order; None if the row is in the relation. An obstacle shows the
-    assignment that makes the most literals true; of several such assignments, the first in the order of rows. After
-    MAX_STEPS steps, the search stops and returns the best assignment so far."""
+    assignment that makes the most literals true. If there are several such assignments, it shows the first in the order
+    of rows. After MAX_STEPS steps, the search stops and returns the best assignment so far."""
     if row in prover.database[predicate]:
         return None
     return [_obstacle(prover, rule, row) for rule in prover.program.rules_for(predicate)]

@@ -201,8 +201,8 @@ def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str])
 
 
 def _variables_read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVariable]:
-    """The variables that need a value. For an aggregate: its result, and variables that also occur outside its
-    braces."""
+    """The variables that need a value. In an aggregate, these are its result and the variables that also occur outside
+    its braces."""
     if isinstance(literal, syntax.Aggregate):
         yield from variables(literal.result)
         yield from (v for v in inner_variables(literal) if v.name in outer)

@@ -1,7 +1,7 @@
 """The order of joins in a body, which may differ from the source. Tests, negations and computations come as soon as
-their variables are bound; next, atoms that only need a lookup, and built-in relations with bound inputs. Of the other
-atoms, the one with the most bound columns is next; then the one with the most constants; then the first in the source.
-Aggregates come last."""
+their variables are bound; next, atoms that only need a lookup, and built-in relations with bound inputs. Among the
+other atoms, the one with the most bound columns is next; among equals, the one with the most constants, then the first
+in the source. Aggregates come last."""
 
 from __future__ import annotations
 

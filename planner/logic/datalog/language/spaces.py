@@ -16,7 +16,8 @@ from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 
 class FileSpace(NamedTuple):
-    """The namespace of a file. `stem`: the file's name in it, from which rules without a name get their names."""
+    """The namespace of a file. `stem`: the file's name in the namespace, from which rules without a name get their
+    names."""
 
     space: str
     stem: str

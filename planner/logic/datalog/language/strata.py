@@ -17,8 +17,8 @@ N = TypeVar("N", bound=Hashable)
 
 
 def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
-    """Strongly connected components. A component comes after the components to which its edges lead; otherwise, the
-    order is that of the mapping."""
+    """Strongly connected components. A component comes after the components to which its edges lead; otherwise,
+    components are in the order of the mapping."""
     nodes = list(graph)
     number = {node: i for i, node in enumerate(nodes)}
     numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])

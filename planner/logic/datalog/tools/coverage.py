@@ -1,7 +1,7 @@
-"""Measures the coverage of rules by cases, and creates mutants of rules. For each rule: whether it derives something in
-a case. For each literal: whether it is true in some case, and whether it is false in a case in which all earlier
-literals are true. If a literal is never false, the cases would also pass without it. If it is never true, it is dead or
-untested."""
+"""Measures the coverage of rules by cases, and creates mutants of rules. The coverage of a rule is whether it derives
+something in a case. The coverage of a literal is whether it is true in some case, and whether it is false in a case in
+which all earlier literals are true. If a literal is never false, the cases would also pass without it. If it is never
+true, it is dead or untested."""
 
 from __future__ import annotations
 

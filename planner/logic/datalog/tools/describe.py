@@ -60,8 +60,8 @@ class PredicateGraph:
 
 
 def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGraph:
-    """The sorted dependencies between predicates; with `of`, only of this predicate and of all predicates below it.
-    Raises KeyError for an unknown predicate."""
+    """The sorted dependencies between predicates; with `of`, only the dependencies of this predicate and of all
+    predicates below it. Raises KeyError for an unknown predicate."""
     graph = dependencies(program.predicates.values(), program.rules)
     wanted = set(graph)
     if of is not None:
