@@ -9,8 +9,8 @@ its kind:
     {"n": TEXT} wide integer, inf, -inf or -0   {"f": [MANTISSA, EXPONENT, PRECISION]} mantissa * 2**exponent
     {"c": NAME, "f": {...}} a record of the plan
 
-Types are in the ecosystem's JSON form. Of the marks, only sensitive and ephemeral are encoded; other marks are used
-only for messages."""
+Types are in the ecosystem's JSON form. Only the marks sensitive and ephemeral are encoded; other marks are used only
+for messages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The causes of all changes of a plan: for each change, the chain of steps to its cause, and all root causes.
-`chains_of` reads relations of rules/plan/because.dl. Of several chains, chains without guesses come first, then the
-shortest, then the first by name."""
+`chains_of` reads relations of rules/plan/because.dl. If there are several chains, chains without guesses come first,
+then the shortest, then the first by name."""
 
 from __future__ import annotations
 
@@ -141,8 +141,9 @@ class Because:
 
 @frozen(eq=False)
 class Derivation:
-    """The derivation for changes that are compared with one former world (planner.answers.explain.former_world):
-    relations, facts, names of the changes, and the trace that collected the facts."""
+    """The derivation for changes that are compared with one former configuration and its inputs
+    (planner.answers.explain.former_world): relations, facts, names of the changes, and the trace that collected the
+    facts."""
 
     relations: Mapping[str, Collection[Any]]
     facts: FactBase
@@ -178,13 +179,13 @@ class Checks(Protocol):
         """The attribute by which people recognise a former object, with its value; "" if unknown."""
 
     def list_of(self, name: str) -> CauseStep | None:
-        """The list or set that contains a value, or the value itself, if elements were added or removed; otherwise
+        """The list or set that contains a value, or is the value itself, and that gained or lost elements; otherwise
         None."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
-    """{change or output: its causes}. `derived`: one for each former world. `has_others`: also find the chain of each
-    further root (`Because.others`)."""
+    """{change or output: its causes}. `derived`: one for each former configuration. `has_others`: also find the chain
+    of each further root (`Because.others`)."""
     return _Chains(derived, has_others).answers()
 
 
@@ -200,7 +201,7 @@ class _Chains:
         ]
         self._added: dict[str, CauseStep] = {}
         self._lists: dict[tuple[int, str], CauseStep | None] = {}
-        """{(former world, value): the list that contains it}, see CauseTrace.list_of"""
+        """{(number of the former configuration, value): the list that contains it}, see CauseTrace.list_of"""
         self._unknown = {
             self._worlds.name(row[0], number)
             for number, one in enumerate(derived)
@@ -255,7 +256,7 @@ class _Chains:
         roots += sorted({root for value in beside for root in self._checked.of_value(value)} - {*roots})
         if not roots:
             return None
-        # an input that is compared with several former worlds is one root, even if it is the change itself
+        # an input that is compared with several former configurations is one root, even if it is the change itself
         nearest = sorted(roots, key=lambda root: self._worlds.of(root, number) != number)
         roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
         whole = [self._whole_list(self._root(name, root, number), number) for root in roots]
@@ -272,7 +273,8 @@ class _Chains:
             others.append((step, *self._inner(name, path, step, root, number)))
         # causes of a value that should not differ are uncertain unless interventions confirmed them
         if is_checked:
-            # an object that is missing in the state may have been applied later than the others of its former world
+            # an object that is missing in the state may have been applied later than the other objects with its former
+            # configuration
             lost = (root for root in roots if self._ways.leaves.get(root) in _LOST)
             is_mixed = len(roots) > 1 and any(self._worlds.of(root, number) != number for root in lost)
             is_guess = is_mixed or self._checked.is_guess(name)
@@ -347,8 +349,8 @@ class _Chains:
         return inner[::-1]
 
     def _alike(self, reader: str, chain: Sequence[str]) -> tuple[str, list[str]]:
-        """For a chain that leads through a mention of a whole resource: (the instance through which it continues, other
-        instances with equal steps). ("", []) for other chains."""
+        """(the instance through which a chain continues, other instances with equal steps) for a chain that leads
+        through a mention of a whole resource; ("", []) for other chains."""
         match = _FIRST_KEY.match(chain[0][len(reader) :])
         if match is None or not match[2]:
             return "", []
@@ -468,17 +470,17 @@ TRIGGER = "replace_triggered_by"
 _STEPS = ("because", "forces", "changed_besides")
 """relations between names"""
 _WORLD = "\0"
-"""separates the name of a value from the number of its former world"""
+"""separates the name of a value from the number of its former configuration"""
 
 
 def plain(name: str) -> str:
-    """The name without the number of its former world (planner/answers/explain/former_world.py)."""
+    """The name without the number of its former configuration (see _Worlds)."""
     return name.partition(_WORLD)[0]
 
 
 class _Worlds:
-    """The joined relations of all former worlds. Objects and their values belong to one world; any other value has the
-    number of its world in its name."""
+    """The joined relations of all former configurations, which are numbered. Objects and their values belong to one of
+    them; any other value has the number of its former configuration in its name."""
 
     def __init__(self, derived: Sequence[Derivation]) -> None:
         self._owners = {name: number for number, one in enumerate(derived) for name in one.names}
@@ -499,7 +501,7 @@ class _Worlds:
         self.relations = joined
 
     def owner(self, name: str) -> int | None:
-        """The world of an object or its value; None for other names."""
+        """The number of the former configuration of an object or its value; None for other names."""
         return next((self._owners[whole] for whole in wholes(name) if whole in self._owners), None)
 
     def name(self, name: str, number: int) -> str:
@@ -507,7 +509,7 @@ class _Worlds:
         return name if self._is_single or self.owner(name) is not None else f"{name}{_WORLD}{number}"
 
     def of(self, name: str, number: int) -> int:
-        """The world of a name; `number` if the name is in every world."""
+        """The number of the former configuration of a name; `number` if the name belongs to all of them."""
         if self._is_single:
             return 0
         mark, owner = name.partition(_WORLD)[2], self.owner(name)
@@ -602,7 +604,7 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
 
 
 def _keys_of(parts: Collection[CauseStep], whole: str) -> tuple[str, str] | None:
-    """(removed keys, added keys) of the map or object `whole`, for its parts in causes. None if a part is not an added
+    """(removed keys, added keys) of the map or object `whole`, from its changed parts. None if a part is not an added
     or removed key."""
     removed, added = dict[str, None](), dict[str, None]()
     for step in parts:
@@ -802,7 +804,7 @@ class _Ways:
         return values
 
     def reader(self, name: str, file: str) -> str:
-        """The value whose expression reads a file, on the way to a name; "" for a leaf that is not a file."""
+        """The value whose expression reads a file, and on which a name depends; "" for a leaf that is not a file."""
         if self.leaves[file] != "file":
             return ""
         seen, waiting = {name}, [name]
@@ -889,8 +891,8 @@ class FactLocations:
                         self._sources[row[column]] = source
 
     def of_leaf(self, what: str, kind: str, reader: str) -> Any:
-        """The location of a root cause; None if it is unknown. For a file: where `reader` reads it. For an action: the
-        option that requests it."""
+        """The location of a root cause; None if it is unknown. The location of a file is the place where `reader` reads
+        it; the location of an action is the option that requests it."""
         if reader:
             return self._facts.source("refers_value", (reader, what))
         for predicate in self._ASKING.get(kind, ()):

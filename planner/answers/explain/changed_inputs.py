@@ -1,4 +1,4 @@
-"""Inputs that changed since the former world."""
+"""Inputs that differ from their former values."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class CheckedRoots:
         self._further, self._leaves = steps.further, steps.leaves
         self._known: dict[tuple[str, bool, bool], frozenset[str] | None] = {}
         self._met: dict[str, set[str]] = {}
-        """{name: values and instances on the way to its roots}"""
+        """{name: values and instances between it and its roots}"""
         self._met_besides: dict[str, set[str]] = {}
         """like `_met`, for steps from an instance to its values in `Steps.besides`"""
 
@@ -69,8 +69,8 @@ class CheckedRoots:
 
     def _behind(self, name: str, only_replaced: bool, for_others: bool = True) -> frozenset[str] | None:
         """The confirmed roots of a change. `only_replaced`: only roots that force its replacement. `for_others`: also
-        the roots of values in `Steps.besides`, which matter to other objects that read this one. None if a value on the
-        way was not checked."""
+        the roots of values in `Steps.besides`, which matter to other objects that read this one. None if an
+        intermediate value was not checked."""
         key = name, only_replaced, for_others
         if key not in self._known:
             self._known[key] = frozenset()  # until the roots are known, for cycles that lead back to this name
@@ -128,7 +128,7 @@ class CheckedRoots:
                 elif step not in seen:
                     seen.add(step)
                     waiting.append(step)
-                    # a leaf behind an untested value cannot be confirmed
+                    # a leaf that is reached only through an untested value cannot be confirmed
                     behind = None if at != name and step in self._leaves else [step] if step in self._leaves else []
                 if behind is None:
                     return None
@@ -136,8 +136,8 @@ class CheckedRoots:
         return frozenset(roots) if is_checked else None
 
     def _behind_value(self, value: str, units: ChangedInputs) -> set[str] | None:
-        """The roots of a value: leaves whose inputs matter, and the roots of objects that matter. None if a value on
-        the way was not checked."""
+        """The roots of a value: leaves whose inputs matter, and the roots of objects that matter. None if an
+        intermediate value was not checked."""
         if not units and value in self._leaves:
             return {value}
         roots: set[str] = set()
@@ -194,8 +194,8 @@ class CheckedRoots:
         return {self._name_of(one, value) for one in fitting}
 
     def _leaf_or_name(self, unit: ChangedInput, value: str) -> str:
-        """The root that represents an input: its leaf on the way to the value if there is exactly one, otherwise the
-        name of the input in this value."""
+        """The root that represents an input: its leaf among the steps to the value if there is exactly one, otherwise
+        the name of the input in this value."""
         seen, waiting = {value}, [value]
         while waiting:
             for step in self._further.get(waiting.pop(), ()):
@@ -258,8 +258,8 @@ class CheckedRoots:
                 yield [part]
 
     def behind_way(self, value: str, instance: str) -> Collection[str] | None:
-        """The confirmed roots behind the end of a path: those of `value` if it was tested, otherwise those of the
-        changed `instance` that contains the value. None if not all can be confirmed."""
+        """The confirmed roots to which the end of a path leads: the roots of `value` if it was tested, otherwise the
+        roots of the changed `instance` that contains the value. None if not all can be confirmed."""
         units = self._checks.get(value)
         return self._behind_value(value, units) if units else self._behind(instance, value in self._steps.renewed)
 

@@ -1,4 +1,4 @@
-"""The instances that resources declare by count or for_each, in the current and in the former world."""
+"""The instances that resources declare by count or for_each, in the current and in the former configuration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Keys = Collection[InstanceKey]
 
 
 class DeclaredInstances:
-    """Compares the instances that the configuration declares in both worlds. `places`: the places of the plan."""
+    """Compares the instances that the current and the former configuration declare. `places`: the places of the
+    plan."""
 
     def __init__(self, places: LocationLookup, former: FormerWorld) -> None:
         self._places, self._former = places, former
@@ -34,7 +35,7 @@ class DeclaredInstances:
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
         """The change of an instance as an input of other values. The kind is `object` instead of `instances` if both
-        worlds declare the instance, so that only its object was lost."""
+        configurations declare the instance, so that only its object was lost."""
         unit = changed_resource(change)
         if unit.kind != "instances" or change.deposed:
             return unit
@@ -49,20 +50,20 @@ class DeclaredInstances:
             yield unit._replace(kind="renewed")
 
     def are_by_key(self, path: ModulePath, name: str) -> bool:
-        """Whether the existing instances are those that the repetition declares, in each world that has the block.
-        Instances lost from the state are ignored."""
+        """Whether the existing instances are those that the repetition declares, in each of the two configurations that
+        has the block. Instances lost from the state are ignored."""
         if (path, name) not in self._by_key:
             instances = self._places.context.instances(path)
             self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)
         return self._by_key[path, name]
 
     def have_other_keys(self, path: ModulePath, name: str) -> bool:
-        """Whether the repetition has other keys than in the former world; False if the keys are unknown."""
+        """Whether the repetition has other keys than in the former configuration; False if the keys are unknown."""
         known = (self._keys(module, name) for module in self._places.context.instances(path))
         return any(keys is not None and set(keys[0]) != set(keys[1]) for keys in known)
 
     def is_in_both(self, module: ModuleInstance, name: str) -> bool:
-        """Whether both worlds have the block."""
+        """Whether both configurations have the block."""
         was = self._former.declaration(module, name)
         return was is not None and name in module.config.resources
 
@@ -90,7 +91,7 @@ class DeclaredInstances:
             return False
 
     def _keys(self, module: ModuleInstance, name: str) -> tuple[Keys, Keys] | None:
-        """(former keys, current keys); None if a world lacks the block or the keys are unknown."""
+        """(former keys, current keys); None if a configuration lacks the block or the keys are unknown."""
         if (module.text, name) not in self._known:
             self._known[module.text, name] = self._expand(module, name)
         return self._known[module.text, name]
@@ -109,14 +110,15 @@ class DeclaredInstances:
             return None
 
     def is_kept(self, module: ModuleAddress, name: str, key: InstanceKey) -> bool:
-        """Whether an instance was declared in the former world and still is; False if the keys are unknown."""
+        """Whether the former configuration declared an instance, and the current one still does; False if the keys are
+        unknown."""
         now = self._places.context.module(module)
         keys = self._keys(now, name) if now is not None else None
         return keys is not None and all(key in some for some in keys)
 
     def new_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """The object of an instance that exists in neither world: its configured values, and an unknown value for each
-        other attribute. Unknown as a whole if its configuration cannot be evaluated."""
+        """The object of an instance that neither configuration has: its configured values, and an unknown value for
+        each other attribute. Unknown as a whole if its configuration cannot be evaluated."""
         schemas = module.context.schemas
         of = schemas.object_type(module.config, decl)
         scope = module.with_repetition(expand(decl, module.scope, decl.key).instances[key])
@@ -126,7 +128,7 @@ class DeclaredInstances:
         return {name: Unknown(of.attributes[name]) if v.__class__ is Null else v for name, v in given.items()}
 
     def are_all_new(self, path: ModulePath, name: str) -> bool:
-        """Whether a resource lost all former instances because its keys, or those of its module, are new."""
+        """Whether a resource lost all former instances because its keys, or the keys of its module, are new."""
         if (path, name) not in self._all_new:
             self._all_new[path, name] = self._have_new_keys(path, name)
         return self._all_new[path, name]

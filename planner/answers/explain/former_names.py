@@ -101,7 +101,7 @@ class FormerNames:
         return Traversal(words[0], node.root_end, steps, node.start, node.end)
 
     def resource(self, module: str, name: str, key: InstanceKey) -> tuple[ModuleAddress, str, InstanceKey]:
-        """The former (module instance, `type.name`, key) of an instance or, without a key, of a resource."""
+        """The former (module instance, `type.name`, key) of an instance, or of a resource if `key` is None."""
         if not self._names:
             return parse_module(module), name, key
         here = join(module, name)

@@ -1,4 +1,4 @@
-"""The former world: the configuration, variables and files that a plan is compared with, evaluated by the same engine
+"""The former configuration, with its variables and files, with which a plan is compared. The same engine evaluates it
 over the objects in the state. It comes from the record of the last apply, or from a git commit. Values that these lack
 (sensitive values, files with only a digest) are unknown."""
 
@@ -43,12 +43,12 @@ Status = Literal["same", "other", "unknown"]
 
 
 class FormerWorldsOf(Protocol):
-    """The former world of each change."""
+    """The former configuration and inputs of each change."""
 
     origin: str
-    """`record`, or a revision; "" without a former world"""
+    """`record`, or a revision; "" without a former configuration"""
     notes: list[str]
-    """remarks about missing parts of the former worlds"""
+    """remarks about missing parts of the former configurations and inputs"""
     assumes: bool
     """whether unrecorded values count as unchanged"""
 
@@ -56,7 +56,8 @@ class FormerWorldsOf(Protocol):
         """Treat unrecorded values as unknown from now on."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world of a change (None: the latest former world); None if nothing is known."""
+        """The former configuration and inputs of a change; without a change, the latest ones. None if nothing is
+        known."""
 
 
 class FormerWorld:
@@ -144,7 +145,7 @@ class FormerWorld:
         return any(path[: len(lost)] == lost for lost in self.lost)
 
     def has_created(self, module: ModuleInstance, name: str) -> bool:
-        """Whether instances of a resource were created after the former world."""
+        """Whether a later apply created instances of a resource."""
         address, former_name, _ = self.names.resource(module.text, name, None)
         return join(str(address), former_name) in self.created
 
@@ -224,7 +225,7 @@ class FormerWorld:
         return was is not None and any(map(is_unrecorded, self.mentions(was.node)[0]))
 
     def mentions(self, node: Expression) -> tuple[list[Traversal | Variable], list[Call]]:
-        """The references and calls in an expression of either world."""
+        """The references and calls in an expression of the current or the former configuration."""
         known = self._mentioned.get(id(node))
         if known is None:
             known = self._mentioned[id(node)] = (node, (variables(node), function_calls(node)))
@@ -259,8 +260,8 @@ class FormerWorld:
         return now is was or (bool(keys) and keys[id(now)] == before.get(id(was)))
 
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
-        """The outermost module, of those that contain a module instance and itself, that was not called in the former
-        world; None if all were called."""
+        """The outermost module, of those that contain a module instance and itself, that the former configuration did
+        not call; None if it called all of them."""
         outer = self.new_call(module.parent) if module.parent is not None else None
         # a moved module with a new key has a former name only by its path
         paths = (self.names.module(module.text).path, self.names.path(module.config.path))
@@ -288,7 +289,7 @@ class FormerWorld:
                 return False
 
     def had(self, place: ValueLocation) -> bool:
-        """Whether the former world declared an instance."""
+        """Whether the former configuration declared an instance."""
         with view(self.tree):
             was = self.place(place)
             if was is None or not self._declares(was):
@@ -316,8 +317,8 @@ class FormerWorld:
                 return None
 
     def files(self, evaluate: Callable[[], object]) -> dict[str, Status]:
-        """{file: whether it is unchanged} of files that an evaluation reads in either world, or that match its
-        patterns."""
+        """{file: whether it is unchanged} of files that an evaluation reads in the current or the former configuration,
+        or that match its patterns."""
         with files_used() as now:
             evaluate()
         was = self.files_used(evaluate)
@@ -326,7 +327,7 @@ class FormerWorld:
         return statuses
 
     def files_used(self, evaluate: Callable[[], object]) -> FilesUsed:
-        """The files that an evaluation reads in the former world."""
+        """The files that an evaluation reads in the former configuration."""
         with view(self.tree), files_used() as used:
             evaluate()
         return used

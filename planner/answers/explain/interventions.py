@@ -205,7 +205,8 @@ class Interventions:
         return place.module.config.resources.get(place.name), self._former_block(place.module, place.name)
 
     def _repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of a block's repetition; empty for a block that the former world lacks. Raises UncheckedError."""
+        """The inputs of a block's repetition; empty for a block that the former configuration lacks. Raises
+        UncheckedError."""
         units: ChangedInputs = frozenset()
         now, was = block_of(self._now.get(path), block), self._former_block(module, block)
         for argument in _REPETITION if was is not None else ():
@@ -214,7 +215,7 @@ class Interventions:
         return units
 
     def _own_repetition(self, path: ModulePath, block: str, module: ModuleInstance) -> ChangedInputs:
-        """The inputs of the repetition of a block that exists only now, or only in the former world."""
+        """The inputs of the repetition of a block that only the current or only the former configuration has."""
         decl = block_of(self._now.get(path), block) or self._former_block(module, block)
         exprs = (_expr(getattr(decl, argument, None)) for argument in _REPETITION)
         units = (self._mentions(expr.node, None, module, block) for expr in exprs if expr is not None)
@@ -259,8 +260,8 @@ class Interventions:
     def _mentions(
         self, node: Expression, given: Any, module: ModuleInstance, block: str, is_new: bool = False
     ) -> set[ChangedInput]:
-        """The inputs behind the mentions in an expression, and the files that it reads. `is_new`: the expression was
-        edited, so inputs that were not read before the edit do not count. Raises UncheckedError."""
+        """The inputs on which the mentions in an expression depend, and the files that it reads. `is_new`: the
+        expression was edited, so inputs that were not read before the edit do not count. Raises UncheckedError."""
         units: set[ChangedInput] = set()
         mentions, calls = self.former.mentions(node)
         for mention in mentions:
@@ -435,7 +436,7 @@ class Interventions:
         return _only(mixed.parts(), mixed.rest)
 
     def _value_in_blocks(self, place: ValueLocation, decl: ResourceDecl | None, scope: ModuleScope) -> Any:
-        """The value of an attribute in nested blocks; of a set of blocks, the whole set. Raises Failure."""
+        """The value of an attribute in nested blocks, or the whole set if the blocks are a set. Raises Failure."""
         if decl is None:
             return _NOTHING
         schema = self.places.context.schemas.of(place.module.config, decl)
@@ -595,7 +596,8 @@ def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInp
 
 
 def _presence(place: ValueLocation, module: ModuleInstance) -> Any:
-    """For the place of one instance, whether the repetition includes it; for other places, the number of instances."""
+    """For the place of one instance, whether the repetition includes the instance; for any other place, the number of
+    instances."""
     table: Mapping[str, Any] = module.config.calls if place.kind == "each_call" else module.config.resources
     instances = expand(table[place.name], module.scope, str(place)).instances
     return place.path[0][1] in instances if place.path else len(instances)

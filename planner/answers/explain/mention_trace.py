@@ -261,7 +261,7 @@ class MentionTrace:
         return known.matters(place) if known is not None else None
 
     def _trials(self) -> Interventions | None:
-        """The interventions that check causes; None without a former world, or if causes are not checked."""
+        """The interventions that check causes; None without a former configuration, or if causes are not checked."""
         if self.former is None or not self.checks_causes:
             return None
         if self._interventions is None:
@@ -270,7 +270,8 @@ class MentionTrace:
         return self._interventions
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
-        """If a former world is known, add facts about the former value at a place, and whether it is unchanged."""
+        """If a former configuration is known, add facts about the former value at a place, and whether it is
+        unchanged."""
         if self.former is None or place.kind in _WITHOUT_VALUES:
             return
         status, text = self.former.status(place, value), str(place)
@@ -428,8 +429,8 @@ class MentionTrace:
     def _files(
         self, text: str, given: GivenExpression, calls: Sequence[Call], other: OtherSource | None = None
     ) -> bool:
-        """Add facts about files that an expression reads or lists in either world. Returns whether there are any.
-        `other`: the module had another source with other files."""
+        """Add facts about files that an expression reads or lists in the current or the former configuration. Returns
+        whether there are any. `other`: the module had another source with other files."""
         readers = [call for call in calls if uses_files(call) and call.arguments]
         if not readers:
             return False

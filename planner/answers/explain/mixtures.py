@@ -1,4 +1,4 @@
-"""Mixtures of the current and the former world: values, configurations, objects and files."""
+"""Mixtures of current and former inputs: values, configurations, objects and files."""
 
 from __future__ import annotations
 
@@ -87,8 +87,9 @@ def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> 
 
 
 class MixedObjects:
-    """The objects of a plan; for the resources in `old`, the objects in the state instead. Implements ObjectSource of
-    planner.engine.evaluation.context. `has_lost_ones`: whether an object was needed that the state no longer has."""
+    """The objects of a plan, except that the resources in `old` have their objects in the state. Implements
+    ObjectSource of planner.engine.evaluation.context. `has_lost_ones`: whether an object was needed that the state no
+    longer has."""
 
     has_lost_ones = False
 
@@ -106,8 +107,8 @@ class MixedObjects:
         """{(module instance, resource): keys}"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
-        """A resource's instances in the former world (`is_old`) or in the current one. If that world does not declare
-        the resource, its instances in the other world; None if neither declares it."""
+        """A resource's instances in the former configuration (`is_old`) or in the current one. If that configuration
+        does not declare the resource, its instances in the other one; None if neither declares it."""
         address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
         with view(self._was.tree):
             was = self._was.context.module(address), former_name

@@ -474,7 +474,7 @@ def open_parts(value: Value) -> Iterator[Path]:
 
 
 def block_name(block: Block) -> str:
-    """The type of a nested block; for a dynamic block, of the blocks that it creates."""
+    """The type of a nested block or, for a dynamic block, the type of the blocks that it creates."""
     return block.labels[0].value if block.type == "dynamic" and block.labels else block.type
 
 

@@ -37,7 +37,7 @@ def value_differences(
 
 
 def _hidden(change: ResourceChange | OutputChange) -> Value:
-    """The planned value; of a sensitive output, marked as a whole."""
+    """The planned value; the value of a sensitive output is marked as a whole."""
     is_secret = bool(getattr(change, "sensitive", False))
     return Marked(unmark_deep(change.after)[0], frozenset((SENSITIVE,))) if is_secret else change.after
 

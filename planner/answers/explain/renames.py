@@ -109,7 +109,7 @@ def proposed_moves(plan: Plan, config: Config, refused: Iterable[tuple[str, str]
 def _same_values(
     old: list[RenamedObject], new: list[RenamedObject], refused: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """(old, new) of objects whose values are equal and differ from those of all other objects. Pairs that are
+    """(old, new) of objects whose values are equal and differ from the values of all other objects. Pairs that are
     unique only after other pairs have been taken out are included."""
     settled: list[tuple[str, str]] = []
     while old and new:

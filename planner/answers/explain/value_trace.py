@@ -77,8 +77,7 @@ class ValueTrace(MentionTrace):
                 self._mentions(at, unknown=False, after=value)
 
     def _gone(self, place: ValueLocation) -> list[ValueLocation]:
-        """For a place in all instances of a resource or module: the corresponding places in instances that the plan
-        removes."""
+        """The places in removed instances that correspond to a place in all instances of a resource or module."""
         keys: set[InstanceKey] = set()
         if place.path[:1] == (ANY,) and place.kind == "resources":
             changes = self._resources.get(join(str(place.module.address.config), place.name), ())

@@ -500,8 +500,8 @@ def near_actions(
 
 
 def _failing(rules: Collection[dict[str, Any]]) -> Iterator[tuple[str, bool]]:
-    """(predicate, whether negated) of the failed conditions of rules. A derived condition is replaced by those of its
-    own rules that failed, unless it is in _ALONE or negated. May repeat conditions."""
+    """(predicate, whether negated) of the failed conditions of rules. A derived condition is replaced by the failed
+    conditions of its own rules, unless it is in _ALONE or negated. May repeat conditions."""
     for obstacle in rules:
         fails = obstacle["fails"]
         is_negated = fails.startswith("not ")

@@ -28,8 +28,8 @@ class PolicyGuard:
     """Checks policies again when a value that an undecided denial depends on becomes known
     (planner.engine.apply.walk.Guard).
 
-    Each object is checked once, before its provider changes it. Values that the provider returns only then (an ID) are
-    checked in `afterwards`, when nothing can be prevented any more."""
+    Each object is checked once, before its provider changes it. Values that the provider returns only after the change
+    (such as an ID) are checked in `afterwards`, when the change can no longer be prevented."""
 
     def __init__(
         self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides, clock: int | None = None

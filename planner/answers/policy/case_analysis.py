@@ -2,10 +2,10 @@
 
 The rules are evaluated as written, top down from one verdict, with symbols for unknown values (symbols.py). Where the
 result depends on a symbol, both cases are evaluated: a value exists or not, a test of it holds or not. A verdict that
-holds in all cases is certain; in none, excluded; otherwise undecided. Each possible combination of values belongs to a
-case in which the rules have an equal result, so the conclusion is correct even if some cases are impossible. Verdicts
-that need other features (recursion through unknown values, aggregates over an unknown number of elements) or too many
-steps remain undecided."""
+holds in all cases is certain, a verdict that holds in none is excluded, and any other verdict is undecided. Each
+possible combination of values belongs to a case in which the rules have an equal result, so the conclusion is correct
+even if some cases are impossible. Verdicts that need other features (recursion through unknown values, aggregates over
+an unknown number of elements) or too many steps remain undecided."""
 
 from __future__ import annotations
 
@@ -285,8 +285,8 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
 
     def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
-        """For an atom that only looks up the place of a variable's unknown value: the row of this place alone, because
-        other objects with an equal value do not matter. None for other atoms."""
+        """The row of one place, for an atom that only looks up the place of a variable's unknown value: other objects
+        with an equal value do not matter. None for other atoms."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:

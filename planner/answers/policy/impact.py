@@ -40,7 +40,8 @@ class Impact:
 
     @cached_property
     def instances(self) -> dict[str, list[str]]:
-        """{resource: its instances in the plan, in plan order}, whether they change or not. Without deposed objects."""
+        """{resource: its instances in the plan, in plan order}, whether they change or not. Deposed objects are left
+        out."""
         result: dict[str, list[str]] = {}
         for c in self.plan.changes:
             if not c.deposed:
@@ -123,8 +124,8 @@ class Impact:
 
     @cached_property
     def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
-        """The rows of depends; for references to an unknown instance, the rows of maybe_through and maybe_reached. A
-        reference within a repeated module stays in its module instance."""
+        """The rows of depends and, for references to an unknown instance, the rows of maybe_through and maybe_reached.
+        A reference within a repeated module stays in its module instance."""
         changes = self._changes
         paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
         pairs: list[tuple[str, str]] = []

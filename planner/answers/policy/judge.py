@@ -303,7 +303,7 @@ class Judging:
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
         """The messages of a verdict that holds in all cases: its rules' message if there is only one, otherwise those
-        common to all cases. Without messages, or if they may contain secrets, a general message."""
+        common to all cases. A general message replaces them if there are none or if they may contain secrets."""
         if only := self._only_message(name, code):
             return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
@@ -346,7 +346,8 @@ class Judging:
         )
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
-        """The object's argument that the proof reads; without one, the object's block; None if there is no block."""
+        """The object's argument that the proof reads, or the object's block if the proof reads none; None if there is
+        no block."""
         for at in proof.leaves():
             if at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
                 best = self.facts.owners.span(address, str(at.row[1]))

@@ -33,7 +33,7 @@ class KnownDocument:
         return result
 
     def may_have(self, path: Any) -> bool:
-        """Whether an unknown part may cover the path; anything but a string means any path."""
+        """Whether an unknown part may cover the path. If `path` is not a string, it means any path."""
         if not isinstance(path, str):
             return bool(self.open)
         return any(path == at or path.startswith((f"{at}.", f"{at}[")) or not at for at in self.open)

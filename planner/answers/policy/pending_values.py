@@ -15,8 +15,9 @@ from planner.logic.datalog.language.values import Row
 def waits(
     program: RuleProgram, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
 ) -> tuple[set[Row], set[tuple[str, bool]]]:
-    """(unknown values, objects with unknown references) behind a row of the rewritten program. A value is a row of
-    `keys` columns and a path; an object is (address, whether only the instance to which it refers is unknown)."""
+    """(unknown values, objects with unknown references) on which a row of the rewritten program depends. A value is a
+    row of `keys` columns and a path; an object is (address, whether only the instance to which it refers is
+    unknown)."""
     items: set[Row] = set()
     untold: set[tuple[str, bool]] = set()
     stack, seen = [(predicate, row)], {(predicate, row)}

@@ -142,7 +142,7 @@ def _one(
         raise Failure(error("policy.lock", "Wrong pack version", detail, use.span))
     if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
         return known, False
-    with beside(place) as work:  # not a temporary directory, so that the next run finds what a killed run left
+    with beside(place) as work:  # not a temporary directory, so the next run finds the files of a killed run
         fresh = work / "fetched" / "pack"
         fresh.parent.mkdir()
         _fetcher(say).fetch(use.source, use.version, known.version if known is not None else "", fresh)

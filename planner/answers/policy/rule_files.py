@@ -55,8 +55,8 @@ def default_words() -> list[str]:
 
 
 def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
-    """(name, text) of files; of directories, all files below with these endings, sorted, each once, without hidden
-    files and directories. For rules (`.dl`), also the whole pack that contains a word, and packs below."""
+    """(name, text) of files, sorted, each once. A directory means all files in and below it with these endings, except
+    hidden files and directories. For rules (`.dl`), also the whole pack that contains a word, and packs below."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
     words = [*words]

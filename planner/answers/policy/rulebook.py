@@ -164,7 +164,7 @@ def _own_entries() -> list[PredicateEntry]:
 
 
 def built_in(name: str | None = None) -> list[BuiltinPredicate]:
-    """The built-in of this name; without a name, all by family."""
+    """The built-in of this name; without a name, all built-ins by family."""
     items = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
         return [one for one in items if one.name == name]
@@ -249,8 +249,8 @@ def entry_json(entry: PredicateEntry) -> dict[str, Any]:
 
 
 def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
-    """{program: dependencies of its predicates}; with `of`, only of that predicate, in the programs that have it.
-    Raises Failure for an unknown name."""
+    """{program: dependencies of its predicates}; with `of`, only the dependencies of that predicate, in the programs
+    that have it. Raises Failure for an unknown name."""
     if of is None:
         return {name: predicate_graph(program(name)) for name in PROGRAMS}
     entry = entry_of(of)

@@ -126,7 +126,8 @@ class PolicySettings:
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is a policy.toml, perhaps of another name: any .toml but pack.toml and waivers."""
+    """Whether a file is a policy.toml, perhaps with another name. Every .toml file is one, except pack.toml and
+    waivers."""
     base = os.path.basename(name)
     return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
 
@@ -248,7 +249,7 @@ def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterat
 
 
 class _Layered(TomlTable):
-    """A table that falls back to another; each value keeps its place."""
+    """A table whose missing keys are looked up in another table. Each value keeps its place in the file."""
 
     def __init__(self, data: dict[str, Any], upper: TomlTable, lower: TomlTable) -> None:
         super().__init__(data, upper.path, upper.file)

@@ -151,7 +151,7 @@ class TomlFile:
         return TomlTable(self.data, (), self)
 
     def span(self, path: Path) -> Span:
-        """The place of a key or element; without one, of the enclosing table."""
+        """The place of a key or element; if it has none, the place of the enclosing table."""
         if self._places is None:
             try:
                 self._places = dict(_TomlLocations(self.source).all())

@@ -2,7 +2,7 @@
 
 A certain conclusion also follows from the rules as written, in which unknown values are absent, because rewriting only
 adds conditions (planner.answers.policy.three_valued). So each certain verdict has such a proof. For an undecided
-verdict, the values that it waits for are reported instead; for a broken verdict, its causes."""
+verdict, the values that it waits for are reported instead; for a broken verdict, its causes are reported."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class PlainProofs:
         return None
 
     def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
-        """For each rule with the code: the first condition that fails for the address. Conditions are as written in the
+        """The first condition that fails for the address, for each rule with the code. Conditions are as written in the
         rules if the plan has sensitive values."""
         result = []
         for rule in self.policies.program.rules_for(predicate):

@@ -10,8 +10,8 @@ planner.logic.datalog.language.builtins) on other strings; an order between a st
 such values; and, in a verdict itself, `min` and `max` of an empty set.
 
 Two cases are not errors, and simply do not hold: a function that searches a string (`before`, `after`, ...) and finds
-nothing; and, in rules other than verdicts, an order of values that a rule reads at all paths of an object
-(`planned(A, P, V), V > 10`): it selects the paths with numbers."""
+nothing; and, in rules other than verdicts, a comparison of values that a rule reads at all paths of an object
+(`planned(A, P, V), V > 10`), because it selects the paths with numbers."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ class Interest:
 
 
 def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
-    """The values of a variable that a test restricts to a beginning; None if it restricts to none."""
+    """The values of a variable that a test restricts to strings with a certain beginning; None for other tests."""
     if literal.function not in ("starts_with", "matches") or literal.negated:
         return None
     subject, text = literal.arguments

@@ -41,7 +41,7 @@ def plan_of(
     matters: Matters | None = None,
 ) -> Plan:
     """The plan in a document. `before` and `after` of an entry are as in JSON: (value, unknown parts, sensitive parts).
-    Of an excerpt, only attributes that policies read are kept. `seen`: (address, deposed key) of objects in other
+    For an excerpt, only the attributes that policies read are kept. `seen`: (address, deposed key) of objects in other
     chunks; this chunk's objects are added. Objects of kinds that do not matter are left out if nothing in them is
     unknown or sensitive. Raises Misshapen, and JsonError for an excerpt that must be read as a whole."""
     root = document.root

@@ -60,7 +60,7 @@ class _ChunkResult:
     """The result of one process."""
 
     said: PolicyFindings
-    """the counts; for the first process, also its findings"""
+    """the counts, and the findings of the first process"""
     findings: list[tuple[Any, ...]]
     """the findings of any other process, packed"""
     addresses: list[int]

@@ -338,8 +338,8 @@ _DEEPEST = 20
 
 
 def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]]) -> dict[tuple[str, str], Unknown]:
-    """{(address, path): content} of unknown strings whose content is in the configuration. Without elements of lists,
-    which may be sets in another order."""
+    """{(address, path): content} of unknown strings whose content is in the configuration. Elements of lists are left
+    out, because the lists may be sets in another order."""
     wanted: dict[str, set[str]] = {}
     for address, path in unknown:
         if path and not _IN_LIST.search(path):

@@ -74,8 +74,8 @@ def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str,
 
 
 def read_values(state: Any, path: str, later: Collection[str]) -> Iterator[tuple[str, Any, Any]]:
-    """(address, value, sensitive parts) of data sources in a state from `show -json`, without those read again `later`.
-    Raises Misshapen."""
+    """(address, value, sensitive parts) of data sources in a state from `show -json`. Data sources that are read again
+    (`later`) are left out. Raises Misshapen."""
     for at, _, entry in shown_resources(state, path):
         if entry.get("mode") == "data" and entry.get("address") not in later:
             yield text(entry, "address", at), table(entry, "values", at), entry.get("sensitive_values")
