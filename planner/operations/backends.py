@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BackendRequest:
-    """The backend block. `settings`: those of the block and of -backend-config. `written`: those of the block alone."""
+    """The backend block. `settings`: the settings of the block and of -backend-config. `written`: the settings of the
+    block alone."""
 
     type: str
     settings: dict[str, Any]
@@ -57,8 +58,8 @@ class BackendRequest:
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether type and settings (also those of -backend-config) equal those that were set up. Nulls and empty lists
-        are ignored."""
+        """Whether the type and the settings (including -backend-config) equal the type and settings that were set up.
+        Nulls and empty lists are ignored."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
@@ -260,8 +261,8 @@ def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
 
 
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
-    """Set up the first backend. The user may copy the default backend's states to the new one; the originals of copied
-    states are emptied after a backup."""
+    """Set up the first backend. The user may copy the default backend's states to the new one. Copied states are then
+    backed up and emptied in the default backend."""
     from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _open(how, None, wanted)

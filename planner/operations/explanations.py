@@ -97,8 +97,8 @@ def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
 
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
-    """For a question (a Datalog query) about recorded dependencies: the graph with these dependencies in another
-    relation, and the question with the name of this relation."""
+    """Change a question (a Datalog query) about recorded dependencies. Returns the graph with these dependencies in
+    another relation, and the question with the name of that relation."""
     from planner.logic.graph.why import read_query
 
     facts = FactBuilder(graph.database.facts)
@@ -168,7 +168,7 @@ def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
     """(graph, action, diagnostics). The graph has the derivations of the decision about an address, and no vertices;
-    None without a plan. The action is that of a change made outside planner, or "". Raises Failure."""
+    None without a plan. The action is the action of a change made outside planner, or "". Raises Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -403,7 +403,7 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 
 class Chains(dict[str, "Because"]):
     """{change or output: its causes}. `notes`: about missing former values. `worlds`: the former configurations and
-    inputs (planner.operations.former_world); None without a comparison."""
+    inputs (planner.operations.former_world); None if the plan is not compared."""
 
     notes: tuple[str, ...] = ()
     worlds: FormerWorldsOf | None = None

@@ -1,5 +1,5 @@
-"""The former world (configuration and inputs) of a plan: from the revision of `-since`, the record next to the state,
-or git."""
+"""The former configuration and inputs of a plan: from the revision of `-since`, the record next to the state, or
+git."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ _MOST_NAMED = 3
 
 
 class FormerWorlds:
-    """The former worlds of a plan's objects: for each object the world of its last apply, or for all objects a version
-    in git. Implements FormerWorldsOf."""
+    """The former configurations and inputs of a plan's objects: for each object those of its last apply, or for all
+    objects those of a version in git. Implements FormerWorldsOf."""
 
     def __init__(self, made: MadePlan[Any]) -> None:
         self._made = made
@@ -113,7 +113,8 @@ class FormerWorlds:
         return base.commit
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world of a change; without a change, the latest. None if no former world is known."""
+        """The former configuration and inputs of a change; without a change, the latest ones. None if none are
+        known."""
         record = self._record
         if record is None:
             return self._git
@@ -131,7 +132,7 @@ class FormerWorlds:
         return self._world_of(record, key)
 
     def _world_of(self, record: InputRecord, key: str) -> FormerWorld | None:
-        """The former world of one run of apply; None if the record does not contain the run."""
+        """The former configuration and inputs of one run of apply; None if the record does not contain the run."""
         if key in record.runs and key not in self._worlds:
             self._worlds[key] = _of_record(self._made, record, record.runs[key], self._entry)
         return self._worlds.get(key)
@@ -203,10 +204,10 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
-    """The world at a revision, and whether it has values that are not in git. With a recorded apply (`run`), variables
-    now set by -var have their values of that apply, if recorded, otherwise the revision's values. Without one, values
-    that are not in git count as unchanged or, with `doubts`, as unknown. Raises Failure if the revision cannot be
-    read."""
+    """The configuration and inputs at a revision, and whether these have values that are not in git. With a recorded
+    apply (`run`), variables that -var now sets have the values of that apply if they were recorded, otherwise the
+    values at the revision. Without a recorded apply, values that are not in git count as unchanged or, with `doubts`,
+    as unknown. Raises Failure if the revision cannot be read."""
     from planner.world.git.tree import git_tree
 
     options = made.loaded.options

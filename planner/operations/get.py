@@ -41,8 +41,8 @@ def get(
     tests: TestFiles | None = None,
     records: bool = True,
 ) -> list[Diagnostic]:
-    """Install the modules of the configuration and, with `tests`, those of test runs; returns problems. `records`:
-    write checksums to the lock file."""
+    """Install the modules of the configuration and, with `tests`, the modules of test runs; returns problems.
+    `records`: write checksums to the lock file."""
     from planner.language.config.module_installer import install_modules
 
     begun, problems = begin(options)

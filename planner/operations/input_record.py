@@ -261,7 +261,7 @@ def _files_read(
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """{name relative to the root module: (digest, key of the content or "")} of files that functions read, and {key:
     content}. Files that no recorded expression reads are left out, unless the record is encrypted. The content of a
-    small text is recorded if an expression shows it."""
+    small text file is recorded if an expression shows it."""
     directory = made.loaded.options.directory
     used = _files_of(made, readers)
     shown = _files_of(made, readers, is_shown=True)

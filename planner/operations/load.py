@@ -74,7 +74,7 @@ UNENCRYPTED = Unencrypted()
 
 
 def encryption_of(config: Config | None, given: RawVariables, workspace: str) -> Encryption:
-    """The encryption in a root module (None: no configuration) and TF_ENCRYPTION."""
+    """The encryption that a root module and TF_ENCRYPTION configure. `config`: None without a configuration."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text and (config is None or config.root.encryption is None):
         return UNENCRYPTED
@@ -255,10 +255,10 @@ def new_schemas(
     deferral_allowed: bool = False,
     reused: Callable[[], dict[str, bool]] | None = None,
 ) -> Schemas:
-    """Schemas by provider. Plugins are searched for from a directory, in the versions that the configuration allows.
-    `offline`: providers only return schemas. `mocked`: providers are mocks with made-up objects. `encryption`: decrypts
-    states that data sources read. `deferral_allowed`: providers may defer objects. `reused`: returns the plugin calls
-    that may be answered from an earlier command."""
+    """Schemas by provider. Plugins are located for the working directory `directory`, in the versions that the
+    configuration allows. `offline`: providers only return schemas. `mocked`: providers are mocks with made-up objects.
+    `encryption`: decrypts states that data sources read. `deferral_allowed`: providers may defer objects. `reused`:
+    returns the plugin calls that may be answered from an earlier command."""
     from planner.engine.evaluation.schemas import Schemas
     from planner.world.provider.registry import start_provider
 

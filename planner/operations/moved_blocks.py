@@ -196,8 +196,8 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
-    """The module's file for the block: a file that has moved blocks; otherwise the file of the moved object; if that is
-    in JSON syntax, the module's first file in native syntax, if there is one."""
+    """The module's file for the block: a file that has moved blocks, otherwise the file of the moved object. If that
+    file is in JSON syntax, it is the module's first file in native syntax, if there is one."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps

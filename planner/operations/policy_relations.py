@@ -40,7 +40,7 @@ class Mentioned:
     shared: dict[str, Predicate]
 
     def rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """{name in the question: rows} for a plan, of the relations that only policies have."""
+        """{name in the question: rows} of the relations that only policies have, for a plan."""
         return self._rows(made, self.own)
 
     def shared_rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:

@@ -35,7 +35,7 @@ class RemovedBlock:
 def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, RemovedBlock]:
     """{address: former place} of objects that the plan destroys because their block was removed, as far as the former
     configuration is known. The place is in the revision with which the plan is compared, otherwise in the revision of
-    implied_base. Without both, it is only the name of the file at the last apply."""
+    implied_base. If both are missing, it is only the name of the file at the last apply."""
     result: dict[str, RemovedBlock] = {}
     bodies: dict[str, FileBody | None] = {}
     base: GitTree | None = None
@@ -84,7 +84,7 @@ def _base(directory: str) -> GitTree | None:
 
 
 def _body(tree: GitTree, directory: str, name: str) -> FileBody | None:
-    """The parsed file at a commit; None if the commit does not contain the file, and for JSON."""
+    """The parsed file at a commit; None if the commit does not contain the file, or if the file is in JSON syntax."""
     path = os.path.relpath(os.path.realpath(os.path.join(directory, name)), os.path.realpath(tree.root))
     if name.endswith(".json"):
         return None

@@ -126,8 +126,8 @@ def _freed(moved: list[Entry], source: Address) -> list[Entry]:
 
 
 def _names(dependencies: Sequence[str], source: Address) -> bool:
-    """Whether one of these resources is at or inside the address. For a module with a key only this instance counts,
-    because its siblings do not move."""
+    """Whether one of these resources is at or inside the address. If the address is a module with a key, only this
+    instance counts, because the other instances of the module do not move."""
     within = source.config if isinstance(source, ResourceAddress) else source
     return any(within.contains(parse(text)) for text in dependencies)
 

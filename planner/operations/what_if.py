@@ -34,8 +34,8 @@ class Difference:
     without: str
     within: str
     because: Because | None = None
-    """the cause of the action with the options; if nothing is planned with them, of the action without the options; if
-    both actions are equal, of the differing values"""
+    """the cause of the action with the options. If nothing is planned with them, it is the cause of the action without
+    the options; if both actions are equal, it is the cause of the differing values"""
     values: tuple[ValueDifference, ...] = ()
     """parts that differ, if the object exists after both plans"""
     was_planned: bool = True
