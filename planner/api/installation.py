@@ -218,8 +218,8 @@ class Validation(Work):
     """Calls that return the problems and variables of a configuration."""
 
     def problems(self, test_directory: str | None = None) -> list[Diagnostic]:
-        """Errors and warnings of the configuration and, with a directory of test files ("": the default one), of the
-        test files."""
+        """Errors and warnings of the configuration. With a directory of test files ("": the default one), errors and
+        warnings of the test files are included."""
         with self._session():
             if test_directory is None:
                 from planner.operations.validate import validate

@@ -232,7 +232,7 @@ class Plan:
 
     def text(self, causes: bool = True) -> str:
         """The plan as `planner plan` prints it, without colours; sensitive values and copies of them are hidden.
-        `causes`: whether to add its cause to each change."""
+        `causes`: whether each change is followed by its cause."""
         switches(causes=causes)
         from planner.render.diff_block import SchemaLookup
         from planner.render.plan import PlanText

@@ -98,8 +98,8 @@ View = Callable[[Any], Any]
 
 
 def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
-    """The options that name policies: those of the directory, the `policies` (relative to the directory), and those of
-    the organisation."""
+    """The options that name policies: the policies of the directory, the `policies` (relative to the directory), and
+    the policies of the organisation."""
     given = paths("policies", policies)
     named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
     standing = organisation("policies", os.environ)

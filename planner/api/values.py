@@ -136,7 +136,7 @@ def _parts_with_paths(value: Any, through: bool = True, path: Path = ()) -> Iter
 
 
 def secrets_in(value: Any) -> Iterator[str]:
-    """The strings in sensitive parts, of at least 6 characters: shorter strings occur in too many texts."""
+    """The strings of at least 6 characters in sensitive parts: shorter strings occur in too many texts."""
     for _, part in _parts_with_paths(value, False):
         if not isinstance(part, NotKnown) and isinstance(part, Sensitive):
             for _, leaf in _parts_with_paths(part):
