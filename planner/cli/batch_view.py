@@ -388,7 +388,7 @@ class Live(BatchLines):
 
 
 def is_live(no_color: bool) -> bool:
-    """Whether a table can be drawn: not if output is recorded, or plain text is requested."""
+    """Whether a table can be drawn. It is not drawn if output is recorded or plain text is requested."""
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return not no_color and not in_ci and os.environ.get("TERM", "dumb") not in ("", "dumb")
 

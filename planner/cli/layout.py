@@ -1,7 +1,7 @@
 """Rewriting files in the standard layout, for `fmt`, `rules fmt` and `stacks fmt`, which differ in files and layout.
 
 Digests of files with the standard layout are cached, because few files change between two runs. If many other files
-must be checked, several processes share the work."""
+must be checked, several processes check them."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _batch(layout: Layout, files: list[FormattedFile], known: _KnownLayouts) -> 
 
 
 def _shared_out(layout: Layout, files: list[FormattedFile], most: int) -> bool:
-    """Distribute the work over processes; returns whether that was possible."""
+    """Distribute the files over several processes; returns whether that was possible."""
     from planner.foundation.support.forks import processors, shared_out
 
     count = processors(min(most, _MOST))

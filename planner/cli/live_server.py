@@ -105,8 +105,8 @@ class LiveDocument:
             self.changed.notify_all()
 
     def plan(self, make: Callable[[list[Diagnostic]], None]) -> None:
-        """Call `make`, which appends diagnostics. Meanwhile the page shows that planning is in progress, afterwards the
-        diagnostics. On failure, the page keeps its document."""
+        """Call `make`, which appends diagnostics. In the meantime the page shows that planning is in progress;
+        afterwards it shows the diagnostics. On failure, the page keeps its document."""
         began, version = time.monotonic(), self.state["version"]
         self.publish(planning=True)
         problems: list[Diagnostic] = []
@@ -216,7 +216,7 @@ class LiveDocument:
 
 
 Ask = Callable[[str, str, list[str], bool, Terminal], None]
-"""prints the answer to a question; the arguments are those of the method of LiveDocument"""
+"""prints the answer to a question; its arguments are those of the method of LiveDocument with the same name"""
 
 
 class LiveReport(LiveDocument):

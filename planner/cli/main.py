@@ -371,7 +371,7 @@ def _before_end(words: list[str]) -> list[str]:
 
 
 def _environment_words(command: str) -> list[str]:
-    """Arguments in TF_CLI_ARGS_COMMAND and TF_CLI_ARGS, inserted before those of the command line."""
+    """Arguments in TF_CLI_ARGS_COMMAND and TF_CLI_ARGS, inserted before the arguments of the command line."""
     words: list[str] = []
     for name in (f"TF_CLI_ARGS_{command.replace('-', '_').replace(' ', '_')}", "TF_CLI_ARGS"):
         text = os.environ.get(name)

@@ -113,7 +113,7 @@ SHOW_SENSITIVE = Flag("show-sensitive", "bool", "Show sensitive values.")
 
 
 def may_ask(arguments: Arguments) -> bool:
-    """Whether prompts are possible: not with -input=false, TF_INPUT=false or JSON output."""
+    """Whether prompts are possible. They are not possible with -input=false, TF_INPUT=false or JSON output."""
     if arguments.get("json"):
         return False
     environment = os.environ.get("TF_INPUT", "")

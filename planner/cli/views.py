@@ -29,7 +29,7 @@ def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that -json and -json-into select, for a command with a walk, which the first interrupt stops. Raises
+    """The view that -json and -json-into select, for a command with a walk. The first interrupt stops the walk. Raises
     UsageError if the file cannot be written."""
     view = open_plain_view(arguments, terminal)
     if terminal.owns_process:
@@ -210,7 +210,8 @@ _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 @contextmanager
 def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
-    """If a pager may be used, collects standard output, and shows it at the end; in the pager if it is long."""
+    """A context that collects standard output if a pager may be used. The output is shown at the end, in the pager if
+    it is long."""
     if not _is_welcome(arguments, terminal):
         yield
         return

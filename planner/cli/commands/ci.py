@@ -215,7 +215,7 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print problems with the comment as warnings, because they do not affect the run's result."""
+    """Print problems of writing the comment as warnings, because they do not affect the run's result."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 

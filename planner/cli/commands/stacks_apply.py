@@ -165,8 +165,9 @@ def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> Depl
 
 
 def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: Turn, diagnostics: Diagnostics) -> bool:
-    """Store a plan in the turn's file. Returns True if no prompt is needed: the deployment's checks approve the plan,
-    or it cannot be applied. Raises Failure if policies deny the plan or it makes no progress."""
+    """Store a plan in the file of this round (`turn`). Returns True if no prompt is needed, because the deployment's
+    checks approve the plan or because it cannot be applied. Raises Failure if policies deny the plan or if it makes no
+    progress."""
     from planner.workflows.batch.deployment_plans import save
     from planner.workflows.stacks.report import tell_approval
 

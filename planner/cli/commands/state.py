@@ -78,9 +78,9 @@ def _unknown(address: str, known: list[str]) -> Diagnostic:
 
 
 def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
-    """Addresses of instances with a current or deposed object, sorted: all, or those at and below the `wanted`
-    addresses. `id`: only those whose attribute `id` has this value. Raises Failure for an address that is not in the
-    state."""
+    """Addresses of instances with a current or deposed object, sorted: all of them, or only those at and below the
+    `wanted` addresses. `id`: only instances whose attribute `id` has this value. Raises Failure for an address that is
+    not in the state."""
     filters = [_parse(text) for text in wanted]
     addresses: list[str] = []
     used: set[int] = set()

@@ -168,8 +168,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.
 
 
 def _counts(path: str) -> bool:
-    """Whether a change of this file may require a new plan: not if the file is hidden, a temporary file of an editor,
-    or a backup or journal of a state."""
+    """Whether a change of this file may require a new plan. Hidden files, temporary files of editors, and backups and
+    journals of states do not count."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 
