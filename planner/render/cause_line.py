@@ -140,8 +140,8 @@ _MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 
 def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
     """A chain's steps, with successive steps inside an installed module combined, because few users know these modules'
-    lines. Of several values in another module, the first and the last are kept; only the last if the root is in that
-    module."""
+    lines. If there are several values in another module, the first and the last are kept, or only the last if the root
+    is in that module."""
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
@@ -265,8 +265,8 @@ def alike_name(step: CauseStep) -> str:
 
 
 def name_of(step: CauseStep) -> str:
-    """A step's name: of an expression, the name of the value that it defines; of a for_each key, the address of its
-    instance."""
+    """A step's name. The name of an expression is the name of the value that it defines; the name of a for_each key is
+    the address of its instance."""
     key = _NEW_KEY.fullmatch(step.what)
     if key is not None and not step.kind:
         return f"each.value{key[3]} of {_instance_of(key)}" if key[3] else _instance_of(key)
@@ -356,7 +356,7 @@ def _as_written(text: str) -> str:
 
 
 def difference(before: str, value: str) -> str:
-    """Two values with an arrow; of long values, only the part that differs: `"...image=web:[1.4 -> 1.5]..."`."""
+    """Two values with an arrow; long values are reduced to the part that differs: `"...image=web:[1.4 -> 1.5]..."`."""
     whole = f"{before} -> {value}"
     if len(whole) <= MOST_WHOLE:
         return whole

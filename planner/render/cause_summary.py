@@ -175,8 +175,8 @@ class Causes:
         return f"{directly}through {' and '.join(names)}" if names else ""
 
     def _reference(self, number: int, roots: Sequence[CauseStep]) -> str:
-        """A cause by number: first `[1] var.image "1.2" -> "1.3" (prod.tfvars:4)`, later `[1] var.image`. For the
-        number 0: the roots in words."""
+        """A cause by number: first `[1] var.image "1.2" -> "1.3" (prod.tfvars:4)`, later `[1] var.image`. The number 0
+        means the roots in words."""
         if not number:
             return ", ".join(words_of(root, self.planned) for root in roots)
         group = self._with_number()[number - 1]

@@ -282,8 +282,8 @@ class SchemaLookup:
             return None
 
     def decode(self, resource: ResourceState, obj: ObjectState) -> Value:
-        """The object's attributes, with sensitive parts marked; decoded without a schema if there is none of the
-        object's version. Raises Failure."""
+        """The object's attributes, with sensitive parts marked; decoded without a schema if no schema has the object's
+        version. Raises Failure."""
         schema = self.resource_schema(resource.provider, resource.mode, resource.type)
         if schema is None or schema.version != obj.schema_version:
             marks = [(path, frozenset((SENSITIVE,))) for path in obj.sensitive_paths]

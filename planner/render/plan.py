@@ -53,7 +53,7 @@ class PlanText:
     ) -> None:
         self.plan = plan
         self.only = only
-        """actions to show, as verbs; empty: all. Counts are always those of the whole plan"""
+        """actions to show, as verbs; empty: all. Counts are always for the whole plan"""
         self.schema_of = schema_of
         self.terminal = terminal
         self.paint = terminal.paint
@@ -373,8 +373,8 @@ NOTHING = {
 
 
 def is_shown(change: ResourceChange) -> bool:
-    """Whether a plan shows a change: not for no-ops without move and import, for ephemeral resources, and for data
-    sources that are only removed from the state."""
+    """Whether a plan shows a change. No-ops without a move or import, ephemeral resources, and data sources that are
+    only removed from the state are not shown."""
     # decided in Python: which changes are printed -- it affects the output, not the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False

@@ -56,8 +56,8 @@ class _ProofLine:
 
 
 def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """Reasons down to places in files, the command line or the state. A repeated part is only named. A reason that has
-    no place, and only one reason below it, is replaced by the latter."""
+    """Reasons down to places in files, the command line or the state. A repeated part is only named. If a reason has no
+    place and only one reason below it, that reason replaces it."""
     parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):
@@ -164,8 +164,8 @@ def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> l
 
 
 class _Telling:
-    """Chooses the steps to show. A step is left out if all its places are also those of an earlier step, or of a step
-    with more places; or if it has no place."""
+    """Chooses the steps to show. A step is left out if it has no place, or if an earlier step, or a step with more
+    places, has all its places."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs

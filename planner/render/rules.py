@@ -161,7 +161,7 @@ def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
 
 def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
     """The graphs as JSON of format 1.0: each program's predicates with levels, and the predicates that each of these
-    reads, with the kind of read."""
+    reads, with the kind of each read."""
     return document(
         programs=[
             {

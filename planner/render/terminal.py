@@ -49,7 +49,8 @@ class DiagnosticSink(Protocol):
 
 
 class Terminal:
-    """A command's three streams. Colours only on a terminal, unless NO_COLOR, TERM=dumb or -no-color disables them."""
+    """A command's three streams. Colours are used only on a terminal, unless NO_COLOR, TERM=dumb or -no-color disables
+    them."""
 
     def __init__(
         self,
@@ -81,7 +82,8 @@ class Terminal:
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:
-        """Set whether to use colours. True: on terminals, unless the environment disables them."""
+        """Set whether to use colours. If `wanted` is true, they are used on terminals, unless the environment disables
+        them."""
         wanted = wanted and os.environ.get("TERM") != "dumb"
         allowed = wanted and not os.environ.get("NO_COLOR")
         self.boxed = wanted and is_terminal(self.stderr)
@@ -235,8 +237,8 @@ def _break(text: str, width: int) -> int:
     return (blank if blank * 2 > width or blank > dot else dot) or inner
 
 
-# A command's output: a stream that may fill up or be closed meanwhile. A failed write never affects the work: it is
-# stored, further output is dropped, and the command reports it at its end.
+# A command's output: a stream that may fill up or be closed meanwhile. A failed write never stops the command: the
+# failure is stored, further output is dropped, and the command reports the failure at its end.
 
 
 _PIECE = 1024

@@ -36,8 +36,9 @@ MOST_OF_END = 3
 def answer_text(
     proof: dict[str, Any], paint: Paint, width: int, full: bool = False, depth: int = 0, expand: str = ""
 ) -> str:
-    """An answer; for several instances, a part for each group with the same answer. `full`: the proof, with facts.
-    `depth`: maximum number of levels. `expand`: only this step. Raises KeyError for an unknown step."""
+    """An answer. If it is about several instances, there is a part for each group with the same answer. `full`: the
+    proof, with facts. `depth`: maximum number of levels. `expand`: only this step. Raises KeyError for an unknown
+    step."""
     text = _answers_text(proof, paint, width, full, depth, expand)
     notes = proof.get("notes", ()) if proof["goal"][0] == "explained" and not expand else ()
     return "\n".join([text, *(line for note in notes for line in fold(f"Note: {note}", width, ""))])

@@ -172,7 +172,7 @@ def _with_headline(lines: list[str]) -> list[str]:
 
 
 def has_common_values(document: dict[str, Any]) -> bool:
-    """Whether the only values in the answer are those of the root cause, which are equal for all instances."""
+    """Whether the answer contains only the values of the root cause, which are equal for all instances."""
     hops = [cause_step(one) for one in document.get("because", ())]
     return not _is_followed(document) or (
         not document.get("differences") and difference_of(hops[-1]) in ("", difference_of(hops[0]))
@@ -374,7 +374,7 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
 
 
 def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
-    """The hops. Of several about a replaced object, only the first is kept, at the position of the last."""
+    """The hops. If several hops are about one replaced object, only the first is kept, at the position of the last."""
     last: CauseStep | None = None
     for hop in hops:
         is_same = last is not None and hop.what == last.what and not difference_of(hop) and hop.kind in ("", "renewed")

@@ -1,4 +1,4 @@
-"""A plan's review document: decisions, root causes with effects, and changes, attribute by attribute. No sensitive
+"""A plan's review document: decisions, root causes with effects, and changes, attribute by attribute, without sensitive
 values. JSON Schema: `planner schema review`.
 
 All forms of the report are made from it: Markdown (markdown.py), the page (page.py) and JSON."""

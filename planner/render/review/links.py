@@ -1,4 +1,5 @@
-"""Links from a report to lines of files, by a template; its default comes from code hosts' variables."""
+"""Links from a report to lines of files, made from a template. The default template comes from variables of the code
+host."""
 
 from __future__ import annotations
 

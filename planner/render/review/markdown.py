@@ -423,8 +423,8 @@ def _body(group: Sequence[Mapping[str, Any]], above: Container[str]) -> str:
 
 
 def _fate(items: Sequence[Mapping[str, Any]]) -> str:
-    """A drifted attribute's value after an apply, with its kind (restored, kept or changed); without a known value, the
-    effect of an apply in words, or ""."""
+    """A drifted attribute's value after an apply, with its kind (restored, kept or changed). If the value is unknown,
+    the effect of an apply in words, or ""."""
     outcome = items[0].get("outcome", "")
     if outcome == OPEN or "expected" not in items[0]:
         return FATES.get(outcome, "")

@@ -29,7 +29,7 @@ _MOST = 300
 _NEXT = "Correct the error, then apply again; planner plan shows what is left to do."
 _AGAIN = " Until then, each apply replaces the tainted objects again."
 _COUNTED = {"create": "added", "update": "changed"}
-"""words for actions in titles, where they differ from those in lists"""
+"""words for actions in titles, where they differ from the words in lists"""
 
 
 def with_results(
