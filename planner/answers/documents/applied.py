@@ -13,9 +13,9 @@ from planner.world.state.model import State
 
 
 def was_applied(plan: Plan, current: State) -> bool:
-    """Whether a state looks like the result of applying a plan: created and updated objects are in it, not tainted, and
-    with all planned values that are known; destroyed and forgotten objects are not. False for a plan without
-    changes."""
+    """Whether a state looks like the result of applying a plan: it contains the created and updated objects, untainted
+    and with all known planned values, and it does not contain the destroyed and forgotten objects. False for a plan
+    without changes."""
     # decided in Python: whether a stale plan has been applied -- a comparison of a state with a plan, value by value
     objects = {
         (resource.address + format_key(instance.key), deposed): record

@@ -186,8 +186,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ deferred changes
 
     def deferred_changes(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        """Objects that wait for a later plan, with the reason. Objects planned by their provider have values; other
-        blocks have none, and are listed by instance if the state has any."""
+        """Objects that wait for a later plan, with the reason. Objects that their provider planned have values. Other
+        blocks have no values; they are listed by instance if the state has instances of them."""
         for one in plan.deferred_changes:
             yield {"reason": one.reason, "resource_change": self.change(one.change)}
         known = {str(parse_resource_instance(one.change.address).config) for one in plan.deferred_changes}

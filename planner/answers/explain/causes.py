@@ -320,8 +320,8 @@ class _Chains:
         return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
-        """Whether a chain continues from an unknown value to a known one, although another source of the unknown value
-        is unknown."""
+        """Whether a chain continues from an unknown value to a known one, although the unknown value also has an
+        unknown source."""
         for at, step in pairwise((name, *chain)):
             if is_part(step, at):
                 continue
@@ -531,8 +531,8 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 
 def origin_note(origin: str, source: Any) -> str:
-    """The origin of a variable's value if its place does not show it, otherwise "": a sensitive value has the place of
-    its declaration."""
+    """The origin of a variable's value if its place does not show the origin, otherwise "". The place of a sensitive
+    value is its declaration."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
     return origin if origin in _NOTED or (is_elsewhere and origin) else ""
 
@@ -756,8 +756,8 @@ class _Ways:
 
     def chain(self, name: str) -> list[str]:
         """The steps from a change to its nearest root. For a replacement, and for a value that it renews, the steps
-        lead to a cause that forces the replacement. For a mention of a part of a value that is unknown as a whole, the
-        steps lead to the part of the object's changes with the same path, if there is one."""
+        lead to a cause that forces the replacement. If a mention names a part of a value that is unknown as a whole,
+        the steps lead to the change of the object at the same path, if there is one."""
         steps = [name]
         mentioned, whole = "", ""  # a part of an unknown value, and the object that contains it
         while (at := steps[-1]) in self._next:
@@ -784,8 +784,8 @@ class _Ways:
         return self.is_guess(step), self._depths.get(step, 0), step
 
     def roots(self, name: str) -> list[str]:
-        """All leaves that lead to a name, also the name itself if it is a leaf; first the leaf at the end of its
-        chain."""
+        """All leaves that lead to a name, including the name itself if it is a leaf. The leaf at the end of its chain
+        comes first."""
         nearest = self.chain(name)
         if not nearest and name not in self.leaves:
             return []

@@ -260,8 +260,8 @@ class FormerWorld:
         return now is was or (bool(keys) and keys[id(now)] == before.get(id(was)))
 
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
-        """The outermost module, of those that contain a module instance and itself, that the former configuration did
-        not call; None if it called all of them."""
+        """The outermost module that the former configuration did not call, among a module instance and the modules that
+        contain it; None if it called all of them."""
         outer = self.new_call(module.parent) if module.parent is not None else None
         # a moved module with a new key has a former name only by its path
         paths = (self.names.module(module.text).path, self.names.path(module.config.path))

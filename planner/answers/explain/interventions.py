@@ -584,8 +584,8 @@ def _is_open(outcome: Any) -> bool:
 
 
 def _subsets(units: ChangedInputs, without: ChangedInput) -> Iterator[ChangedInputs]:
-    """Sets of the other inputs with which an input is tried: all subsets. With more than MOST_ENUMERATED inputs, only
-    the empty set, sets of one, sets of all but one, and the set of all."""
+    """Sets of the other inputs with which an input is tried: all subsets. With more than MOST_ENUMERATED inputs, these
+    are only the empty set, sets of one, sets of all but one, and the set of all."""
     rest = sorted(units - {without}, key=str)
     if len(units) <= MOST_ENUMERATED:
         sizes: Iterable[int] = range(len(rest) + 1)

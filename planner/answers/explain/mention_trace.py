@@ -304,8 +304,8 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The change of the source of a module around a place: of the outermost such module whose call has another
-        source or version than in the former configuration. None if there is none."""
+        """The change of the source of the outermost module around a place whose call has another source or version than
+        in the former configuration. None if there is none."""
         if self.former is None:
             return None
         was = self.former.place(place)

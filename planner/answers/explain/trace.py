@@ -135,8 +135,8 @@ class Trace(ValueTrace):
         return next((other for other in same if other.key == change.key), None)
 
     def _besides(self, place: ValueLocation, name: str) -> None:
-        """Add facts about arguments that would change an instance if it still existed, and about those for which that
-        is undecidable."""
+        """Add facts about arguments that would change an instance if it still existed, and about arguments for which
+        this is undecidable."""
         for at in self._argument_places(place, name):
             inputs = self._inputs(at)
             if inputs:
@@ -363,8 +363,8 @@ MOST_NAMED = 4
 
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:
-    """Clauses such as "it waits for all objects of module.a (depends_on)": for each module that contains some of these
-    objects, and that depends_on names in the data source or in a module call around it."""
+    """Clauses such as "it waits for all objects of module.a (depends_on)", one for each module that contains some of
+    these objects and that depends_on names, in the data source or in a module call around it."""
     seen: set[str] = set()
     at: ModuleInstance | None = module
     references, who = decl.depends_on, "it"

@@ -1,7 +1,7 @@
 """Explanations of policy findings: the rule, and the values at fault, each with its line.
 
-A document in the proof format (with the rules as written), with `culprits`: for each value the expression that sets it
-(not its block), traced through copies to the source."""
+An explanation is a document in the proof format (with the rules as written). Its `culprits` contain, for each value,
+the expression that sets it (not its block), traced through copies to the source."""
 
 from __future__ import annotations
 

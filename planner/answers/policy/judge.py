@@ -233,9 +233,9 @@ class Judging:
         return str(code.value) if isinstance(code, Constant) else ""
 
     def _untold(self) -> list[Finding]:
-        """A finding for each verdict and code whose rules read relations with incomplete rows: more verdicts cannot be
-        excluded. For denials the finding is broken if the relation is not available at all, otherwise a denial; for
-        warnings it is undecided."""
+        """A finding for each verdict and code whose rules read relations with incomplete rows, because further verdicts
+        cannot be excluded. For denials the finding is broken if the relation is not available at all, otherwise a
+        denial; for warnings it is undecided."""
         if not self.untold:
             return []
         findings = []
@@ -302,8 +302,9 @@ class Judging:
         yield self._finding("undecided", could, row, (code, address, message), **more)
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
-        """The messages of a verdict that holds in all cases: its rules' message if there is only one, otherwise those
-        common to all cases. A general message replaces them if there are none or if they may contain secrets."""
+        """The messages of a verdict that holds in all cases: its rules' message if there is only one, otherwise the
+        messages common to all cases. A general message replaces them if there are none or if they may contain
+        secrets."""
         if only := self._only_message(name, code):
             return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()

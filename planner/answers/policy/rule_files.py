@@ -157,9 +157,9 @@ def choose(files: Files) -> str:
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
-    """The files that a case file tests: the rule file of the same name, and rule files that declare relations which
-    this file or the cases read, directly or indirectly; also all files other than rules, and files of other packs. All
-    files if no rule file has the same name."""
+    """The files that a case file tests. These are the rule file of the same name, the rule files that declare relations
+    which this file or the cases read (directly or indirectly), all files other than rules, and the files of other
+    packs. If no rule file has the same name, these are all files."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:

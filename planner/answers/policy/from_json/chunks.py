@@ -34,8 +34,8 @@ LEAST_SHARE = 2 << 20
 SIZE = 1 << 18
 """bytes of changes in a chunk"""
 RULES_OF_A_PIECE = 600
-"""number of rules, and facts outside the plan, for which chunks have SIZE bytes; with a multiple of them, chunks are
-larger by this factor, because all of them are read for each chunk"""
+"""number of rules, and of facts outside the plan, for which chunks have SIZE bytes. With n times as many, chunks are n
+times as large, because all of them are read for each chunk."""
 MOST_SUSPECTS = 1000
 """maximum number of objects that are set aside to be checked together"""
 _MANY = 4

@@ -192,8 +192,8 @@ def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, c
 
 
 def _is_of(shown: ShownConfiguration, config: Config) -> bool:
-    """Whether a configuration matches the document: same resources, with at least the document's arguments, same module
-    calls, same variables. False for a configuration without resources and module calls."""
+    """Whether a configuration matches the document: it has the same resources (with at least the document's arguments),
+    module calls and variables. False for a configuration without resources and module calls."""
     here: dict[str, ResourceDecl] = {}
     calls: set[str] = set()
     for module in config.root.walk():
