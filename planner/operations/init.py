@@ -153,8 +153,8 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether the configuration need not be read again after `init` has set up the backend and modules: no module
-    calls, only built-in providers, and the default workspace, which all backends have."""
+    """Whether the configuration need not be read again after `init` has set up the backend and modules: there are no
+    module calls, all providers are built in, and the workspace is the default one, which all backends have."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False

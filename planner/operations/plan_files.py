@@ -243,7 +243,8 @@ def compared(approved: Plan, now: Plan) -> Differences:
 
 
 def counted_changes(plan: Plan) -> list[ResourceChange]:
-    """The entries of the plan that change or import objects; without data sources, whose reading needs no approval."""
+    """The entries of the plan that change or import objects. Data sources are left out, because reading them needs no
+    approval."""
     return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
 
 
