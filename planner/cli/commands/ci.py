@@ -181,8 +181,8 @@ def _needs_init(command: str) -> bool:
 
 
 def _run(words: list[str]) -> int:
-    """Run the command in a process, with signals forwarded. Returns its exit code; the negative number of a signal that
-    was forwarded, or that ended the process."""
+    """Run the command in a process, with signals forwarded. Returns its exit code, or the negative number of the signal
+    that was forwarded or that ended the process."""
     command = [sys.executable, "-m", "planner", *words]
     process = subprocess.Popen(command)
     interrupted = []
