@@ -160,8 +160,8 @@ def _whole(step: CauseStep) -> str:
 
 
 def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], because: Because) -> CauseStep | None:
-    """The change as the last hop, at the line that uses the value of the hop before; None if there is no such line
-    besides that hop's own."""
+    """The change as the last hop, at the line that uses the value of the hop before; None if no line other than that
+    hop's own uses the value."""
     is_placed = name.startswith("output.")
     own = [
         step

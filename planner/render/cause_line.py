@@ -307,9 +307,9 @@ def _verbs_within(actions: Mapping[str, str]) -> Mapping[str, Collection[str]]:
 
 
 def difference_of(step: CauseStep) -> str:
-    """The change of a value, as text after its name: ` "v1" -> "v2"`, ` added: "v2"` or ` removed, was "v1"`; for lists
-    with the elements, for texts with the line. "" if a side is unknown, or both look equal because they are
-    sensitive."""
+    """The change of a value, as text after its name: ` "v1" -> "v2"`, ` added: "v2"` or ` removed, was "v1"`. For
+    lists, the text contains the elements; for strings of several lines, the line. "" if a side is unknown, or both look
+    equal because they are sensitive."""
     if step.before == step.value:  # sensitive values
         return ""
     if step.has_elements:

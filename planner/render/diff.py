@@ -369,7 +369,7 @@ def aligned(
 
 def common(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Pairs of positions in a longest common subsequence. If its table would be larger than LARGEST, the equal
-    beginning and end are paired first, and what is between them only if its own table is not too large."""
+    beginning and end are paired first, and the items between them only if their own table is not too large."""
     low, high_a, high_b = 0, len(before), len(after)
     tail = []
     while high_a and high_b and before[high_a - 1] == after[high_b - 1]:

@@ -581,8 +581,8 @@ def _divide_boxes(
     children: list[str], parent: str, boxes: dict[str, tuple[str, str]], destroying: AbstractSet[str]
 ) -> None:
     """Put the inner boxes of a box into further boxes: those with similar names, if there are many of them; if there
-    are too many inner boxes and no similar names, ranges of them. `destroying`: boxes in which objects are destroyed; a
-    few of them stay outside of the box for their similar names."""
+    are too many inner boxes and no similar names, ranges of them. `destroying`: boxes in which objects are destroyed.
+    If there are only a few of them, they are not put into a box with boxes of similar names."""
     is_crowded = len(children) > MOST_TOGETHER
     families = _families([boxes[child][1] for child in children]) if len(children) >= ALIKE else {}
     for family, numbers in families.items():
@@ -606,8 +606,8 @@ def _divide_boxes(
 
 
 def _families(labels: Sequence[str]) -> dict[str, list[int]]:
-    """{family: the numbers of its labels}, which differ only in numbers, or begin with the same word; empty if there
-    are too many families, or only one."""
+    """{family: the indexes of its labels}. The labels of a family differ only in numbers, or begin with the same word.
+    Empty if there are too many families, or only one."""
     for varying, kept in ((_NUMBER, ANY), (_REST, rf"\1{ANY}\2")):
         families: dict[str, list[int]] = defaultdict(list)
         for number, label in enumerate(labels):

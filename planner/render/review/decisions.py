@@ -165,8 +165,8 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A verdict. Each value for which it waits has the changed objects in its expression, because these change before
-    the verdict is decided."""
+    """A verdict in which each value that it waits for lists, in `settled_by`, the changed objects that its expression
+    names, because these objects change before the verdict is decided."""
     waits = [
         {**one, "settled_by": named}
         if (named := [_settling(change) for change in changes if _names(one["expression"], change)])
