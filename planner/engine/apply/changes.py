@@ -92,7 +92,7 @@ def violated_policies(walk: ApplyWork, it: Instance, value: Value) -> list[Diagn
 
 
 def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
-    """Record the object, and return it with its record; None if it does not exist any more. It is tainted if its
+    """Record the object, and return it with its record; None if it no longer exists. The object is tainted if its
     creation failed or is not complete (`unfinished`)."""
     assert it.objects is not None
     if after is None:
@@ -108,8 +108,8 @@ def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished
 def _plan_again(
     walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
-    """The change, with the values that were unknown in the plan; None if nothing remains to be done. The action is
-    unchanged; the provider only plans the values again. Raises Failure with all problems so far."""
+    """The operation, planned again with the values that were unknown in the plan; None if nothing remains to be done.
+    The action remains the same. Raises Failure with all problems so far."""
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
@@ -315,7 +315,7 @@ def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
 
 def _run(walk: ApplyWork, it: Instance, wanted: Iterable[Provisioner], scope: ModuleScope) -> list[Diagnostic]:
     """Run provisioners one after the other. After a failure, the remaining provisioners are not run, unless the failed
-    one has on_failure = continue; its errors are then not returned."""
+    one has on_failure = continue. In this case its errors are not returned."""
     problems: list[Diagnostic] = []
     for provisioner in wanted:
         schema = provisioner_schema(provisioner.type)

@@ -63,7 +63,7 @@ def _invoke(walk: ApplyWork, it: Instance, invocation: Invocation, step: str, ca
             )
             return [error("apply.undeclared_trigger", "Action trigger not declared", detail, address=it.address)]
         trigger = triggers[invocation.block]
-        # decided in Python: a condition that is false when it is known -- the rules decided that it is evaluated again
+        # decided in Python: whether a condition is false once it is known -- the rules decided to evaluate it again
         if trigger.condition is not None and condition_value(trigger, it.scope) == "false":
             return []
         action = action_instance(walk, it, trigger.actions[invocation.index], it.scope)
@@ -98,8 +98,7 @@ def invoke_requested(walk: ApplyWork, decl: ResourceDecl, config_address: str) -
 
 def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Instance | None) -> list[Diagnostic]:
     """Invoke an action, and record its start and end. If an argument is unknown, the result is an error, and nothing is
-    invoked. `action`: its declaration, None if there is none; then the provider is the one in the plan. Raises
-    Failure."""
+    invoked. `action`: its declaration; if it is None, the provider is the one in the plan. Raises Failure."""
     address, body = invocation.address, action.body if action is not None else None
     plain, marks = unmark_deep(config)
     if not is_wholly_known(plain):

@@ -42,7 +42,8 @@ class OperationProgress:
 
     def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
         self.walk, self.it, self.action = walk, it, action
-        # Pure computations are not flushed to disk immediately: even if the machine crashes, no real object is lost.
+        # Pure computations are not flushed to disk immediately, because a crash of the machine cannot lose a real
+        # object.
         self.durable = not walk.is_inline(it.node)
         self.number = walk.record.start(it, action, self.durable)
         self.began = monotonic()
@@ -79,7 +80,7 @@ def run_operation(
     its record, None if there is none. Adds to `problems`. After a failure, the result has the known parts of the new
     object, or is `current` if the provider returned no object. Raises Failure if the object cannot be recorded."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
-    # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
+    # decided in Python: whether an update changes only marks -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _changes_only_marks(operation, before, after):
         return RemoteObject(operation.after, write_object(operation.after, it.schema, current.record), current.identity)
     request = ApplyRequest(

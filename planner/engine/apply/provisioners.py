@@ -130,7 +130,7 @@ def validate_connection(type: str, connection: Value) -> list[AttributeDiagnosti
 
 
 def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
-    """Settings with which no connection is possible."""
+    """Problems of settings that make an SSH connection impossible."""
     wrong: dict[str, str] = {}
     type = _text(connection["type"])
     if type not in ("", "ssh"):
@@ -215,7 +215,7 @@ _STARTING = Lock()  # locked while a command is started, because it runs before 
 
 @atexit.register
 def end_all() -> None:
-    """Kill every running command, when the process ends without waiting for them."""
+    """Kill all running commands, because the process ends without waiting for them."""
     _STARTING.acquire(timeout=5)  # never released, so that no further command can start
     for process in list(_RUNNING):
         with suppress(ProcessLookupError, PermissionError):
@@ -223,7 +223,8 @@ def end_all() -> None:
 
 
 def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:
-    """Report output until the process closes it. Returns the last bytes, and whether the process was stopped."""
+    """Report the output of a process until the process closes its output. Returns the last bytes, and whether the
+    process was stopped."""
     import select
 
     assert process.stdout is not None

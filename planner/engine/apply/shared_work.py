@@ -99,8 +99,8 @@ class ApplyWork(ConfigurationWalk):
         self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
 
     def depose(self, it: Instance) -> str:
-        """Make the current object deposed. Returns its deposed key, which the graph expects; "" if there is no
-        object."""
+        """Make the current object deposed. Returns its deposed key, which is the key in the graph if the graph has one;
+        "" if there is no object."""
         return self.record.state.depose(it.resource_address, it.key, self.deposed_keys.get(it.address, ""))
 
 

@@ -54,7 +54,7 @@ def find_action(module: ModuleConfig, ref: ActionReference) -> ResourceDecl:
 
 
 def key_problems(decl: ResourceDecl, ref: ActionReference) -> list[Diagnostic]:
-    """Errors for a missing key, and for a key although the action has neither count nor for_each."""
+    """Errors for a missing key, and for a key of an action that has neither count nor for_each."""
     repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
     if bool(repeated) == (ref.key is not None):
         return []

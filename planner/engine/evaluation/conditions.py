@@ -59,7 +59,7 @@ class RuleResult:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
-        """The diagnostics. Each one that reports the result gets a `CheckedObject`: the object with the condition."""
+        """The diagnostics. Those that report the result refer to the object with the condition (`CheckedObject`)."""
         for d in self.diagnostics:
             yield evolve(d, checked=CheckedObject(kind, address, rule)) if d.code in _VERDICTS else d
 
@@ -223,7 +223,7 @@ class CheckState:
             self._objects[kind, address] = None
 
     def announce(self, kind: str, config_address: str, addresses: Iterable[str]) -> None:
-        """Announce all objects of a block. Ignored if the block has no conditions or was announced before."""
+        """Announce all objects of a block. Has no effect if the block has no conditions or was announced before."""
         rules = self._rules.get((kind, config_address))
         if rules is None:
             return

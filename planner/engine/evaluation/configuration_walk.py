@@ -103,7 +103,7 @@ class VertexWalk:
 
     def run_all(self) -> list[Diagnostic]:
         problems = walk_straight(self.graph.numbered, self, self.idle())
-        self._work.clear()  # the table has methods of this object, which is a reference cycle
+        self._work.clear()  # the table contains methods of this object, so it forms a reference cycle
         return list(problems)
 
 

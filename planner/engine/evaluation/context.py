@@ -6,7 +6,7 @@ Walks add values (`ModuleInstance.variables`, `ResourceObjects.set`, ...); expre
 part of them changes, so that a reference to one instance out of ten thousand copies nothing.
 
 Planning, applying, validating (with everything unknown) and the console use the same context. `operation` is the name
-of the operation. An `ObjectSource` has the objects that the walk itself has not set."""
+of the operation. An `ObjectSource` contains the objects that the walk itself has not set."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ class ResourceObjects:
 
     def deprecated(self, value: Value) -> Value:
         """The value, with marks on the parts that the schema deprecates."""
-        # the schema describes the arguments of a list block, not its value, which has the results of the search
+        # the schema describes the arguments of a list block, but not its value, which contains the results of the
+        # search
         if self.decl.mode == "list":
             return value
         block = self.context.schemas.of(self.module.config, self.decl).block
@@ -164,7 +165,7 @@ class ResourceObjects:
 
     def _nothing_known(self) -> Value:
         if self.context.operation in ("plan", "apply"):
-            # the walk has already hidden the instances that are removed, so the resource has none
+            # the walk has already hidden all removed instances, so the resource has no instances
             if self.argument == "count":
                 return ()
             if self.argument == "for_each":
@@ -252,7 +253,7 @@ class ModuleInstance:
         self._whole_calls.pop(name, None)
 
     def set_output(self, name: str, value: Value) -> None:
-        """Set an output, as the calling module sees it."""
+        """Set the value of an output for the calling module."""
         self.outputs[name] = value
         if self.parent is not None:
             self.parent._whole_calls.pop(self.address.steps[-1][0], None)

@@ -47,8 +47,8 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
 
 
 def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """Report whether the data source of a check could be read: with errors in `problems`, the check fails, but not the
-    plan. Returns all problems as warnings."""
+    """Report whether the data source of a check could be read. Errors in `problems` fail the check, but not the plan.
+    Returns all problems as warnings."""
     assert it.module is not None
     config_address = join(str(it.module.address.config), f"check.{check}")
     address = join(it.module_text, f"check.{check}")

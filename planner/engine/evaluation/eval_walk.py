@@ -70,8 +70,8 @@ def planned_values(
     schemas: Schemas,
     workspace: str = "default",
 ) -> EvaluationContext:
-    """The context with the planned values of all names; without those that cannot be evaluated, as problems are
-    ignored. `graph`: the graph of the walk `eval`."""
+    """The context with the planned values of all names, except those that cannot be evaluated. Problems are ignored.
+    `graph`: the graph of the walk `eval`."""
     objects = PlannedObjects(plan, schemas)
     context = EvaluationContext(config, "plan", schemas, objects, workspace, plan.timestamp or None)
     EvalWalk(graph, context, variables).run_all()
@@ -79,7 +79,8 @@ def planned_values(
 
 
 def with_outputs(context: EvaluationContext, plan: Plan) -> None:
-    """Add the root outputs to the values of a plan, because the plan walk only compares them."""
+    """Add the root outputs to the values of a plan: the plan walk compares root outputs but does not set their
+    values."""
     for output in plan.outputs:
         if output.after.__class__ is not Null or output.name in context.config.root.outputs:
             value = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after

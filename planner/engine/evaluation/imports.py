@@ -155,7 +155,8 @@ def import_identity(
 
 
 def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
-    """Raise Failure if an identity has attributes that its type does not have, which a conversion silently drops."""
+    """Raise Failure if an identity has attributes that its type does not have. A conversion would silently drop
+    them."""
     given = type_of(value)
     if not isinstance(given, ObjectType):
         return

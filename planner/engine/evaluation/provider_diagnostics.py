@@ -52,8 +52,8 @@ def deferral_error(reason: str, detail: str, address: str) -> Diagnostic:
 
 
 def place(body: Body, path: tuple[Any, ...]) -> Span:
-    """The span of a path of steps ("attr", name) and ("index", key). For a path without an attribute in the body: where
-    a missing attribute of the deepest block is reported."""
+    """The span of a path of steps ("attr", name) and ("index", key). If the body has no attribute on this path, the
+    span where a missing attribute of the deepest block is reported."""
     if not path or path[0][0] == "index":
         return body.missing_span
     index = path[-1][1] if path[-1][0] == "index" else None

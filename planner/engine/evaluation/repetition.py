@@ -64,7 +64,7 @@ NO_REPETITION = Repetition()
 
 
 def repetition_of(key: InstanceKey) -> Repetition:
-    """The values of count and each in an instance of which only the key is known."""
+    """The values of count and each in an instance if only its key is known."""
     return Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
 
 
@@ -109,7 +109,7 @@ def unknown_repetition(block: Repeatable) -> Repetition:
 
 
 def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
-    """The instances of a block. `what`: the block in messages. Raises Failure."""
+    """The instances of a block. `what`: the name of the block in messages. Raises Failure."""
     if block.count is not None:
         count, problems = _count(block.count, scope)
         if count.__class__ is Unknown:

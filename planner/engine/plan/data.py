@@ -113,7 +113,7 @@ def _planned_from_config(it: Instance, config: Value) -> Value:
 
 
 def _record(walk: PlanWork, it: Instance, planned: Value, facts: Facts, decision: Decision) -> None:
-    """Record the change that the apply reads the data source; if the plan has read it, record only the facts of the
+    """Record the change if the apply must read the data source. If the plan has read it, record only the facts of the
     decision."""
     if not does(decision.action, "changes"):
         walk.record.add_decision(rows(it.address, facts))

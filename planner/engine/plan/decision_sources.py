@@ -105,8 +105,7 @@ def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | 
 
 
 def _removed_block(config: Config, change: ResourceChange) -> Any:
-    """The `removed` block because of which an object is forgotten or destroyed, as rules/graph/removals.dl derives
-    it."""
+    """The `removed` block that causes an object to be forgotten or destroyed, as rules/graph/removals.dl derives it."""
     facts = FactBuilder()
     entry = StateEntry(change.address)
     add_instance(facts, change.module, change.mode, change.type, change.name, change.key, entry)

@@ -106,8 +106,8 @@ def _plan(
 def _deferral_failure(
     planned: Invocation, invoked: str, reason: str, caller: str, problems: list[Diagnostic]
 ) -> DeferredInvocation:
-    """The exception after a provider deferred the invocation `planned`: it defers the object `caller`, or the action
-    itself if the command line requested it. `invoked`, `reason`: as in DeferredInvocation."""
+    """The exception to raise after a provider deferred the invocation `planned`. The exception defers the object
+    `caller`, or the action itself if the command line requested it. `invoked`, `reason`: as in DeferredInvocation."""
     detail = f"The provider of {planned.address} deferred the invocation with the reason {reason}."
     failure = DeferredInvocation([*problems, deferral_error(reason, detail, caller)])
     failure.invoked, failure.reason = invoked, reason
@@ -118,7 +118,7 @@ def _deferral_failure(
 def _invocation(
     action: Instance, caller: Value, is_end: bool, by: str, problems: list[Diagnostic]
 ) -> tuple[Invocation, str]:
-    """The invocation of an action, and the reason for which its provider defers it ("" if it does not). Raises Failure
+    """The invocation of an action, and the reason why its provider defers it ("" if it is not deferred). Raises Failure
     with all problems so far."""
     config, reported = action_config(action, caller)
     extend(problems, reported)

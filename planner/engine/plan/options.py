@@ -101,7 +101,8 @@ class InstanceLimits:
         self._is_limited = bool(command.relation("target") or command.relation("exclude"))
 
     def concern(self, node: str) -> bool:
-        """Whether instances of this vertex's resource must be checked one by one; otherwise all are selected."""
+        """Whether the instances of this vertex's resource must be checked one by one. Otherwise all of them are
+        selected."""
         return self._is_limited and (self._in_part is None or node in self._in_part)
 
     def facts(self) -> FactBuilder:

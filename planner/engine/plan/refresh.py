@@ -55,8 +55,8 @@ def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
 
 
 def must_read(walk: PlanWork, facts: Facts) -> bool:
-    """Whether the provider is to read an object with these facts, which all come from the state: never without the
-    option `refresh`; with minimal_refresh if the rules decide so; otherwise always."""
+    """Whether the provider must read an object with these facts, which all come from the state. Without the option
+    `refresh`, no object is read; with minimal_refresh, the rules decide; otherwise every object is read."""
     if not walk.options.refresh or not walk.options.minimal_refresh:
         return walk.options.refresh
     return bool(derive({**facts, "recorded_only": ()}, "read_anew"))

@@ -45,8 +45,8 @@ from planner.world.state.model import InstanceKey, ResourceState
 
 
 def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Open an ephemeral resource, or leave it to the apply; then its value has unknown parts, or is null in a
-    refresh-only plan. Raises Failure."""
+    """Open an ephemeral resource if this is possible now. Otherwise the apply opens it, and its value in the plan has
+    unknown parts, or is null in a refresh-only plan. Raises Failure."""
     assert it.objects is not None
     problems = walk.self_references(it) or walk.conditions(it, "precondition")
     if has_errors(problems):
@@ -144,7 +144,7 @@ class ResourceVertices:
                     self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
         self.walk.checks.announce("resource", config_address, _declared_addresses(decl, modules))
         result = self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
-        # Only in the root module, because calls of a module share its compiled expressions.
+        # This is done only in the root module, because all calls of another module share its compiled expressions.
         if self.walk.options.evaluates_once and not path and result.children is None:
             forget_compiled(decl.body)
         return result
@@ -213,7 +213,7 @@ class ResourceVertices:
                 problems += failure.diagnostics
                 continue
             tasks.append(InstanceTask(it, _PLANNERS[decl.mode]))
-        # decided in Python: which instances of a resource only the state has -- rules would make plans 10 % slower
+        # decided in Python: which instances of a resource exist only in the state -- rules would make plans 10 % slower
         resource = self.walk.state.resources.get(join(module.text, decl.key))
         if resource is not None:
             for key, instance in resource.instances.items():

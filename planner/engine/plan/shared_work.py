@@ -63,7 +63,7 @@ class PlanWork(ConfigurationWalk):
         return self._self_references.of(it)
 
     def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
-        """The planned changes because of which a data source must be read later: (resource, action, position). The
+        """The planned changes that postpone reading a data source until the apply: (resource, action, position). The
         position of the resource is `here` in the same module instance, `beside` in another instance of the module, or
         `elsewhere`."""
         own = parse_resource_instance(it.config_address).module

@@ -83,7 +83,7 @@ class PlanWalk(PlanWork):
 
     resources: ResourceVertices
 
-    keeps = False  # whether the values were passed to a receiver, so that they must not be freed
+    keeps = False  # whether a receiver got the values, which therefore must not be freed
 
     def take_apart(self) -> None:
         if self.keeps:

@@ -167,7 +167,8 @@ class ValidateWalk(VertexWalk):
             detail = f"The module call {call.name} must set a value for {decl.name}."
             return [error("plan.required_variable", "Required variable not set", detail, decl.span)]
         marks = declared_marks(decl.sensitive, decl.ephemeral)
-        # Inside the module the variable is unknown; only its validation rules see the value in the call.
+        # Inside the module, the variable is unknown. Only its validation rules are evaluated with the value in the
+        # call.
         module.variables[decl.name] = mark(Unknown(decl.constraint.type), marks)
         self._arguments[module.config.path, decl.name] = mark(value, marks)
         return list(problems)

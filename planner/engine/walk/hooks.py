@@ -144,7 +144,7 @@ class Hooks:
         """A walk over `total` nodes begins; `name` is its displayed name: `plan`, `apply`, `refresh`."""
 
     def shows_progress(self) -> bool:
-        """Whether `walk_progress` does anything; otherwise tens of thousands of calls are saved."""
+        """Whether `walk_progress` does anything. If it does not, a walk saves tens of thousands of calls."""
         return False
 
     def walk_progress(self, done: int, total: int) -> None:

@@ -6,7 +6,7 @@ Every node is in one state:
     waiting a node on which it depends is not done yet
     ready      instructed to start, no answer yet
     expanded   its own work is done and it added children; it is done when they are
-    done       finished well: its dependents may start
+    done       finished successfully: its dependents may start
     failed     its work, or a child of it, failed: its dependents are skipped
     skipped    never started: a node it depends on failed or was skipped, or the walk was stopped, or it is on a cycle
 
@@ -46,9 +46,9 @@ class Failed:
 class Expanded:
     """The work of a node succeeded and added child nodes, each with the nodes for which it waits. The node is done when
     all its children are. Children may wait only for nodes that certainly exist at this time: nodes of the same
-    addition, initial nodes, and nodes that were added together with an ancestor. This is not checked:
-    names that do not exist are ignored, but a node that another addition happened to add earlier is waited for. A child
-    is on a cycle if it waits for a dependent of its parent."""
+    addition, initial nodes, and nodes that were added together with an ancestor. This is not checked. Names that do not
+    exist are ignored, but a child also waits for a node that another addition happened to add earlier. A child is on a
+    cycle if it waits for a dependent of its parent."""
 
     node: str
     children: Mapping[str, Iterable[str]]
@@ -370,7 +370,7 @@ class Slots:
         return withdrawn
 
 
-# The input and output of a walk, which knows nothing else of plans, applies or providers.
+# The input and output of a walk. A walk knows nothing else about plans, applies or providers.
 
 
 __all__ = [

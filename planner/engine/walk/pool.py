@@ -232,8 +232,8 @@ class Turns:
 
     @contextmanager
     def mine(self) -> Iterator[None]:
-        """A context in which this thread computes: it waits for its turn, and passes the turn on while it waits for an
-        external system, and at the end."""
+        """A context in which this thread computes. The thread first waits for its turn. It passes the turn on while it
+        waits for an external system, and at the end."""
         with self._lock:
             _HERE.turns = self
             try:
@@ -322,8 +322,8 @@ def exception_diagnostics(problem: Exception, node: str) -> tuple[Diagnostic, ..
     return tuple(problem.diagnostics) if isinstance(problem, Failure) else (defect(problem, node),)
 
 
-# Walks for work that adds no nodes, never waits and is never stopped. The order is that of `walk_sequentially`, but
-# without its bookkeeping, which would take half of the time if work only computes.
+# Walks for work that adds no nodes, never waits and is never stopped. The order is the same as in `walk_sequentially`.
+# Its bookkeeping is omitted, because it would take half of the time if work only computes.
 
 
 def walk_straight(
