@@ -25,7 +25,7 @@ _VERSION = "2011-06-15"
 
 @frozen
 class CredentialRole:
-    """A role to assume. `duration` in seconds, 0 for the default."""
+    """A role to assume. `duration`: in seconds; 0 for the default."""
 
     arn: str
     session: str = ""

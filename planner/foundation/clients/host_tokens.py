@@ -52,8 +52,8 @@ class HostTokens:
         return "helper" if self.helper and self._from_helper(host) else ""
 
     def keep(self, host: str, token: str) -> None:
-        """Store the token of a host: in the file if it already has one for the host, otherwise with the helper if there
-        is one, otherwise in the file. Raises ServiceError."""
+        """Store the token of a host. It is stored with the helper if there is one and the file has no token for the
+        host yet; otherwise it is stored in the file. Raises ServiceError."""
         if self.helper and host not in self._read():
             self._run("store", host, json.dumps({"token": token}).encode())
             return

@@ -50,8 +50,8 @@ class Decrypted:
 
 
 class Target:
-    """The encryption of one kind of data. `is_clear` checks unencrypted data: it returns why the bytes are invalid, or
-    "". Raises Failure if the first method cannot be set up."""
+    """The encryption of one kind of data. `is_clear` checks unencrypted data: it returns the reason why the bytes are
+    invalid, or "". Raises Failure if the first method cannot be set up."""
 
     def __init__(self, name: str, candidates: Sequence[Candidate], is_clear: Callable[[bytes], str]) -> None:
         self.name = name

@@ -1,9 +1,9 @@
 """Unpacks archives from untrusted sources. All content stays in the target directory.
 
 Members are written one by one, below a descriptor of the target directory; links are not followed, and existing files
-are never replaced. Rejected are: names and links that lead out of the directory, members other than files, directories
-and links, duplicate names, and archives that expand too much. Python's `tarfile` is not used: its checks can be
-circumvented, and its reader can loop."""
+are never replaced. The following are rejected: names and links that lead out of the directory, members other than
+files, directories and links, duplicate names, and archives that expand too much. Python's `tarfile` is not used: its
+checks can be circumvented, and its reader can loop."""
 
 from __future__ import annotations
 

@@ -227,8 +227,9 @@ def read_whole(path: str | os.PathLike[str], most: int = MAX_BYTES) -> bytes:
 
 
 def read_given(path: str | os.PathLike[str], most: int = MAX_STREAMED) -> bytes:
-    """The content of a file that the user named. A pipe (`<(...)`, `/dev/stdin`) or device is read to its end; for
-    these `most` is the limit, for regular files MAX_BYTES. Raises OSError, and ValueError for an invalid name."""
+    """The content of a file that the user named. A pipe (`<(...)`, `/dev/stdin`) or device is read to its end. The
+    limit is `most` for pipes and devices, and MAX_BYTES for regular files. Raises OSError, and ValueError for an
+    invalid name."""
     mode = path_mode(path)
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
         return read_whole(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-LONGEST = 64 * 1024  # longer lines are reported in parts (bytes)
+LONGEST = 64 * 1024  # bytes; longer lines are reported in several pieces
 
 
 class Lines:

@@ -164,7 +164,7 @@ def _ten_digits(x: Any) -> str:
 
 
 def unknown_as_null(value: Value) -> Value:
-    """Replace unknown parts by null. The value must have no marks."""
+    """Replace unknown parts with null. The value must have no marks."""
     if is_wholly_known(value):
         return value
     if value.__class__ is Unknown:

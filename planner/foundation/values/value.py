@@ -271,7 +271,7 @@ def is_marked_deep(value: Value) -> bool:
         parts = value.items.values()
     else:
         return cls is Marked
-    for part in parts:  # noqa: SIM110 -- every value of every plan comes by here several times
+    for part in parts:  # noqa: SIM110 -- this runs several times for every value of every plan
         if part.__class__ not in _WITHOUT_PARTS and is_marked_deep(part):
             return True
     return False

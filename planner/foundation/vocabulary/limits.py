@@ -25,8 +25,8 @@ class Limits:
         return bool(self.targets or self.excludes)
 
     def bringing(self, address: ResourceAddress) -> tuple[Address, ...]:
-        """The targets because of which an object may be in the plan: all targets, or none if a target covers the object
-        itself."""
+        """The targets that may bring an object into the plan as a dependency: all targets, or none if a target covers
+        the object itself."""
         return () if any(target.covers(address) for target in self.targets) else self.targets
 
     def options(self) -> Iterator[tuple[str, Address]]:

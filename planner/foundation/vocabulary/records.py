@@ -1,6 +1,6 @@
 """Replacements for `attrs.frozen` and `attrs.define` that create classes in a tenth of the time.
 
-A command that plans one resource imports about 150 records and creates objects of only a third of them, mostly fewer
+A command that plans one resource imports about 150 records and creates objects of only a third of them, usually fewer
 than ten of each. So no code is generated when a class is created: the class gets slots, and methods that examine the
 fields when they are called. Only a method that is called often is compiled; attrs compiles all methods at once. For
 type checkers, records are attrs classes. `attrs.fields`, `attrs.asdict` and similar functions work with records."""
@@ -216,7 +216,7 @@ def _redirect_super(value: Any, old: type, new: type) -> None:
 def _warming(
     cell: list[Any], name: str, loose: Callable[..., Any], compiled: Callable[[_Record], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """A method that calls `loose` at first, and replaces itself by its compiled form after some calls."""
+    """A method that calls `loose` at first, and replaces itself with its compiled form after some calls."""
     calls = 0
 
     def method(self: Any, *given: Any, **named: Any) -> Any:
