@@ -1,6 +1,6 @@
 """Reads `action` blocks, and the `action_trigger` blocks of a resource's lifecycle.
 
-Terraform has both since 1.14, and triggers on destroy events since 1.16 (documentation pages "action block" and
+Terraform has had both since 1.14, and triggers on destroy events since 1.16 (documentation pages "action block" and
 "resource block, lifecycle"). OpenTofu 1.12 has neither."""
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ ON_FAILURE = ("halt", "continue", "taint")
 
 
 def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """The action in a block: an operation that a provider offers. Its `body` is the content of the `config` block,
-    empty without one."""
+    """The action in a block: an operation that a provider offers. Its `body` is the content of the `config` block;
+    empty if there is no such block."""
     type_, name = (label.value for label in block.labels)
     for at, title in enumerate(("Invalid action type name", "Invalid action name")):
         if not valid_identifier(block.labels[at].value):
@@ -77,7 +77,7 @@ def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def action_trigger(block: Block, problems: Problems) -> ActionTrigger | None:
-    """The trigger in a block: the events at which a resource invokes actions. None if the block is invalid
+    """The trigger in a block: the events on which a resource invokes actions. None if the block is invalid
     (reported)."""
     mine = Problems()
     content = read(block.body, _TRIGGER, mine)

@@ -117,7 +117,7 @@ class _Decoder:
         return None if value is None else self.typed(value, schema, name, None)
 
     def typed(self, value: Value, schema: AttributeSchema, name: str, expr: Expr | None) -> Any:
-        """Convert to the type of the setting, as plain data; None if the value does not fit (reported)."""
+        """The value as plain data of the setting's type; None if it cannot be converted (reported)."""
         try:
             return plain(convert(value, schema.decode_type))
         except ConversionError as bad:

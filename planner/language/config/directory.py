@@ -98,7 +98,7 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
     return False
 
 
-# A quick search for encryption blocks. Nothing of an encrypted configuration is cached.
+# A quick search for encryption blocks. No part of a configuration with such a block is cached.
 
 
 VARIABLE = "TF_ENCRYPTION"

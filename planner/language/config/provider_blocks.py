@@ -147,8 +147,8 @@ def provider_entries(
     has_quoted_names: bool = False,
 ) -> tuple[tuple[ProviderRef, Outside], ...]:
     """The entries of a `providers` argument: (name in the called module, configuration of the caller). `outside` reads
-    the configuration; an invalid entry is reported and left out. `detail`: the message if the expression is not an
-    object. `has_quoted_names`: whether the names may be in quotes."""
+    the caller's configuration from the value of an entry. Invalid entries are reported and left out. `detail`: the
+    message if the expression is not an object. `has_quoted_names`: whether the names may be in quotes."""
     entries = pairs(expr)
     if entries is None:
         problems.error("map_required", "Invalid expression", detail, expr.start_span)

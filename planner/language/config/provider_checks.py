@@ -141,7 +141,7 @@ def _check_module(
 
 
 def _forbids(call: ModuleCall) -> Span | None:
-    """The argument of a module call because of which the module must not configure providers; None if it may."""
+    """The argument of a module call that forbids the module to configure providers; None if there is none."""
     for expr in (call.count, call.for_each, call.enabled):
         if expr is not None:
             return expr.span
@@ -203,8 +203,8 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
 def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
-    """Warn if this module passes on a default configuration that it does not configure, and either does not require or
-    does not receive from its caller."""
+    """Warn if this module passes a default configuration to a called module, but does not configure it and either does
+    not require the provider or does not receive the configuration from its caller."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:

@@ -89,8 +89,8 @@ def reserved_block(block: Block, where: str, problems: Problems) -> None:
 
 
 def only_self(body: Body, problems: Problems) -> None:
-    """Report references to other objects, which may no longer exist during a destroy. Allowed are self, count.index,
-    each.key, path, terraform (tofu) and constants."""
+    """Report references to other objects, which may no longer exist during a destroy. References to self, count.index,
+    each.key, path and terraform (tofu) are allowed."""
     attributes, _ = body.just_attributes()
     for attribute in attributes.values():
         expr = expr_of(attribute, problems)

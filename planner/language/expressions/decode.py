@@ -108,7 +108,7 @@ class Decoder(BodyProblems):
 
     def _attribute_blocks(self, blocks: list[DecodedBlock], schema: AttributeSchema) -> Value:
         """The value of an attribute that is written as blocks, which old providers allow: a list or set of objects.
-        Null without blocks, unknown if their number is unknown."""
+        Null if there are no blocks; unknown if their number is unknown."""
         if not blocks:
             return Null(schema.type)
         assert isinstance(schema.type, (ListType, SetType))
@@ -231,7 +231,7 @@ def _labels(schema: BlockSchema, as_blocks: frozenset[str]) -> dict[str, tuple[s
 
 
 def _written_as_blocks(body: Body, schema: BlockSchema) -> frozenset[str]:
-    """Attributes with lists or sets of objects that the body does not write as arguments."""
+    """Attributes that are lists or sets of objects and that the body does not write as arguments."""
     names: frozenset[str] | None = schema.cache.get("ambiguous")
     if names is None:
         some = (n for n, a in schema.attributes.items() if a.nested is None and can_be_blocks(a.type))

@@ -23,7 +23,7 @@ class Scope:
 
     def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
         """The value of a reference, and the number of steps that are already applied to it: for `a.b.c`, (value of
-        `a.b`, 1) leaves `.c` to the evaluator. Raises Failure for an invalid reference, with which the whole expression
+        `a.b`, 1) leaves `.c` to the evaluator. Raises Failure for an invalid reference. The whole expression then
         fails, even if the reference is inside `try` or in a branch that is not taken."""
         name = node.name if node.__class__ is Variable else node.root  # type: ignore[union-attr]
         end = node.end if node.__class__ is Variable else node.root_end  # type: ignore[union-attr]

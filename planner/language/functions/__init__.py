@@ -48,8 +48,8 @@ _loaded: dict[str, Function] = {}
 
 
 def lookup(name: str) -> Function | None:
-    """The function of this name, which may begin with `core::`; None if the function does not exist, or only in
-    OpenTofu's next version, which is not enabled."""
+    """The function of this name, which may begin with `core::`; None if the function does not exist, or exists only in
+    OpenTofu's next version and this version is not enabled."""
     if name.startswith(CORE):
         name = name[len(CORE) :]
     if name in NEXT and not has_next_functions():

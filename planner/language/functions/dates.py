@@ -153,8 +153,8 @@ def formatdate(form: str, timestamp: str) -> Value:
 
 
 def _quote_end(form: str, start: int) -> int:
-    """The index after the literal text whose first apostrophe is at `start`; the end of the form if the text is not
-    closed. Two apostrophes, inside and outside of literal text, denote one."""
+    """The index after the literal text whose first apostrophe is at `start`; the end of `form` if the text is not
+    closed. Two apostrophes in succession denote one, both inside and outside of literal text."""
     if form.startswith("''", start):
         return start + 2
     position = start + 1

@@ -28,7 +28,7 @@ def clean(path: str) -> str:
 
 
 def expand_home(path: str) -> str:
-    """Replace a leading `~` by the home directory. Raises FunctionError for `~name`."""
+    """Replace a leading `~` with the home directory. Raises FunctionError for `~name`."""
     if not path.startswith("~"):
         return path
     if len(path) > 1 and path[1] not in "/\\":

@@ -53,8 +53,8 @@ class Attribute(SyntaxNode):
 
     @property
     def literal(self) -> Expression:
-        """The expression with its strings as literals, not as templates: for variable values, and for references in
-        strings. It differs from `expr` only in JSON syntax."""
+        """The expression with its strings as literals, not as templates. Used for values of variables, and for
+        references in strings. It differs from `expr` only in JSON syntax."""
         return self.expr
 
     @property

@@ -149,8 +149,9 @@ class JsonBody:
     def _members(
         self, value: JsonValue, label: str | None
     ) -> tuple[list[tuple[JsonText, JsonValue]], list[Diagnostic]]:
-        """The properties (name, value) of an object, or of all objects in an array, with the problems; none for null.
-        `label`: which label the names of the properties are, for messages; None if they are arguments and blocks."""
+        """The properties (name, value) of an object, or of all objects in an array, and the problems; null has no
+        properties. `label`: the block label that the names represent, for messages; None if they are names of arguments
+        and blocks."""
         what = f"with the {label}" if label else "with arguments and blocks"
         if isinstance(value, JsonObject):
             return value.members, []

@@ -26,8 +26,8 @@ class _NotJsonError(Exception):
 
 
 def read_json(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    """The value of a JSON text, and the problems. In a text with mistakes, only the readable part of its object or
-    array; None if there is none."""
+    """The value of a JSON text, and the problems. If the text has mistakes, the value is only the readable part of its
+    object or array, or None if there is none."""
     text = source.text
     try:
         value, at = _value(text, _skip(text, 0), 0)

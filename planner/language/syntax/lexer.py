@@ -64,7 +64,7 @@ _TYPES = {
     "}": "RBRACE",
     "~}": "TEMPLATE_CLOSE",
 }
-_BEFORE_SPLAT = tuple("*\r\n\t #/")  # what may follow the opening bracket of a splat
+_BEFORE_SPLAT = tuple("*\r\n\t #/")  # characters that may follow the opening bracket of a splat
 _KEYWORDS = {"for": "FOR", "in": "IN", "if": "IF"}
 
 
@@ -286,7 +286,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                     continue
             line_start[-1] = False
             char = text[pos : pos + 1]
-            if char == "\r":  # alone
+            if char == "\r":  # without a line feed
                 add(("INVALID", text[pos:], pos))
                 pos = len(text)
                 continue

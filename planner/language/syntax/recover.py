@@ -122,7 +122,7 @@ class ParseRecovery:
             return -1
         return self._resume(place, index)
 
-    # ------------------------------------------------------------ where
+    # ------------------------------------------------------------ position
 
     def _symbol(self, depth: int = 0) -> str:
         position = len(self.states) - 1 - depth
@@ -190,7 +190,7 @@ class ParseRecovery:
         symbols = [row[SYMBOL] for row in self.states if row[SYMBOL] in templates]
         return bool(symbols) and symbols[-1] == "QUOTE_OPEN"
 
-    # ------------------------------------------------------------ what
+    # ------------------------------------------------------------ mistake
 
     def _report(self, place: str, index: int) -> None:
         token = self.tokens[index]
@@ -280,7 +280,7 @@ class ParseRecovery:
         first = next(t for t in self.tokens if t[2] >= after and t[0] != "NEWLINE")
         return _token_extent(first)
 
-    # ------------------------------------------------------------ onward
+    # ------------------------------------------------------------ resuming
 
     def _resume(self, place: str, index: int) -> int:
         kind = self.tokens[index][0]

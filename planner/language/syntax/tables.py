@@ -120,7 +120,7 @@ def _terminals(made: Any) -> Terminals | None:
     ignored = [t for t in patterns if t.name in made.ignore_tokens]
     others = [t for t in patterns if t.name not in made.ignore_tokens]
     parts = [f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in (*ignored, *others)]
-    boundary = r"\b"  # after a word: `.inputs` is not `.input` and `s`
+    boundary = r"\b"  # follows a word, so that `.inputs` is not read as `.input` and `s`
     parts += [f"(?P<{n}>{re.escape(words[n])}{boundary if words[n][-1].isalpha() else ''})" for n in signs]
     return Terminals("|".join(parts), [str(t.name) for t in ignored], keywords, words)
 

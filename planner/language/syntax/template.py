@@ -132,7 +132,7 @@ class _Open:
         self.directive = directive
         self.parts: list[Expression] = []
         self.otherwise: list[Expression] = []
-        self.other = False  # after `else`
+        self.other = False  # whether the next part follows `else`
 
     @property
     def target(self) -> list[Expression]:
