@@ -232,7 +232,7 @@ def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
 
 def _base(directory: str, variable: str, value: str) -> Base:
     """The base revision that the value of an environment variable names: a commit, or a target branch, whose tip is
-    assumed to be applied. Without `commit` if the clone lacks it."""
+    assumed to be applied. The result has no `commit` if the clone lacks it."""
     name = value.removeprefix("refs/heads/")
     candidates = [value] if variable in _COMMITS else [f"refs/remotes/origin/{name}", f"refs/heads/{name}"]
     if variable == "GITHUB_BASE_REF" and _is_merge(directory):

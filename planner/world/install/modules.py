@@ -112,7 +112,7 @@ class ModuleInstaller:
         return ModuleRecord(key, call.source, posixpath.normpath(posixpath.join(relative, sub)), version)
 
     def _compare(self, source: str, version: str, folder: Path) -> None:
-        """Note the checksum of a registry version's files. Raises InstallError if another one is recorded."""
+        """Note the checksum of a registry version's files. Raises InstallError if a different checksum is recorded."""
         checksum = self.installed[source, version] = module_hash(folder)
         wanted = self.known.get((source, version), checksum)
         if checksum != wanted:

@@ -112,7 +112,7 @@ class Installer:
         detail = f"{provider_display(address)} cannot be selected: the provider does not exist."
         return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
-    # ------------------------------------------------------------ which version
+    # ------------------------------------------------------------ versions
 
     def _select(
         self, address: str, old: Lock | None, wanted: VersionSet, upgrade: bool
@@ -151,7 +151,7 @@ class Installer:
             [warning("install.remark", title, f"Message about {address}:\n{text}")] if remarks else [],
         )
 
-    # ------------------------------------------------------------ its package
+    # ------------------------------------------------------------ packages
 
     def _install(self, address: str, version: Version, old: Lock | None, wanted: VersionSet) -> _Done:
         prior = computable_hashes(old.hashes) if old is not None and old.version == version else ()
@@ -239,7 +239,7 @@ def _not_selected(address: str, problem: InstallError) -> Diagnostic:
 
 
 def _with_hint(address: str, problems: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
-    """The problems; unknown providers with a hint, because modules often omit them in required_providers."""
+    """The problems, with a hint for unknown providers: modules often omit a provider in required_providers."""
     if not has_errors(problems) or not any(d.code == "install.unknown_provider" for d in problems):
         return problems
     name = address.rpartition("/")[2]

@@ -353,8 +353,8 @@ def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Val
 def _without_match(
     items: Sequence[Value], others: Sequence[Value], fits: Callable[[Value, Value], bool]
 ) -> list[Value]:
-    """The items that fit none of the others. Others with the same text are tried first, then those with a text that no
-    item has, such as unknown values, because comparing all pairs of large sets would take too long."""
+    """The items that match none of `others`. Elements of `others` with the same text are tried first, then elements
+    with a text that no item has, such as unknown values. Comparing all pairs of large sets would take too long."""
     by_text: dict[str, list[Value]] = {}
     for other in others:
         by_text.setdefault(set_text(other), []).append(other)

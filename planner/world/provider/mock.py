@@ -234,8 +234,8 @@ class _Composer:
             return Null(schema.type)
 
     def blocks(self, name: str, schema: NestedBlock, config: Value, given: Mapping[str, Value]) -> Value:
-        """All blocks of one type, with the same override for each; unknown if their number is. An override that is not
-        an object, or of blocks that are not configured, is reported, and the result is empty."""
+        """All blocks of one type, with the same override for each; unknown if their number is unknown. An override is
+        reported, and the result is empty, if the override is not an object or is for blocks that are not configured."""
         title = f"Invalid override for block field `{name}`"
         values = given.get(name)
         if name in given and values.__class__ is not dict:

@@ -82,12 +82,12 @@ def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
     return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
 
-# A provider that is never called and whose schema is used. It assumes as little as possible: objects are as recorded,
-# computed values are unknown, and rules determine which changes need the provider (rules/plan/undecided.dl).
+# A provider that replaces another one and uses only its schema. It assumes as little as possible: objects are as
+# recorded, computed values are unknown, and rules determine which changes need the provider (rules/plan/undecided.dl).
 
 
 class OfflineProvider(interface.StandIn):
-    """Replaces another provider, of which only the schema is used. It cannot apply anything."""
+    """Replaces another provider, and uses only its schema. It cannot apply anything."""
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         return []

@@ -79,8 +79,8 @@ class Written:
     is_kept: bool = False
 
     def is_it(self, state: State, checksum: str) -> bool:
-        """Whether this record is about `state`, read from a file with this checksum. A record without a checksum fits
-        any file."""
+        """Whether this record is about `state`, read from a file with this checksum. A record without a checksum
+        matches any file."""
         return (self.lineage, self.serial) == (state.lineage, state.serial) and self.checksum in ("", checksum)
 
 
@@ -395,7 +395,7 @@ def differences(old: State, new: State) -> Iterator[tuple[ResourceState, Instanc
 
 
 def _content(instance: InstanceState) -> bytes:
-    """An instance as JSON, to be compared: states that were read separately share no objects."""
+    """An instance as JSON, for comparisons: states that were read separately share no objects."""
     objects = {"": instance.current, **instance.deposed}
     provider = format_key(instance.provider_key)
     return text_of({name: object_json(None, name, provider, one) for name, one in objects.items() if one is not None})

@@ -69,10 +69,10 @@ def recover(
     checksum: str = "",
     adopts: bool = False,
 ) -> StateRecovery:
-    """The state in `place` plus the changes in a journal. If the state was changed since, objects that it lacks are
-    added only with `adopts`; otherwise a warning names them. `state`: None if there is none. `journal`: its name in
-    messages. `is_at_work`: the writer of the journal is still running, so nothing is reported. `checksum`: of the state
-    file."""
+    """The state in `place` plus the changes in a journal. If the state was changed after the journal began, objects
+    that it lacks are added only with `adopts`; otherwise a warning names them. `state`: None if there is none.
+    `journal`: its name in messages. `is_at_work`: the writer of the journal is still running, so nothing is reported.
+    `checksum`: of the state file."""
     base = state or State()
     if recorded.saved is not None and recorded.saved.is_it(base, checksum):
         return StateRecovery(state)  # the operation was interrupted between saving the state and removing the journal

@@ -1,7 +1,7 @@
 """State files of versions 1 to 3, which Terraform wrote before 0.12, as version 4 documents.
 
 Old files have one entry for each instance, with attributes as strings in one flat map. Only the provider can convert
-the map to values, so version 4 keeps it as `attributes_flat`. Each step is that of OpenTofu."""
+the map to values, so version 4 keeps it as `attributes_flat`. Each step is the same as in OpenTofu."""
 
 from __future__ import annotations
 

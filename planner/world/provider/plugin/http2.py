@@ -400,8 +400,9 @@ def _limit(connected: socket.socket, seconds: float | None) -> None:
 
 
 def _with_tls(plain: socket.socket, certificate: str) -> socket.socket:
-    """The connection with TLS. The peer must present exactly this certificate in the handshake, so issuer, validity and
-    key length (some use 1024 bits) do not matter. There is no client certificate, see PluginProcess. Raises OSError."""
+    """The connection with TLS. The peer must present exactly this certificate in the handshake, so its issuer, validity
+    and key length (some plugins use 1024 bits) do not matter. There is no client certificate, see PluginProcess. Raises
+    OSError."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

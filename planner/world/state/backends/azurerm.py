@@ -287,7 +287,7 @@ class AzureClient(StateClient):
         known = self._properties()
         return _holder(known) if known is not None else None
 
-    # ------------------------------------------------------------ beside
+    # ------------------------------------------------------------ documents next to the state
 
     def get_beside(self, name: str) -> bytes | None:
         try:

@@ -288,7 +288,7 @@ class ConsulClient(StateClient):
         session = str(kept["Session"])
         return self._holder() or LockInfo(session, "", f"consul session: {session}", "", "", "", self._path)
 
-    # ------------------------------------------------------------ beside
+    # ------------------------------------------------------------ documents next to the state
 
     @property
     def has_place_beside(self) -> bool:

@@ -226,7 +226,7 @@ class CosClient(StateClient):
                     raise
             time.sleep(1)
 
-    # ------------------------------------------------------------ beside
+    # ------------------------------------------------------------ documents next to the state
 
     def get_beside(self, name: str) -> bytes | None:
         kept = self._read(f"{self.path}.{name}")

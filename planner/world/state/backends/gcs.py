@@ -245,7 +245,7 @@ class GcsClient(StateClient):
         holder = lock_info_of(kept.data) if kept is not None else None
         return evolve(holder, id=kept.version) if kept is not None and holder is not None else None
 
-    # ------------------------------------------------------------ beside
+    # ------------------------------------------------------------ documents next to the state
 
     def get_beside(self, name: str) -> bytes | None:
         kept = self._bucket.read(f"{self._state}.{name}")

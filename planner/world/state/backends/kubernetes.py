@@ -270,7 +270,7 @@ class KubernetesClient(StateClient):
             return None
         return _info(lease) or LockInfo(_holder(lease) or "", "", "", "", "", "", "")
 
-    # ------------------------------------------------------------ beside
+    # ------------------------------------------------------------ documents next to the state
 
     @property
     def _mark(self) -> str:

@@ -212,7 +212,7 @@ class OssClient(StateClient):
         kept = self._at.table.get(self.lock_path, "Info") if self._at.table is not None else ""
         return lock_info_of(kept.encode()) if kept else None
 
-    # ------------------------------------------------------------ beside
+    # ------------------------------------------------------------ documents next to the state
 
     def get_beside(self, name: str) -> bytes | None:
         answer = self._at.bucket.get(self._folder + name)

@@ -341,7 +341,7 @@ class PgClient(StateClient):
         pid, address, since = rows[0]
         return LockInfo("", "", f"connection {pid} of the server", address, "", since, "")
 
-    # ------------------------------------------------------------ beside
+    # ------------------------------------------------------------ documents next to the state
 
     @property
     def has_place_beside(self) -> bool:

@@ -316,7 +316,7 @@ class S3Client(StateClient):
         result = self._file_holder() if self._at.lock_file else None
         return result or (self._item_holder() if self._at.table else None)
 
-    # ------------------------------------------------------------ beside
+    # ------------------------------------------------------------ documents next to the state
 
     def get_beside(self, name: str) -> bytes | None:
         kept = self._get(f"{self.path}.{name}")
