@@ -118,7 +118,7 @@ def decline(run: Run, command: str, units: list[str]) -> None:
 
 
 def is_overtaken(run: Run, unit: str) -> bool:
-    """Whether a plan with changes is outdated: a unit before it was not applied, or an output that it used has
+    """Whether a plan with changes is outdated: an earlier unit was not applied, or an output that the plan used has
     changed."""
     # decided in Python: whether the plan of a unit is outdated -- a comparison of digests
     if run.done[unit].outcome != "changes" and not may_be_applied(run.done[unit]):

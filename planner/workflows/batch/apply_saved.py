@@ -221,7 +221,7 @@ def _begin(
 
 def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
     """The policies that check all saved plans together; None if there are none, or if a plan with changes has secret
-    contents. Such plans were checked only when they were made. Raises Failure if a policy was added since."""
+    contents. Such plans were checked only when they were made. Raises Failure if a policy was added since then."""
     policies = batch.standing_policies()
     changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
     if policies is None or any(result.is_secret for result in changed):
@@ -311,7 +311,7 @@ def _finished_units(run: Run, units: Iterable[str]) -> list[FinishedUnit]:
 
 
 def _settle(run: Run, begun: list[str]) -> None:
-    """Mark each interrupted unit as applied whose new plan has no changes. Pass its outputs to dependents."""
+    """Mark each interrupted unit whose new plan has no changes as applied, and pass its outputs to dependents."""
     settled = [unit for unit in begun if run.done[unit].outcome == "unchanged"]
     requests = [evolve(state_request(run.batch, unit), is_read=True) for unit in settled]
     for unit, now in zip(settled, run.batch.run_all(requests), strict=True):

@@ -1,6 +1,7 @@
 """Finds earlier runs of a saved plan, so that a killed or partly failed run is continued by applying the plan again.
-The record of a run lists the units that were begun and done, with the serial of each state. On another machine there is
-no record; then a state shows whether a complete plan was applied, but not whether a plan was applied in part."""
+The record of a run lists the units that were begun and those that were completed, with the serial of each state. On
+another machine there is no record; then a state shows whether a complete plan was applied, but not whether a plan was
+applied in part."""
 
 from __future__ import annotations
 

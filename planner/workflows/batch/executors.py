@@ -81,8 +81,8 @@ def _processes(workers: int, forks: int = 0) -> Workplace:
 
 
 def _may_be_forked() -> bool:
-    """Whether this process can be forked: only on Linux, and only if no thread runs but this one and the listener. In
-    the fork, a lock that another thread holds would never be released."""
+    """Whether this process can be forked: only on Linux, and only if no thread runs except this one and the listener.
+    In the fork, a lock that another thread holds would never be released."""
     others = {thread.name for thread in threading.enumerate() if thread is not threading.current_thread()}
     return sys.platform.startswith("linux") and others <= {LISTENER}
 

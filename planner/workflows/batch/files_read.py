@@ -6,9 +6,9 @@ in every run); names (all names; `own names`: in the directory of the run); outp
 writes: only its outputs are compared); missing; until (`time` is the end of the result's validity). The size is
 combined with the inode, because a symbolic link may point to another file of equal time and size. The time is ctime in
 nanoseconds, which programs cannot set. A file with equal time and size counts as unchanged, unless it had changed less
-than RACY before it was recorded. Otherwise the digest decides. An entry for a missing file has the time of the nearest
-existing parent directory, and its path instead of a size: while this directory is unchanged, the file is still
-missing."""
+than RACY nanoseconds before it was recorded. Otherwise the digest decides. An entry for a missing file has the time of
+the nearest existing parent directory, and its path instead of a size: while this directory is unchanged, the file is
+still missing."""
 
 from __future__ import annotations
 
@@ -202,8 +202,8 @@ def _own_folders() -> re.Pattern[str]:
 
 
 def _is_tidying(code: CodeType) -> bool:
-    """Whether a listing by this code needs no record: by Python's search for modules, or by planner's removal of the
-    leftovers of killed processes."""
+    """Whether a listing by this code needs no record, because the code is Python's search for modules, or planner's
+    removal of the leftovers of killed processes."""
     return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 
@@ -299,8 +299,8 @@ def _is_large(path: str) -> bool:
 
 
 def with_settled_time(entry: Entry) -> Entry:
-    """The entry, completed by its time if this was ambiguous when the entry was recorded, is not any more, and nothing
-    has changed."""
+    """The entry with its time. The time is added if it was ambiguous when the entry was recorded and is no longer
+    ambiguous, and nothing has changed."""
     path, kind, changed, size, content = entry
     if changed or kind == "until" or (kind == "missing" and _is_behind_link(path)):
         return entry

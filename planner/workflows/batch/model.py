@@ -344,7 +344,7 @@ class UnitResult:
     review: dict[str, Any] = field(factory=dict, eq=False)
     """the review of the plan, without sensitive values; never stored in a record"""
     outcomes: tuple[tuple[str, str, str], ...] = field(default=(), eq=False)
-    """of a failed apply: (change, outcome, error)"""
+    """for a failed apply: the outcome of each change, as (change, outcome, error)"""
     stuck: tuple[dict[str, Any], ...] = ()
     """diagnostics about deferred instances, if there is nothing to apply"""
 

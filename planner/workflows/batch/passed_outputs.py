@@ -186,7 +186,7 @@ def with_outputs(
 ) -> UnitResult:
     """The summary `short` of a plan, completed by two kinds of outputs: the unknown outputs of other units on which the
     plan depends (through `inputs` or states) and, if dependents need them, the unit's own planned outputs. A plan that
-    only postpones reads until other units are applied counts as without changes."""
+    only postpones reads until other units are applied counts as a plan without changes."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]

@@ -3,8 +3,8 @@
 Workers are forked from a server that has loaded only planner (`forkserver`), so no thread or lock of this process is
 copied, and all modules are imported already. The server lives as long as this process and may have been started with
 another environment; each worker receives the environment of its pool. The first workers of a pool can be forked from
-this process instead, if none of its threads can hold a lock. Workers end with this process. For each worker a thread
-here sends it work, waits for the result, and replaces it if it has ended."""
+this process instead, if none of its threads can hold a lock. Workers end with this process. For each worker, this
+process has a thread that sends work to the worker, waits for the result, and replaces the worker if it has ended."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST_MEMORY = 1 << 30
 _STOP, _AT_ONCE = b"s", b"!"
 """commands to workers: start nothing new; exit"""
 _EARS = 1024
-"""copies of a command that are written, because each worker reads one byte"""
+"""number of copies of a command that are written, because each worker reads only one byte"""
 
 
 class Died(BrokenExecutor):

@@ -368,6 +368,6 @@ def _is_at(directory: str, other: str) -> bool:
 
 
 def _problems(result: UnitResult) -> list[Diagnostic]:
-    """The errors because of which a unit's state is unknown."""
+    """The errors that make a unit's state unknown."""
     errors = [d for d in result.diagnostics if d["severity"] == "error"]
     return [error("batch.state", f"{result.unit}: {d['summary']}", str(d["detail"])) for d in errors]

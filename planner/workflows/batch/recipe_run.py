@@ -98,7 +98,7 @@ def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[
     return result
 
 
-# ---------------------------------------------------------------- tries and time
+# ---------------------------------------------------------------- attempts and time limit
 
 
 def _with_tries(request: Request, recipe: Recipe, run: Run, secrets: Collection[str]) -> UnitResult:
@@ -220,7 +220,7 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets:
     return []
 
 
-# ---------------------------------------------------------------- surroundings
+# ---------------------------------------------------------------- environment
 
 
 def surrounded(request: Request) -> AbstractContextManager[frozenset[str]]:

@@ -188,7 +188,7 @@ class Schedule:
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
         """The results of the units before a unit. If the unit's own `result` depends on unknown outputs of some of
-        them, these have `is_awaited`."""
+        them, `is_awaited` is set for these."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 
@@ -215,7 +215,8 @@ class Schedule:
                 self._finish(unit, _failure(unit, problem))
 
     def _bury(self, unit: str) -> None:
-        """Run a unit again whose worker died or, if the rules decide so or a stop was requested, finish it as died."""
+        """Run a unit again after its worker died. If the rules do not allow this, or a stop was requested, finish the
+        unit with the outcome `died`."""
         self.deaths[unit] = self.deaths.get(unit, 0) + 1
         self.record.add("died", unit=unit, attempt=self.deaths[unit])
         decision = decide(self.command, self._earlier(unit), result="died", died=self.deaths[unit])

@@ -116,8 +116,8 @@ def _files(batch: Batch, saved: Saved) -> Iterable[Moved]:
 
 
 def _when(path: str) -> str:
-    """When a file was changed and whose it is, such as ` (2026-01-31T12:00:00Z, a file of ann)`; "" if the file system
-    does not know."""
+    """The time of a file's last change and the file's owner, such as ` (2026-01-31T12:00:00Z, a file of ann)`; "" if
+    the file system does not know."""
     try:
         status = os.stat(path)
         owner = getpwuid(status.st_uid).pw_name

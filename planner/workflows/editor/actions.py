@@ -207,7 +207,7 @@ class _Actions:
     # ---------------------------------------------------------------- count
 
     def keyed(self, blocks: list[Block], around: list[Any], start: int) -> Iterator[Json]:
-        """Replace count by for_each, with moved blocks, if the number of instances is constant."""
+        """Replace count with for_each, and add moved blocks, if the number of instances is constant."""
         block = blocks[0]
         count = attributes_of(block.body).get("count")
         is_there = start <= block.header_end or count in around

@@ -67,7 +67,7 @@ class Checking:
         return known
 
     def recent_model(self, path: str) -> Model:
-        """A model for answers between two keystrokes. It may be without the last edits, if these do not change declared
+        """A model for answers between two keystrokes. It may lack the last edits, if these do not change declared
         names."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)

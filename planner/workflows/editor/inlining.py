@@ -1,4 +1,4 @@
-"""`inline-module`: replaces the call of a local module by the blocks of the module."""
+"""`inline-module`: replaces the call of a local module with the blocks of the module."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _REMOVED = ("variable", "output", "terraform")
 
 
 def inline_module(options: OperationOptions, address: str) -> Refactoring:
-    """Replace the call of a local module by the blocks of the module. Raises Failure."""
+    """Replace the call of a local module with the blocks of the module. Raises Failure."""
     try:
         return _inlined(options, address, False)
     except Failure as failure:

@@ -154,7 +154,7 @@ def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring
 
 
 def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
-    """Replace an object's count by for_each. Raises Failure."""
+    """Replace an object's count with for_each. Raises Failure."""
     workspace = workspace_of(options)
     target, module = target_of(workspace, options, address)
     check_renamable(workspace, target)

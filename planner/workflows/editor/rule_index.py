@@ -1,5 +1,5 @@
 """An index of the rule files of one directory: relations and functions with their places. Open files have the editor's
-text. Of a file with errors, valid statements are indexed."""
+text. If a file has errors, only its valid statements are indexed."""
 
 from __future__ import annotations
 

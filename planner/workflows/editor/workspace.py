@@ -36,7 +36,7 @@ MOST_FILES = 50_000
 _FRESH = 2.0
 """minimum number of seconds for which a list of the folders' files is used"""
 _SHARE = 50
-"""the list is used at least this many times longer than the time in which it was made"""
+"""the list is used for at least this many times as long as it took to list the files"""
 _GLANCE = 0.2
 """seconds before the files of a directory with open files are read again; for other directories it is `_FRESH`"""
 _ABOVE = 2

@@ -73,8 +73,8 @@ def sealed_calls(
 
 
 def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory: str) -> bool:
-    """Whether the plugins respond as before. False without a request if the calls are too old, or if the environment,
-    a file or a program has changed. `directory`: the directory of the configuration."""
+    """Whether the plugins respond as before. If the calls are too old, or if the environment, a file or a program has
+    changed, the result is False and no request is sent. `directory`: the directory of the configuration."""
     until, around, identities, constraints, named, sealed = plugins
     if not until - SECONDS <= time() < until or around != environment():
         return False

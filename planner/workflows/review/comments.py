@@ -20,7 +20,7 @@ _LOCKED = (
 )
 _LEFT = "\n\n*The rest does not fit into a comment.*\n"
 _UNDER_WAY, _CUT = "> \N{HOURGLASS WITH FLOWING SAND} ", "> \N{OCTAGONAL SIGN} "
-"""how a line about a run without a report begins"""
+"""the beginning of a line about a run without a report"""
 _OLDER = re.compile(
     r"(?:<details><summary>)?(?:Plan|Report) of an (?:older commit, [0-9a-f]{7,10}|earlier run)(?:</summary>)?\n+"
 )

@@ -34,7 +34,7 @@ class Deployed:
 
 
 def schemas_of(session: OpenedStack) -> Schemas:
-    """Schemas to show a stack's states with; the caller must close them."""
+    """Schemas with which a stack's states are shown; the caller must close them."""
     return new_schemas(session.directory, requirements(session.stack.root), encryption=session.encryption)
 
 

@@ -51,8 +51,8 @@ class DeploymentFlow:
         self.promises: Promises[str] = Promises(self._make)
 
     def inputs(self, deployment: Deployment) -> Mapping[str, Value]:
-        """{variable of the stack: value}: {} without inputs; all values are unknown if the inputs are. Raises
-        Failure."""
+        """{variable of the stack: value}; {} if there are no inputs. All values are unknown if the inputs as a whole
+        are unknown. Raises Failure."""
         if deployment.inputs is None:
             return {}
         value, _ = unmark(self.evaluate(deployment.inputs))

@@ -148,7 +148,7 @@ class Flow:
         return results
 
     def instances(self) -> tuple[list[PromiseName], list[Diagnostic]]:
-        """All component instances of all stacks, and the problems because of which some instances are missing."""
+        """All component instances of all stacks, and the problems that explain why some instances are missing."""
         names: list[PromiseName] = []
         problems: dict[int, Diagnostic] = {}
         waiting: list[Path] = [()]

@@ -1,6 +1,6 @@
-"""Coverage of a module by its tests. Uncovered: resources never planned, conditionals with a branch never taken, count
-and for_each never or always empty, validations never true or never false, outputs never with a value, and policies that
-always or never had a finding."""
+"""Coverage of a module by its tests. Not covered are resources that were never planned, conditionals with a branch that
+was never taken, count and for_each that were never or always empty, validations that were never true or never false,
+outputs that never had a value, and policies that always or never had a finding."""
 
 from __future__ import annotations
 

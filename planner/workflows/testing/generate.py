@@ -189,7 +189,7 @@ class _Generator:
                 self._reach({**base, name: value}, _name(name, value))
 
     def _combined(self, base: dict[str, Value]) -> None:
-        """Try values of several variables for conditions that depend on several."""
+        """Try combinations of values for conditions that depend on several variables."""
         mentions = VariableMentions(self.config)
         accepted: dict[str, list[Value]] = {}
         for name, value in self._others(base):

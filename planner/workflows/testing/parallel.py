@@ -18,8 +18,8 @@ from planner.operations.providers_needed import needed_providers
 
 
 def all_beside(files: Iterable[TestFile], root: Config) -> bool:
-    """Whether all of the files can run in parallel. The rules of tests decide: no file may use what another can
-    change."""
+    """Whether all of the files can run in parallel, as the rules of tests decide: no file may use an object that
+    another file can change."""
     facts = FactBuilder()
     names = set()
     for file in files:

@@ -1,8 +1,8 @@
 """A carrier that starts one command per unit; the parcel is its standard input, the result its standard output.
 
 The command can be ssh, kubectl, docker or the client of a scheduler: any program that runs `planner batch work`
-elsewhere and connects its input and output. In the command, `{unit}` is replaced by the unit's name, and `{slot}` by a
-number from 1 to the number of concurrent units, for example to select a machine."""
+elsewhere and connects its input and output. In the command, `{unit}` is replaced with the unit's name, and `{slot}`
+with a number from 1 to the number of concurrent units, for example to select a machine."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Encodes messages to and from other machines: one line of JSON, then binary data whose length is in the JSON. In a
-message, paths below the fleet's root begin with `ROOT`, which the receiver replaces by its own directory. All received
-data is checked before use."""
+message, paths below the fleet's root begin with `ROOT`, which the receiver replaces with its own directory. All
+received data is checked before use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LARGEST = 1 << 30
 """maximum size in bytes of an archive, a plan file or a plan as JSON"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
-"""members with lookups in Terragrunt's files; their keys consist of strings separated by zero bytes, perhaps paths"""
+"""members with lookups in Terragrunt's files. A key consists of strings separated by zero bytes, which may be paths"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
 """members with users' values, in which paths are not replaced"""
 

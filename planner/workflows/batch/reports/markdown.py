@@ -246,8 +246,8 @@ def _fold(
 
 
 def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """The outputs of units with equal changes. If there are several units and others read their outputs: the outputs
-    that are read, each with its unit; otherwise the outputs of the first unit."""
+    """The outputs of units with equal changes. If there are several units and other units read their outputs, the
+    result is the outputs that are read, each with its unit; otherwise it is the outputs of the first unit."""
     own = [one for unit in group for one in outputs.get(unit["unit"], ())]
     if len(group) > 1 and any(one["read_by"] for one in own):
         return [{**one, "name": f"{one['unit']}: {one['name']}"} for one in own if one["read_by"]]

@@ -63,8 +63,8 @@ def _printed(words: tuple[str, ...], folder: str, environment: Any) -> str:
 
 
 def decrypted(session: UnitSession, path: str) -> Value:
-    """The content of a file encrypted with sops, as a sensitive value; unknown without sops, and then the unit cannot
-    run. Raises FunctionError."""
+    """The content of a file encrypted with sops, as a sensitive value. Without sops the value is unknown, and the unit
+    cannot run. Raises FunctionError."""
     words, key = ("sops", "--decrypt", path), question("sops", path)
     session.private.add(key)
     if key not in session.given and shutil.which("sops", path=session.library.environment.get("PATH")) is None:
@@ -90,8 +90,8 @@ _SIGNS = (
 
 
 def aws(session: UnitSession, name: str) -> Value:
-    """An attribute of the caller's AWS identity; unknown without credentials, and then the unit cannot run. Raises
-    FunctionError."""
+    """An attribute of the caller's AWS identity. Without credentials the value is unknown, and the unit cannot run.
+    Raises FunctionError."""
     environment = session.library.environment
     key = question("aws", name)
     if key not in session.given and not any(environment.get(sign) for sign in _SIGNS):

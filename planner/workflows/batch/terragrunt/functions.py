@@ -163,8 +163,8 @@ class Functions:
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
-        """This file, if another file includes it; otherwise the file of the include that a call names (see `_include`).
-        This file, too, if it has no include. Raises FunctionError."""
+        """The path of this file, if another file includes it or if it has no include; otherwise the path of the file in
+        the include that a call names (see `_include`). Raises FunctionError."""
         if self.frame.is_included:
             return self.frame.path
         include = self._include(words)

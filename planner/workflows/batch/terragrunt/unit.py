@@ -319,7 +319,8 @@ def _has(frame: Frame, name: str) -> bool:
 
 
 def _span(frame: Frame, name: str, label: str = "") -> Span:
-    """The place of an argument or block, in this file or in an included one; without one, the start of this file."""
+    """The place of an argument or block, in this file or in an included one; if there is none, the start of this
+    file."""
     for one in _frames(frame):
         if name in one.root.attributes:
             return one.root.attributes[name].span
