@@ -39,7 +39,7 @@ class BatchLines(BatchListener):
         self.say(goes_on_text(applied, begun))
 
     def began(self, unit: str, attempt: int) -> None:
-        again = " (again: a process died)" if attempt > 1 else ""
+        again = " (again, because a process ended)" if attempt > 1 else ""
         self.say(f"{unit}: started{again}")
 
     def finish_unit(self, done: FinishedUnit) -> None:

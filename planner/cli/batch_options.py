@@ -32,7 +32,7 @@ SELECT = (
     Flag("tag", "list", "Select only units with this tag. May be repeated.", value="TAG"),
     Flag("group", "list", "Select only units of this group. May be repeated.", value="GROUP"),
     Flag("changed", "string", "Select only units that read a file changed since this git revision.", value="REV"),
-    Flag("exclude", "list", "Exclude these units: a set, like WORDS. May be repeated.", value="WORD"),
+    Flag("exclude", "list", "Exclude this set of units, written like WORDS. May be repeated.", value="WORD"),
     Flag("rules", "list", "The directory of your fleet rules (default: .planner/batch-rules).", value="DIR"),
     *AROUND,
 )
@@ -67,7 +67,9 @@ ASK = (
     Flag("replace", "list", "Replace this resource instance of the unit.", value="UNIT:ADDRESS"),
 )
 JUDGE = (
-    Flag("policy", "list", "Also judge the plan of each unit by this directory, file or builtin:NAME.", value="PATH"),
+    Flag(
+        "policy", "list", "Also check the plan of each unit against this directory, file or builtin:NAME.", value="PATH"
+    ),
     Flag(
         "policy-override",
         "list",
@@ -163,7 +165,7 @@ def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], st
         return (), (), ""
     overrides, reason = tuple(arguments["policy-override"]), arguments["override-reason"].strip()
     if overrides and not reason:
-        raise UsageError("Option -policy-override needs a reason", "Give the reason with -override-reason=TEXT.")
+        raise UsageError("Option -policy-override needs a reason", "State the reason with -override-reason=TEXT.")
     policies = []
     for word in arguments["policy"]:
         if not word.startswith("builtin:") and not os.path.exists(word):

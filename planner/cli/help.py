@@ -10,7 +10,7 @@ _WIDTH = 78
 
 GLOBAL = (
     ("-chdir=DIR", "Work in this directory: planner -chdir=DIR plan"),
-    ("-cpu-profile[=FILE]", "Report where the time goes; FILE is for speedscope."),
+    ("-cpu-profile[=FILE]", "Report which steps take the time; FILE is a profile for speedscope."),
     ("-install-autocomplete", "Complete commands and options in bash, zsh and fish."),
     ("-uninstall-autocomplete", "Remove the completion of commands and options."),
     ("-help", "Show this help, or after a command the help of that command."),

@@ -149,7 +149,7 @@ class LiveDocument:
 
         self.tasks.put(task)
         done.wait()
-        document: Body = results[0] if results else {"text": "", "problems": "planner is ending."}
+        document: Body = results[0] if results else {"text": "", "problems": "planner is shutting down."}
         return hidden_document(document, self.hide)
 
     # ------------------------------------------------------------ questions

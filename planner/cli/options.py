@@ -52,7 +52,7 @@ WHY = Flag("explain", "string", "Show the cause under each change: none, line or
 SINCE = Flag("since", "string", "Name the changes since this git revision as causes.", value="REF")
 SERVED = (
     Flag("serve", "bool", "Serve the page on the loopback interface, and plan again as files are saved."),
-    Flag("port", "int", "Serve on this port (default: any that is free).", 0, "PORT"),
+    Flag("port", "int", "Serve on this port (default: any free port).", 0, "PORT"),
 )
 MINIMAL_REFRESH = Flag("minimal-refresh", "bool", "Read only the real objects that are about to change.")
 OPERATION = (
@@ -89,7 +89,7 @@ POLICY = (
     Flag(
         "policy",
         "list",
-        "Also judge the plan by this directory, file or builtin:NAME (.planner/policies is always used).",
+        "Also check the plan against this directory, file or builtin:NAME (.planner/policies is always used).",
         value="DIR",
     ),
     Flag(
@@ -150,7 +150,7 @@ def plan_calls(
         detail = "-allow-deferral determines the objects that are left out: remove -target."
         raise UsageError("Conflicting options", detail)
     if arguments.get("policy-override") and not arguments.get("override-reason", "").strip():
-        raise UsageError("Option -policy-override needs a reason", "Give the reason with -override-reason=TEXT.")
+        raise UsageError("Option -policy-override needs a reason", "State the reason with -override-reason=TEXT.")
     if arguments.get("explain") not in _HOW:
         raise UsageError("Wrong value for option -explain", "Valid values are none, line and full.")
     if arguments.get("parallelism", 10) < 0:

@@ -179,7 +179,7 @@ def _text(sampler: Sampler, before: float) -> str:
         most = [(word, s) for word, s in words.items() if word.startswith(kind)]
         most.sort(key=lambda item: (-item[1], item[0]))
         if most:
-            lines.append(f"{title} that took most time:")
+            lines.append(f"{title} that took the most time:")
             lines += [f"  {seconds:7.2f} s  {word.removeprefix(kind)}" for word, seconds in most[:MOST]]
     return "\n".join(lines)
 

@@ -201,7 +201,7 @@ def diagnostics() -> str:
         "",
         "Errors and warnings by code. `planner explain TITLE` or `planner explain CODE` shows one",
     ]
-    lines += ["in the terminal. A title has … where messages differ.", ""]
+    lines += ["in the terminal. In a title, … replaces the part that differs.", ""]
     pages = diagnostic_pages()
     for group, (cause, cure) in sorted(groups().items()):
         members = [page for page in pages if page.code.partition(".")[0] == group]

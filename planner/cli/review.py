@@ -20,7 +20,7 @@ LINKS = (
     Flag(
         "link",
         "string",
-        "The address of a line, with {file}, {line} and {revision} (default: the CI service's address).",
+        "The address for links to lines, with {file}, {line} and {revision} (default: the CI service's address).",
         value="URL",
     ),
     Flag("page", "string", "The address at which the page will be published, for links to it.", value="URL"),
@@ -40,7 +40,9 @@ class Review:
     def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
         if "-" in self.files.values():
-            raise UsageError("A review needs a file", "Name a file, not -: standard output has the command's result.")
+            raise UsageError(
+                "A review needs a file", "Name a file, not -: standard output is for the command's result."
+            )
         self._read: dict[str, Any] = {}
         self.subject: ReviewSubject | None = _subject(arguments, kind, directory) if self.files or prints else None
 

@@ -90,7 +90,7 @@ def test_a_plan_says_what_policies_say_and_is_not_saved_when_denied(folder: Path
     (folder / "main.tf").write_text(MAIN.replace("terraform_data.first.output", "var.port"))
     ran = planner("plan", "-policy=port.dl", "-out=q")
     assert ran.code == 1 and "Error: Denied by policy port" in ran.err
-    assert ran.out.endswith("The plan was not saved to q, because a policy denies it or cannot judge it.\n")
+    assert ran.out.endswith("The plan was not saved to q, because a policy denies the plan or cannot be decided.\n")
     assert planner("plan", "-policy=port.dl", "-out=p").out.endswith("The existing file p is unchanged.\n")
     assert not (folder / "q").exists()
     (folder / "wrong.dl").write_text("deny(")

@@ -29,7 +29,7 @@ def test_stages_and_files_of_a_plan(tmp_path: Path) -> None:
     done = run(tmp_path, "-cpu-profile=profile.json", "plan", "-no-color")
     assert done.returncode == 0 and "Time of the main thread" not in done.stdout
     assert "  plan " in done.stderr and "%" in done.stderr
-    assert "Files that took most time:" in done.stderr and "main.tf" in done.stderr
+    assert "Files that took the most time:" in done.stderr and "main.tf" in done.stderr
     document = json.loads((tmp_path / "profile.json").read_text())
     frames = document["shared"]["frames"]
     for one in document["profiles"]:

@@ -104,8 +104,8 @@ PENDING = "pending"
 
 @command(
     "[options] UNIT OTHER | [pending] UNIT",
-    """Explains why UNIT waits for OTHER: the chain of units in between, and for each edge the rule and the line of a
-file that it comes from. With -not it explains why UNIT does not wait.
+    """Explains why UNIT waits for OTHER: prints the chain of units between them, and the rule and the source line of
+each edge. With -not, explains why UNIT does not wait.
 
 `pending UNIT` lists the parts of the unit's plan that are unknown until other units are applied, by output and path;
 with -not it explains why the plan does not wait for its dependencies. For this, the dependencies are planned.
@@ -169,7 +169,7 @@ def _pending(document: dict[str, Any], arguments: Arguments, terminal: Terminal)
 
 @command(
     "[options] [WORDS...]",
-    f"""Judges the plans of all units together by rules that derive deny(code, unit, message) or warn(code, unit,
+    f"""Checks the plans of all units together against rules that derive deny(code, unit, message) or warn(code, unit,
 message) from the relations of planner batch query:
   deny("bucket", U, M) :-
     unit_planned(U, _, "input.bucket", N),
@@ -179,12 +179,12 @@ message) from the relations of planner batch query:
 {WORDS}
 
 A verdict that depends on values that are not known yet (a new object's id, a changed output of a unit) is undecided
-until they are applied. A policy whose computation has no value is broken, which counts as a denial.
+until these are applied. If the computation of a policy fails, the policy is broken, which counts as a denial.
 
-The policies in .planner/batch-policies and those of the organisation also judge batch plan, apply and destroy: what
-they deny is neither saved nor applied.
+The policies in .planner/batch-policies and those of the organisation also apply to batch plan, apply and destroy: if
+they deny a unit, no plan is saved or applied.
 
-The exit code is 0, or 1 when the fleet is denied or on errors, which include a unit without a plan.""",
+The exit code is 0, or 1 if the fleet is denied, if a unit has no plan, or on other errors.""",
     (
         Flag(
             "policy",
@@ -224,9 +224,9 @@ def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
 
 @command(
     "[options] [WORDS...]",
-    f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them for a browser, which needs
-no network: the order of units and its reasons, and the plan of each. `batch plan -html=FILE` and `batch apply
--html=FILE` also write this page. With -serve the page is served to browsers of this machine until Ctrl-C, at an
+    f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page that needs no network. The page shows
+the order of units with its reasons, and the plan of each unit. `batch plan -html=FILE` and `batch apply
+-html=FILE` also write this page. With -serve the page is served to browsers on this machine until Ctrl-C, at an
 address with a secret token, and is updated when files of the units are saved.
 
 {WORDS}""",
@@ -328,8 +328,8 @@ def batch_join(arguments: Arguments, terminal: Terminal) -> int:
 values. The newest record is kept unless -keep=0 is given. The record of an interrupted run that was changing objects is
 kept as long as planner batch resume can continue it.
 
-Without this command the newest 200 records are kept. The caches of configurations are stored elsewhere and stay; a unit
-whose plan is removed is planned again.""",
+Without this command the newest 200 records are kept. The caches of configurations are stored elsewhere and are not
+removed; a unit whose plan is removed is planned again.""",
     (
         Flag("keep", "int", "The number of newest records to keep (default: 1).", 1, "N"),
         Flag("older-than", "duration", "Remove only records older than this.", 0.0, "DURATION"),

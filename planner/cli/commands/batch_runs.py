@@ -35,9 +35,10 @@ planned. It is an error if -var, -target or -replace name something that no unit
 
 -out saves the plans with their inputs: planner batch apply DIR applies exactly these plans, or none.
 
-The plan of each unit is judged by the .planner/policies of the fleet's directory, by those of its own directory, and by
--policy, with the parameters of packs that its .planner/policy.toml sets. The rules in .planner/batch-policies judge all
-plans together: see planner batch policy. Denied plans are shown, and are neither saved nor applied.
+The plan of each unit is checked against the policies in .planner/policies of the fleet's directory and of its own
+directory, and those of -policy, with the parameters of packs that its .planner/policy.toml sets. The rules in
+.planner/batch-policies apply to all plans together: see planner batch policy. Denied plans are shown, but neither saved
+nor applied.
 
 -shard=3/20 plans a twentieth of the units, the same ones on every machine, for parallel jobs. Connected units are in
 the same shard if it has room; a unit of another shard whose outputs are read is also planned, but only for its values.
@@ -116,8 +117,8 @@ _OTHERS = ("refresh", "minimal-refresh", "replace")
 
 @command(
     "[options] [WORDS...]",
-    f"""Compares the states of a fleet's units with the real objects, and reports what was changed outside since the
-last apply of each. Nothing is changed.
+    f"""Compares the states of a fleet's units with the real objects, and reports changes made outside planner since the
+last apply of each unit. Nothing is changed.
 
 {WORDS}
 
@@ -143,8 +144,8 @@ REFRESH_ONLY = MODE[1]
 
 All units are planned first. Then, wave by wave, units with unknown inputs are planned again with the real values, the
 plans are shown, and after the answer "yes" they are applied exactly as shown. With -auto-approve each unit is planned
-and applied as soon as its dependencies are done, unless policies judge all plans together (.planner/batch-policies):
-then all are planned and judged first.
+and applied as soon as its dependencies are done, unless policies apply to all plans together
+(.planner/batch-policies): then all units are planned and checked first.
 
 With a directory that `planner batch plan -out=DIR` saved, the saved plans are applied without a prompt: exactly these,
 or none if a state, a file or a plan has changed since, which is reported. Units with incomplete plans are planned
@@ -157,8 +158,8 @@ otherwise they need approval, and are skipped with -auto-approve.
 -shard=3/20 applies one shard of the units, for parallel jobs. Connected units are in the same shard, so a fleet that is
 connected as a whole is applied by one job.
 
-A failed unit holds back only its dependents. The run is recorded: planner batch resume continues it after a crash or an
-interrupt.""",
+If a unit fails, only its dependents are skipped. The run is recorded: planner batch resume continues it after a crash
+or an interrupt.""",
     (APPROVE, REFRESH_ONLY, DEFER, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_apply(arguments: Arguments, terminal: Terminal) -> int:

@@ -45,11 +45,11 @@ ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has 
   planner ci -comment -- batch plan
   planner ci -- drift
 
-It runs `planner init` first where that is needed, then the command, without prompts, and with its report in
-.planner/report: report.md, report.html, report.json, and for `plan` the saved plan `tfplan` (for `batch plan` the
-directory `plans`). With -comment the report becomes a comment on the pull request: see `planner comment`. On the
-runners of GitHub the report is also the summary of the job, and its outputs are changes (true or false), exit-code,
-plan-file and report; there and in Azure Pipelines problems and causes are annotations at their lines.
+It runs `planner init` first if needed, then the command without prompts, and writes the report to .planner/report:
+report.md, report.html, report.json, and for `plan` the saved plan `tfplan` (for `batch plan` the directory `plans`).
+With -comment the report becomes a comment on the pull request: see `planner comment`. On GitHub runners the report is
+also the job summary, and the step has the outputs changes (true or false), exit-code, plan-file and report. There and
+in Azure Pipelines, problems and causes are printed as annotations of their lines.
 
 The exit code is that of the command, except that 2 (changes) becomes 0 unless -fail-on-changes is given.""",
     (
@@ -221,16 +221,16 @@ def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
 
 @command(
     "[options] [FILE]",
-    """Writes a report as a comment on the pull request that this CI job runs for. FILE is a review (the JSON of
--review=FILE, which is cut to the size that the host takes) or Markdown. The comment of an earlier run is updated in
-place; when there are several, the older ones are folded.
+    """Writes a report as a comment on the pull request of this CI job. FILE is a review (the JSON of -review=FILE,
+which is shortened to the size that the host allows) or Markdown. The comment of an earlier run is updated in place;
+when there are several, the older ones are folded.
 
 The host is recognized by the environment variables of its runner. Each host needs a token that may write comments:
 GITHUB_TOKEN, GITLAB_TOKEN, BITBUCKET_TOKEN, SYSTEM_ACCESSTOKEN (Azure). If the runner does not provide the number of
 the pull request, set PLANNER_PULL_REQUEST. A job without a pull request writes no comment and succeeds.
 
--start states in the existing comment that a run is under way, and -cut that it ended without a report. `planner ci`
-does all of this around another command.""",
+-start states in the existing comment that a run is in progress, and -cut that it ended without a report. `planner ci`
+runs another command and does all of this.""",
     (
         *ABOUT,
         Flag("start", "bool", "State that a run is in progress."),

@@ -82,8 +82,8 @@ CYCLIC = ("", "plan", "plan-destroy", "apply")
 @command(
     "[options]",
     """Lists the cycles of the configuration, each edge with its rule and source line, and the smallest set of
-references whose removal leaves no cycle. Only written references can be removed, not edges that follow from creating
-and destroying.
+references whose removal leaves no cycle. Only references in the configuration can be removed, not edges that follow
+from the order of creation and destruction.
 
 The plan graph is checked first. If it has no cycle, the command makes a plan and checks the apply graph.""",
     (

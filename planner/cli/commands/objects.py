@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @command(
     "[options] ADDRESS ID",
     """Records an existing object in the state as the named resource instance. The configuration must declare the
-resource. Better: an import block, which is planned first.""",
+resource. Prefer an import block, which is planned first.""",
     (
         Flag("config", "string", "Read the configuration from this directory.", value="DIR"),
         Flag("parallelism", "int", "", 10, "N"),
@@ -72,7 +72,7 @@ MARK = (
 
 @command(
     "[options] ADDRESS",
-    "Marks a resource instance as tainted: the next plan replaces it. Better: `planner apply -replace=ADDRESS`.",
+    "Marks a resource instance as tainted: the next plan replaces it. Prefer `planner apply -replace=ADDRESS`.",
     MARK,
 )
 def taint(arguments: Arguments, terminal: Terminal) -> int:
@@ -97,8 +97,8 @@ def untaint(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options]",
-    """Reads all managed objects and records outside changes in the state. Better: `planner apply -refresh-only`,
-which shows the changes first and prompts for approval.""",
+    """Reads all managed objects and records changes made outside planner in the state. Prefer `planner apply
+-refresh-only`, which shows the changes first and prompts for approval.""",
     (DESTROY, INPUT, SHOW_SENSITIVE, *OPERATION, *STATE, *VARIABLES, *JSON_LINES),
 )
 def refresh(arguments: Arguments, terminal: Terminal) -> int:
@@ -123,7 +123,7 @@ def refresh(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] LOCK_ID",
-    "Removes the lock of the state with this id. Do this only if its holder is certainly not running any more.",
+    "Removes the state lock with this id. Do this only if you are certain that the holder of the lock is not running.",
     (Flag("force", "bool", "Unlock without prompting for confirmation."), INPUT, *VARIABLES, *JSON_LINES),
 )
 def force_unlock(arguments: Arguments, terminal: Terminal) -> int:

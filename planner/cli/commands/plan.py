@@ -60,13 +60,13 @@ With -offline no provider is configured or called, so checks of pull requests ne
 provider can determine are marked as undecided, and such a plan cannot be applied.
 
 -markdown, -html and -review write the review of the plan: the decisions first, then the causes with their effects, then
-the changes, without sensitive values. The Markdown fits into a comment on a pull request, at any size.
+the changes, without sensitive values. The Markdown of any plan fits into a comment on a pull request.
 
-Policies judge the plan: those of the directory and the organisation, and those of -policy. A plan that is denied or
-cannot be judged is not saved; a saved plan keeps its policies, and apply decides undecided verdicts.
+The plan is checked against policies: those of the directory, of the organisation, and of -policy. A plan that is denied
+or cannot be checked is not saved; a saved plan contains its policies, and apply decides undecided verdicts.
 
-The causes of changes are found by comparing with what was last applied. With -since the comparison is
-with the configuration at a git revision, which is read without a checkout: planner plan -causes -since=main""",
+The causes of changes are found by comparing the configuration with the last apply, or, with -since, with the
+configuration at a git revision, which is read without a checkout: planner plan -causes -since=main""",
     (
         Flag("out", "string", "Save the plan in this file.", value="FILE"),
         Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
@@ -170,4 +170,4 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
 
 def _not_saved(path: str) -> str:
     former = f" The existing file {path} is unchanged." if os.path.lexists(path) else ""
-    return f"\nThe plan was not saved to {path}, because a policy denies it or cannot judge it.{former}"
+    return f"\nThe plan was not saved to {path}, because a policy denies the plan or cannot be decided.{former}"

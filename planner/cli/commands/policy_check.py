@@ -22,15 +22,14 @@ MOST_PROCESSES = 8
 
 @command(
     "[options]",
-    """Judges a plan by policies: a new plan, or a saved one.
-Every verdict has a proof: with -proofs in the table, and always in JSON.
+    """Checks a plan against policies: a new plan, or a saved one. Every verdict has a proof: with -proofs in the
+table, and always in JSON.
 
   deny        the plan must not be applied
-  broken      the policy computes something that has no value here:
-              as bad as deny
+  broken      the computation of the policy fails: treated like deny
   undecided   the verdict depends on values that are not known yet:
               apply decides it
-  warn        worth a look
+  warn        a warning: the plan may be applied
   overridden  denied, and accepted by -policy-override
   waived      accepted by .planner/waivers.toml, until a date
   info        for information
@@ -40,19 +39,19 @@ state is a state file, or the output of show -json. Details that such a document
 are read from the configuration in the directory, if the plan was made from it; otherwise policies that need them are
 broken.
 
-A policy that matched no object denies nothing. With -strict that is an error for each policy whose
-judged(code, address) has no row.
+A policy that matched no object denies nothing. With -strict, each policy whose relation judged(code, address) has no
+row is an error.
 
-The exit code is 0, or 1 when something is denied or broken, or on errors.""",
+The exit code is 0, or 1 if a verdict is deny or broken, or on errors.""",
     (
-        Flag("plan", "list", "Judge this plan. May be repeated.", value="FILE"),
-        Flag("state", "list", "Judge the objects of this state. May be repeated.", value="FILE"),
+        Flag("plan", "list", "Check this plan. May be repeated.", value="FILE"),
+        Flag("state", "list", "Check the objects of this state. May be repeated.", value="FILE"),
         Flag("format", "string", "The output format: table, json, sarif, junit or markdown.", "table", "FORMAT"),
         Flag("json", "bool", "Same as -format=json."),
         Flag("proofs", "bool", "Show the proof below each verdict."),
         Flag("rule-times", "bool", "Show the cost of each rule below the table."),
         OFFLINE,
-        Flag("strict", "bool", "Fail for policies that judged no object, or for which no rule derives judged."),
+        Flag("strict", "bool", "Fail for policies that checked no object, or for which no rule derives judged."),
         *REVIEW,
         *POLICY,
         DESTROY,
@@ -100,7 +99,7 @@ def _how_to_name() -> str:
     """How to name policies; mentions the directory `policies` if it has rule files."""
     if not any(Path("policies").glob("**/*.dl")):
         return NAME_POLICIES
-    return "To judge by the policies of this directory: planner policy check -policy=policies"
+    return "To check against the policies in this directory: planner policy check -policy=policies"
 
 
 def _processes(terminal: Terminal, is_profiled: bool) -> int:
@@ -154,11 +153,11 @@ def _unmet(verdict: Verdict) -> list[Diagnostic]:
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:
             detail = (
-                f"No rule derives the objects that the policy judges: add judged({json_text(code).strip()}, A) :- ..."
+                f"No rule derives the objects that the policy checks: add judged({json_text(code).strip()}, A) :- ..."
             )
             diagnostics.append(error("policy.unjudged", f"Policy {code} has no rule for judged", detail))
         elif not verdict.judged[code]:
-            detail = "The plan has no object that the policy judges, so the policy denies nothing."
+            detail = "The plan has no object that the policy checks, so the policy denies nothing."
             diagnostics.append(error("policy.met_nothing", f"Policy {code} matched no object", detail))
     return diagnostics
 

@@ -99,14 +99,19 @@ CHOICES = (
 
 @command(
     "[options] [PROVIDER...]",
-    """Downloads the packages of the providers (all of the configuration, or the named ones) for each platform
-from their registries, whatever the installation settings, and records their checksums in the dependency lock file.
+    """Downloads the packages of the providers (all of the configuration, or the named ones) for each platform from
+their registries, regardless of the installation settings, and records their checksums in the dependency lock file.
 
-A template of OCI repositories may have {hostname}, {namespace} and {type}: example.com/mirror/{namespace}/{type}.""",
+A
+template of OCI repositories may contain {hostname}, {namespace} and {type}:
+example.com/mirror/{namespace}/{type}.""",
     (
         *CHOICES,
         Flag(
-            "oci-mirror", "string", "Download the packages from OCI repositories, by this template.", value="TEMPLATE"
+            "oci-mirror",
+            "string",
+            "Download the packages from the OCI repositories of this template.",
+            value="TEMPLATE",
         ),
         *VARIABLES,
         *JSON_LINES,
@@ -184,7 +189,7 @@ def providers_schema(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "[options] [PROVIDER...]",
     """Downloads the packages of the providers of all components (or the named ones) for each platform from their
-registries, whatever the installation settings, and records their checksums in the dependency lock file of the
+registries, regardless of the installation settings, and records their checksums in the dependency lock file of the
 stack.""",
     (*CHOICES, *JSON_LINES),
 )

@@ -205,7 +205,7 @@ def _document(arguments: Arguments, answers: Any) -> str:
 
 FLEET = Flag("fleet", "string", "Count the objects that the units of this directory's fleet manage.", value="DIR")
 COVERAGE = Flag("coverage", "bool", "Report the share of managed objects among the results, by type.")
-POLICIES = Flag("policy", "list", "Judge the share of managed objects by these policies.", value="PATH")
+POLICIES = Flag("policy", "list", "Check the share of managed objects against these policies.", value="PATH")
 
 
 @command(
@@ -226,7 +226,7 @@ Query files may also have the blocks variable, locals and provider. A list block
 after it.
 
 A result is managed if the state has an object with its identity, or an import block names it. With -fleet, the states
-and import blocks of all units of a fleet count, and objects that two of them manage are reported. Policies read
+and import blocks of all units of a fleet are included, and objects that two units manage are reported. Policies read
 unmanaged(type, identity), managed_twice(type, identity, instance, other) and coverage(type, kind, number):
 
   deny("unmanaged", I, "no unit manages it") :- unmanaged("aws_s3_bucket", I).""",

@@ -81,9 +81,9 @@ _OTHERS = ("refresh", "minimal-refresh", "refresh-only", "replace", "allow-defer
 
 @command(
     "[options]",
-    """Compares the state with the real objects, and shows each attribute that was changed outside since the last apply:
-its values, and whether applying the configuration would restore it. The time and the author of an object's last
-modification are shown if the object has them. Nothing is changed or locked.
+    """Compares the state with the real objects, and shows each attribute that was changed outside planner since the
+last apply: its values, and whether applying the configuration would restore it. The time and the author of an
+object's last modification are shown if the object has them. Nothing is changed or locked.
 
 -markdown, -html and -review write the report to files; -json prints it.
 
@@ -180,16 +180,17 @@ KINDS = {"": ("apply", "plan"), "plan": ("plan",), "apply": ("apply",)}
 
 @command(
     "[options] -out=FILE.html | -serve",
-    """Writes one HTML page about a plan, which needs no network in the browser. The page begins with the planned
-actions, and shows the graph, with search, zoom and collapsible modules; kinds of edges; changes and their causes; the
-rule and the source line of each edge; the objects that a change may affect; the path between two nodes; and policy
-verdicts. The drawing can be saved as SVG or PNG, and the changes as Markdown.
+    """Writes one HTML page about a plan, which needs no network. The page begins with the planned actions. It also
+shows the graph, with search, zoom and collapsible modules; kinds of edges; changes and their causes; the rule and the
+source line of each edge; the objects that a change may affect; the path between two nodes; and policy verdicts. The
+drawing can be saved as SVG or PNG, and the changes as Markdown.
 
 With -plan the page shows a saved plan, otherwise a new one. Nothing is changed.
 
-With -serve the page is served to browsers of this machine until Ctrl-C, at an address with a secret token. The page is
-updated when files are saved, as with planner watch, and answers why, why -not, query and what-if; plans can be kept
-and compared. While the configuration is broken, the page shows the problems and the last good plan.""",
+With -serve the page is served to browsers on this machine until Ctrl-C, at an address with a secret token. The page
+is updated when files are saved, as with planner watch, and answers the questions of why, why -not, query and what-if;
+plans can be kept and compared. While the configuration has errors, the page shows them and the last plan without
+errors.""",
     (
         *SERVED,
         Flag("out", "string", "Write the page to this file.", value="FILE"),
@@ -270,7 +271,8 @@ MOST_SHOWN = 10
                                 indexes of count have shifted
   likely_rename                 objects that a moved block keeps
   possible_rename               objects that a moved block would only update
-  provider_of_unplanned         a provider whose configuration does not exist
+  provider_of_unplanned         a provider that is configured with values of
+                                an object that does not exist yet
 
 Each moved block is tried in a plan before it is proposed; -write inserts the blocks of likely_rename into the
 configuration. Your own rules can add advice: advice(code, address, message).""",

@@ -109,8 +109,9 @@ def refactor_adopt(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "-to=DIR ADDRESS...",
     """Moves resources, data sources, module calls and local values of one module into a new module in the directory
-DIR, and adds a call of it. Local values that only these use move, too. The new module gets variables for values from
-outside, outputs for values that are used outside, and requirements of providers. Resources get moved blocks.
+DIR, and adds a call of it. Local values that only these blocks use are moved, too. The new module gets variables for
+values from outside, outputs for values that are used outside, and requirements of providers. Resources get moved
+blocks.
 
 The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.
 
@@ -160,7 +161,7 @@ def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
     "-to=DIR ADDRESS...",
     """Moves resources, data sources and module calls of this root module to the root module in the directory DIR, and
 their objects to its state. Variables, local values, data sources and provider configurations that they need are
-copied; outputs and checks that are only about them move, too. If blocks of one root module refer to objects of the
+copied; outputs and checks that refer only to them are moved, too. If blocks of one root module refer to objects of the
 other, the other root module gets outputs, and a terraform_remote_state in the first reads them. This works in one
 direction only, and only if the state of the other root module is local.
 
@@ -187,11 +188,10 @@ def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
     """Moves all blocks of another root module, and all objects of its state, into this one: the reverse of split-state.
 Blocks that are the same in both, such as variables and provider configurations, are not repeated. Different blocks with
 the same name are an error. If one root module reads the local state of the other with a terraform_remote_state,
-references to its outputs are replaced by their expressions. The other module's backend and value files do not move.
+references to its outputs are replaced by their expressions. The other module's backend and value files are not moved.
 
-The plans of both root modules are compared with the plan after the merge. If no change differs, this state is written,
-then the files, then the other state.
-`planner refactor undo` moves the objects back.
+The plans of both root modules are compared with the plan after the merge. If the changes are the same, this state is
+written, then the files, then the other state. `planner refactor undo` moves the objects back.
 
   planner refactor merge-state ../dns""",
     _FLAGS,

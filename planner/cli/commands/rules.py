@@ -71,8 +71,8 @@ def rules_doc(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "[options] [PREDICATE]",
     """Prints the dependencies of all predicates, or of PREDICATE and everything below it, in the DOT language.
-Predicates of one level are in one row; red edges are negations, blue ones aggregates and green ones native operators,
-which all need the complete relation below them:
+Predicates of the same level are in one row; red edges are negations, blue ones aggregates and green ones native
+operators, which all need the complete relation below them:
   planner rules graph reduced_edge | dot -Tsvg > rules.svg""",
     (JSON, Flag("dot", "bool", "Print DOT, which is the default.")),
 )
@@ -123,7 +123,7 @@ def rules_stats(arguments: Arguments, terminal: Terminal) -> int:
 PROGRAM = Flag(
     "program",
     "string",
-    "Check with this set of planner's rules, such as graph, policy or batch (default: the set that fits the files).",
+    "Check with this set of planner's rules, such as graph, policy or batch (default: the set that matches the files).",
     value="NAME",
 )
 

@@ -15,8 +15,9 @@ from planner.render.terminal import Terminal
     "",
     """Serves editors by the Language Server Protocol over standard input and output: configuration, values,
 tests, stacks, fleets (.tf, .tofu, .tf.json, .tfvars, .tftest.hcl, ...), rule files (.dl) and case files (.case).
-Diagnostics while you type, completion, documentation with values and the planned action, definitions, references and
-rename across modules, formatting, code actions. Providers are not started: their schemas come from the cache.
+It provides diagnostics while you type, completion, documentation with values and the planned action, definitions,
+references and rename across modules, formatting, and code actions. Providers are not started: their schemas are read
+from the cache.
 
 `planner docs editors` has the settings of editors. The command needs the extra lsp: pip install 'planner-iac[lsp]'.""",
 )
@@ -40,12 +41,13 @@ TOKEN = "PLANNER_MCP_TOKEN"
 Protocol: plans with their causes, why and why not, what if, queries, drift, policies, parts of the graph. Nothing is
 changed.
 
-Without options the server speaks on standard input and output, as an assistant starts it. With -http it listens on the
-loopback interface; each request needs the token of the variable {TOKEN}, or the one that is printed at the start.
+Without options the server communicates over standard input and output with the assistant that starts it. With -http it
+listens on the loopback interface; each request needs the token of the variable {TOKEN}, or the token that is printed at
+the start.
 
 This command needs the extra "mcp".""",
     (
-        Flag("http", "int", "Listen on this port of the loopback interface (0: any that is free).", None, "PORT"),
+        Flag("http", "int", "Listen on this port of the loopback interface (0: any free port).", None, "PORT"),
         Flag("allow-apply", "bool", "Also let assistants apply configurations."),
     ),
 )

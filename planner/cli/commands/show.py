@@ -177,7 +177,7 @@ def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
     "[options] [NAME]",
     "Shows the output values of the root module as recorded in the state: all, or the named one.",
     (
-        Flag("raw", "bool", "Print a string, number or bool without quotes and line break."),
+        Flag("raw", "bool", "Print a string, number or bool without quotes or a line break."),
         Flag("state", "string", "Read the state from this file.", value="FILE"),
         SHOW_SENSITIVE,
         *VARIABLES,

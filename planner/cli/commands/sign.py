@@ -14,11 +14,11 @@ from planner.render.terminal import Terminal
 @command(
     "[options] PLAN | DIR",
     """Approves a plan of `planner plan -out=PLAN`, or the plans of a fleet of `planner batch plan -out=DIR`: `planner
-apply -require-signature=KEYS PLAN` applies only what was signed. A signature is valid for one file, with its name and
+apply -require-signature=KEYS PLAN` applies only signed plans. A signature is valid for one file, with its name and
 its content.
 
 The key is an ed25519 or ECDSA private key (in PEM or OpenSSH format); if the file contains an OpenSSH public key, the
-agent at SSH_AUTH_SOCK signs. A passphrase is read from PLANNER_SIGNING_PASSPHRASE. Signatures are added to
+SSH agent at SSH_AUTH_SOCK signs. A passphrase is read from PLANNER_SIGNING_PASSPHRASE. Signatures are added to
 PLAN.intoto.jsonl, for a fleet to DIR/manifest.json.intoto.jsonl: DSSE envelopes with an in-toto statement, one on each
 line.
 

@@ -50,7 +50,7 @@ dependencies. Parts that cannot be planned yet are deferred, with the reason.
 
 With -json, the output is that of `planner plan -json`, with the deployment and the component on each line.
 
-With -serve the page of -html is served to browsers of this machine until Ctrl-C, at an address with a secret token,
+With -serve the page of -html is served to browsers on this machine until Ctrl-C, at an address with a secret token,
 and is updated when files of the stack are saved.""",
     (
         Flag("detailed-exitcode", "bool", "Exit with 2 when there are changes."),

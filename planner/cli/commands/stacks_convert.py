@@ -14,12 +14,12 @@ from planner.render.view import HumanView
 
 @command(
     "[options]",
-    """Makes a stack of the root module in the working directory: each module that it calls becomes a component,
-its variables become variables of the stack, and its state is divided among the components. Shows the files, and proves
+    """Converts the root module in the working directory to a stack: each module that it calls becomes a component, its
+variables become variables of the stack, and its state is divided among the components. Shows the files, and verifies
 that a plan of the stack has no changes. Nothing is written without -write.""",
     (
         Flag("write", "bool", "Write files and states, and remove the objects from the root module's state."),
-        Flag("deployment", "string", "The name of the deployment (main).", value="NAME"),
+        Flag("deployment", "string", "The name of the deployment (default: main).", value="NAME"),
         *LOCK,
         *VARIABLES,
     ),
@@ -58,9 +58,9 @@ def stacks_from_modules(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options]",
-    """Makes a root module of a deployment of the stack in the working directory: each component becomes a module
-call, and the states of its instances become one state. Shows the files, and proves that a plan of the root module has
-no changes. Nothing is written without -write.""",
+    """Converts a deployment of the stack in the working directory to a root module: each component becomes a module
+call, and the states of all component instances become one state. Shows the files, and verifies that a plan of the root
+module has no changes. Nothing is written without -write.""",
     (
         Flag("deployment", "string", "The deployment.", value="NAME"),
         Flag(

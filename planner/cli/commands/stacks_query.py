@@ -162,20 +162,20 @@ def _together(graphs: list[tuple[str, Graph]]) -> tuple[dict[str, Any], list[tup
 
 @command(
     "[options]",
-    """Plans deployments, and judges each as a whole by rules that derive deny(code, component, message) or
+    """Plans deployments, and checks each as a whole against rules that derive deny(code, component, message) or
 warn(code, component, message) from the relations of planner stacks query:
 
   deny("deletions", C, M) :-
     deployment("prod"), component_changes(C, "remove", N), N > 3,
     M = "destroys " ++ N ++ " objects".
 
-planner stacks plan and apply also judge by the policies in .planner/stack-policies: a denied deployment is not applied.
-(Their option -policy names policies about the plan of a single component.)
+The policies in .planner/stack-policies also apply to planner stacks plan and apply: a denied deployment is not applied.
+(The option -policy of these commands names policies about the plan of a single component.)
 
-A verdict that depends on values that are not known yet is undecided. A policy whose computation has no value is broken,
-which counts as a denial.
+A verdict that depends on values that are not known yet is undecided. If the computation of a policy fails, the policy
+is broken, which counts as a denial.
 
-The exit code is 0, or 1 when a deployment is denied or on errors.""",
+The exit code is 0, or 1 if a deployment is denied or on errors.""",
     (
         Flag(
             "policy",

@@ -206,7 +206,7 @@ def state_rm(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] FROM TO",
-    "Changes the provider of all objects in the state that belong to FROM.",
+    "Changes the provider of all objects in the state whose provider is FROM.",
     (Flag("auto-approve", "bool", "Replace without prompting for approval."), *EDITED, INPUT, *CHANGING),
 )
 def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:

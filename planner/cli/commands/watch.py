@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 @command(
     "[options]",
     """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the state,
-rules, policies, and files that functions read. Shows how each plan differs from the previous one, and why; then the
-causes of all changes, unless the plan is unchanged; and with policies how the verdicts differ. Nothing is changed.
+rules, policies, and files that functions read. Shows how each plan differs from the previous one, and why, then the
+causes of all changes unless the plan is unchanged. With policies, it also shows how the verdicts differ. Nothing is
+changed.
 
 With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends the command.""",
     (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),

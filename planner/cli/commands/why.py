@@ -140,11 +140,11 @@ Otherwise explains, rule by rule, why something holds:
                                 local.NAME, file PATH and module.NAME
   planner why replace           the causes of all replacements; also delete,
                                 create, update, read and forget
-  planner why replace ADDRESS   as for ADDRESS, and an error when it is not
-                                replaced
+  planner why replace ADDRESS   as for ADDRESS, but an error if the object is
+                                not replaced
   planner why invoke ADDRESS    why an action is invoked, or what the change
                                 of an object invokes
-  planner why drift ADDRESS     how an object changed outside of any plan
+  planner why drift ADDRESS     how an object was changed outside planner
   planner why unknown VALUE     why a value is only known after the apply:
                                 terraform_data.web[0].id, output.NAME,
                                 local.NAME, module.net.id, module.net.local.x
@@ -165,9 +165,10 @@ Otherwise explains, rule by rule, why something holds:
   planner why 'edge("a", "b")'  why a derived fact holds
 
 With -fix, lists the smallest sets of places (lines, variables, options, your rules) whose removal avoids the result.
-Each set is checked by deriving or planning again without it, or has the reason why it was not. With -not, each form
-explains why something does not hold: the nearest derivation, and with -full the first failing condition of each rule.
-Every step has its reason, and every leaf its place in a file. Repeated steps are abbreviated (p4, above).""",
+Each set is checked by deriving or planning again without it; otherwise the reason why it was not checked is printed.
+With -not, each form explains why something does not hold: it prints the nearest derivation, and with -full the first
+failing condition of each rule. Every step has its reason, and every leaf its position in a file. Repeated steps are
+abbreviated (p4, above).""",
     FLAGS,
 )
 def why(arguments: Arguments, terminal: Terminal) -> int:
