@@ -162,7 +162,7 @@ VERDICT: dict[str, Schema] = {
     "would": _with_text({"enum": ["deny", "warn"]}, "For an undecided verdict: the verdict that may result."),
     "waits_for": _list(
         _object({"what": TEXT}, {"source": PLACE, "why": {"type": "object"}}),
-        "For an undecided verdict: the unknown values, each with the proof why it is unknown.",
+        "For an undecided verdict: the unknown values, each with the proof that it is unknown.",
     ),
     "by_cases": _list(RULE, "For a verdict that does not depend on the unknown values: the rules for its code."),
 }
@@ -441,7 +441,9 @@ SCHEMAS: dict[str, Schema] = {
             "result": _with_text(
                 {"type": ["object", "null"]}, "For an apply: whether it succeeded, and the numbers of objects."
             ),
-            "decisions": _list(_object({"kind": TEXT, "text": TEXT, "objects": _list(TEXT)}), "The gravest first."),
+            "decisions": _list(
+                _object({"kind": TEXT, "text": TEXT, "objects": _list(TEXT)}), "The most serious first."
+            ),
             "causes": _list(REVIEW_CAUSE, "Root causes, the riskiest first."),
             "uncaused": _list(_object({"text": TEXT, "changes": CHANGES}), "Changes without any other cause."),
             "changes": _list(REVIEW_CHANGE),

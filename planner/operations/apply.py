@@ -75,7 +75,9 @@ def refuse(made: MadePlan[Start]) -> None:
         detail = "Planning failed, so the plan is not complete and cannot be applied."
         raise Failure(error("apply.errored_plan", "Cannot apply failed plan", detail))
     if made.plan.offline:
-        detail = "The plan was made without calling providers (-offline). Make a plan without -offline, and apply that."
+        detail = (
+            "The plan was made without calling providers (-offline). Make a plan without -offline, and apply that plan."
+        )
         raise Failure(error("apply.offline_plan", "Cannot apply an offline plan", detail))
 
 

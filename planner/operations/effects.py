@@ -141,7 +141,7 @@ def listing(options: OperationOptions, word: str, plan_file: str | None) -> tupl
         of = ListAnswer("Moved", tuple(move.text for move in moves(opened.made)))
     elif word == DRIFT:
         of = ListAnswer(
-            "Changed outside of planner", tuple(_drift_text(change) for change in plan.drift if _counts(change))
+            "Changed outside planner", tuple(_drift_text(change) for change in plan.drift if _counts(change))
         )
     else:
         of = ListAnswer("Not known before the apply", tuple(_unknown(opened.made)))
@@ -158,7 +158,7 @@ def _of_graph(made_graph: Graph, word: str) -> tuple[ListAnswer | None, list[Dia
     }
     rows = made_graph.database[GRAPH_WORDS[word]]
     names = sorted({re.sub(r" \(expand.*\)$", "", row[0]) for row in rows})
-    return ListAnswer(titles.get(word, "Created before destroyed because of others"), tuple(names)), []
+    return ListAnswer(titles.get(word, "Created before being destroyed because of other objects"), tuple(names)), []
 
 
 def _counts(change: ResourceChange) -> bool:

@@ -371,7 +371,7 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
         return [_with_deferred(made.plan, what, p) for p in problems] if reason else problems
     options = [f"-{option}={address}" for option, address in limits.options() if option != "replace"]
     text = (
-        reason or f"{node} takes part, but {what} is left out ({', '.join(options)}): planner why -not targeted {what}"
+        reason or f"{node} is included, but {what} is left out ({', '.join(options)}): planner why -not targeted {what}"
     )
     return [evolve(p, detail=f"{p.detail}\n{text}") if p.code == "why.no_change" else p for p in problems]
 

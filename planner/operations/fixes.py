@@ -151,7 +151,9 @@ def _of_verdict(options: OperationOptions, words: tuple[str, ...], plan_file: st
             detail = f"{finding.code} is {finding.kind}. {pending} {finding.kind}"
             raise Failure(error("why.no_fix", "Nothing to fix yet", detail))
         if finding.by_cases:
-            detail = f"{finding.code} holds for all possible unknown values. To see its rules, run: planner why deny"
+            detail = (
+                f"{finding.code} is denied whatever the unknown values are. To see its rules, run: planner why deny"
+            )
             raise Failure(error("why.no_fix", "No single result to fix", detail))
         result = denial_fixes(finding, plain, explainer_of(made))
         documents.append(_document([finding.kind, finding.code, finding.address, finding.message], result))
@@ -180,7 +182,7 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     if because.is_guess:
         notes = explainer.worlds.notes if explainer.worlds is not None else []
         limit = " ".join(
-            filter(None, (*(notes or ["These are candidates, because their former values are not on record."]), limit))
+            filter(None, (*(notes or ["These are candidates, because their former values are not recorded."]), limit))
         )
     return _document(goal, Fixes(tuple(tried), limit)), []
 
@@ -211,7 +213,7 @@ def _attempt(
     on record, or if the plan fails."""
     places = tuple(_with_command(cause, options.since) for cause in causes)
     if plan_file is not None:
-        return Fix(places, False, "not checked: a saved plan is not made again")
+        return Fix(places, False, "not checked: a saved plan cannot be made again")
     inputs, replace, mode = dict(options.inputs), options.limits.replace, options.mode
     explainer = explainer_of(made)
     former = explainer.worlds.of(subject.changes[0]) if explainer.worlds is not None else None
@@ -227,18 +229,18 @@ def _attempt(
         elif cause.root.kind == "variable":
             before, value, by_default = _former(made, cause)
             if before is None:
-                return Fix(places, False, f"not checked: the former value of {what} is not on record")
+                return Fix(places, False, f"not checked: the former value of {what} is not recorded")
             inputs[what.removeprefix("var.")] = before
             defaults += [f"{what} = {value}"] if by_default else []
         elif cause.root.kind == "text":
-            why = "this needs an edit" if cause.before else "its former content is not on record"
+            why = "this needs an edit" if cause.before else "its former content is not recorded"
             return Fix(places, False, f"not checked: {why}")
         elif cause.root.kind == "file" and former is not None and _is_recorded(former.tree, what):
             files.add(absolute_path(what.removeprefix("file ")))
         elif cause.root.kind == "file":
-            return Fix(places, False, f"not checked: its former content is not on record{_git_hint(made, subject)}")
+            return Fix(places, False, f"not checked: its former content is not recorded{_git_hint(made, subject)}")
         elif cause.before is None:
-            return Fix(places, False, "not checked: planner cannot try that")
+            return Fix(places, False, "not checked: planner cannot undo this cause itself")
         elif cause.place.key == "-destroy":
             mode = "normal"
         else:
@@ -254,7 +256,9 @@ def _attempt(
     if action is not None and action != subject.action:
         return Fix(places, True, f"checked: {how} {words_for(action).is_planned.removeprefix('is ')} instead")
     if defaults:
-        return Fix(places, False, "not checked: its former value is not on record, and the default differs from it")
+        return Fix(
+            places, False, "not checked: its former value is not recorded, and with the default the change remains"
+        )
     if action is None:
         return Fix(places, False, f"not checked: planning {how if defaults else 'with it'} failed")
     return Fix(places, False, f"checked: even {how} {words_for(action).is_planned.removeprefix('is ')}")

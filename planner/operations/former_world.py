@@ -76,13 +76,11 @@ class FormerWorlds:
                 self.origin = "record"
                 return
             if store is not None and self._record is None and is_encrypted(store):
-                self.notes.append(
-                    f"The record of the last apply is encrypted with a key that {KEY} does not have here."
-                )
+                self.notes.append(f"The record of the last apply is encrypted, and {KEY} does not have the key here.")
             if store is not None and self._record is None and not store.shares_documents:
                 self.notes.append(
-                    f"{store.place} holds only the state, so the record of an apply is only in the working directory "
-                    "in which it was made. Compare with a commit: -since=main"
+                    f"{store.place} stores only the state, so the record of an apply is only in the working directory "
+                    "of that apply. Compare with a commit: -since=main"
                 )
         ref = options.since or self._implied()
         if ref:

@@ -217,7 +217,7 @@ def _legacy(wanted: Iterable[str]) -> list[Diagnostic]:
         error(
             "install.legacy_provider",
             "Invalid legacy provider address",
-            f"The state has the provider {address} without a namespace, from an old version. Set the namespace with "
+            f"The state has the provider {address} without a namespace, recorded by an old version. Set it with "
             f"planner state replace-provider {address} NAMESPACE/{address.split('/')[2]}",
         )
         for address in items

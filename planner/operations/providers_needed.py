@@ -134,8 +134,8 @@ def _override_warnings() -> list[Diagnostic]:
         return []
     lines = "".join(f"\n  - {address} in {overrides[address]}" for address in sorted(overrides))
     detail = (
-        f"The settings of the command line tool name providers in development:{lines}\n\nThey may behave differently "
-        "from any release, and a state that they wrote may not fit a released version."
+        f"The CLI configuration names providers in development:{lines}\n\nThey may behave differently from released "
+        "versions, and a state that they wrote may not work with a released version."
     )
     return [warning("provider.overrides", "Provider development overrides are in effect", detail)]
 

@@ -205,7 +205,7 @@ def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> li
         wrong.append("-parallelism")
     if not wrong:
         return []
-    detail = f"The workspace runs plans on its server, where these have no effect: {', '.join(wrong)}."
+    detail = f"The workspace runs plans on its server, where these options have no effect: {', '.join(wrong)}."
     return [error("remote.options", "Options not supported by remote runs", detail)]
 
 

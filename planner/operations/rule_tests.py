@@ -275,7 +275,7 @@ def _pack_of(file: str) -> str | None:
 def _not_in_a_pack(path: str, pack: str) -> str:
     """Why a pack's case must not plan this configuration; "" if it may."""
     if os.path.commonpath((os.path.realpath(path), pack)) != pack:
-        return "lies outside of the pack"
+        return "is outside the pack"
     if os.path.lexists(os.path.join(path, data_directory(os.environ))):
         return f"has {data_directory(os.environ)}, where programs may be"
     given, _ = load_variables(OperationOptions(path))
@@ -285,9 +285,9 @@ def _not_in_a_pack(path: str, pack: str) -> str:
     if config.root.backend is not None or config.root.encryption is not None:
         return "configures where states are stored, or how they are encrypted"
     if any("data.terraform_remote_state." in f"{key}." for module in config.root.walk() for key in module.resources):
-        return "reads the states of others"
+        return "reads states of other configurations"
     others = sorted(name for name in needed_providers(config).all if not name.startswith(OWN_PROVIDER))
-    return f"needs the provider {others[0]}; give a plan in JSON" if others else ""
+    return f"needs the provider {others[0]}; use a plan in JSON" if others else ""
 
 
 def _of_the_case(path: str, span: Span) -> Diagnostic:

@@ -60,7 +60,7 @@ def _valid(
         except (KeyError, TypeError, AttributeError, ValueError, IndexError):
             wrong, moment = "its statement is not an approval of planner", ""
         if wrong:
-            reasons.append(f"the signature of {names} does not count: {wrong}")
+            reasons.append(f"the signature of {names} is not valid: {wrong}")
         else:
             valid |= {one.key_id: moment for one in signed.signers}
     return valid, reasons
@@ -73,11 +73,11 @@ def _wrong(statement: Mapping[str, Any], name: str, digest: str, workspace: str)
     (subject,) = statement["subject"]
     predicate = statement["predicate"]
     if subject["digest"]["sha256"] != digest:
-        return "it is about another plan, or the plan was changed since"
+        return "it is for another plan, or the plan was changed since"
     if subject["name"] != name:
-        return f"it is about {subject['name']}, and the file is called {name}"
+        return f"it is for {subject['name']}, but the file is called {name}"
     if workspace and predicate["workspace"] != workspace:
-        return f"it is about the workspace {predicate['workspace']}, and this one is {workspace}"
+        return f"it is for the workspace {predicate['workspace']}, but this one is {workspace}"
     now = time.time()
     if _seconds(predicate["signed_at"]) > now + _SECONDS_AHEAD:
         return f"it was made at {predicate['signed_at']}, which is in the future"

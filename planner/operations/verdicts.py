@@ -97,5 +97,7 @@ def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Fi
     known = sorted({f.code for f in of_kind} | {f.address for f in of_kind if f.address} | set(verdict.codes))
     hint = next((text for text in (did_you_mean(word, known) for word in words if word not in known) if text), "")
     listed = "; ".join(f"{f.code} {f.address}".rstrip() for f in of_kind[:5])
-    detail = f"The policies have no {kind} for {asked}.{hint}" + (f" They have {kind} for: {listed}." if listed else "")
+    detail = f"The policies have no {kind} for {asked}.{hint}" + (
+        f" There is a {kind} for: {listed}." if listed else ""
+    )
     raise Failure(error("why.no_verdict", "Nothing to explain", detail))

@@ -34,13 +34,13 @@ _ENDS = re.compile(r"[.\[]")
 BACKSLASH = "\\"
 _SEPARATOR = re.compile(r"[^\w.-]")
 KINDS = {
-    "drift": "changed outside",
+    "drift": "changed outside planner",
     "as-before": "none of its inputs changed since the last apply",
     "left-state": "it was applied before, but is no longer in the state",
     "not-in-state": "it was declared before, but is not in the state",
     "unignored": "ignore_changes ignored it until now",
     "unapplied": "the configuration did not change: the state was changed outside planner",
-    "gone": "removed or changed outside",
+    "gone": "removed or changed outside planner",
     "read": "as it was read",
     "function": "a function of the time of the apply",
     "ephemeral": "opened only when needed",
@@ -54,7 +54,7 @@ KINDS = {
 
 _ASKED = ("replace_by_request", "no-call")
 """kinds of causes shown without a place"""
-GONE = "was removed or changed outside"
+GONE = "was removed or changed outside planner"
 REQUESTS = {"gone": GONE, "replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
 """kinds of causes that are requests for a creation or replacement, in words"""
 _CALLS = {"no-call": " was removed", "new-call": " was added"}

@@ -60,7 +60,7 @@ _THEMSELVES = {
     "forget": "To be forgotten",
     "left-state": "Applied before, but no longer in the state",
     "not-in-state": "Declared before, but not in the state",
-    "gone": "Removed or changed outside",
+    "gone": "Removed or changed outside planner",
     "read_because_config_unknown": "Read during the apply, because a part of the configuration is not known before",
     "read_because_dependency_pending": "Read during the apply, because dependencies change before",
     "read_because_check_nested": "Read during the apply, for a check",

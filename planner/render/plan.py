@@ -271,10 +271,10 @@ class PlanText:
         if not drifted or not (others or refresh_only):
             return False
         out()
-        out(f"{self.paint('Note:', 'bold', 'cyan')} {self.paint('Objects have changed outside of planner', 'bold')}")
+        out(f"{self.paint('Note:', 'bold', 'cyan')} {self.paint('Objects have changed outside planner', 'bold')}")
         out()
         self._say(
-            "The following was changed outside of planner since the last apply"
+            "The following was changed outside planner since the last apply"
             + (":" if refresh_only else " and may have affected this plan:")
         )
         for change in drifted:
@@ -284,7 +284,7 @@ class PlanText:
         if refresh_only:
             self._say(
                 "This is a refresh-only plan: nothing will be done to undo these changes. If you expected them, apply "
-                "this plan to record them in the state; no real object is touched."
+                "this plan to record them in the state; real objects are not changed."
             )
         else:
             self._say(
@@ -363,7 +363,7 @@ NOTHING = {
     ),
     "refresh-only": (
         "Your infrastructure still matches the configuration.",
-        "The real objects are still as the last apply left them.",
+        "The real objects have not changed since the last apply.",
     ),
     "destroy": (
         "No objects need to be destroyed.",
@@ -406,10 +406,10 @@ READ = {
 }
 
 UNDECIDED = {
-    "object": "whether it is still as recorded",
+    "object": "whether it differs from the state",
     "replacement": "whether it can be changed in place",
-    "values": "what it gives",
-    "import": "what is imported",
+    "values": "its result",
+    "import": "the imported object",
 }
 
 
@@ -428,7 +428,8 @@ def change_comment(change: ResourceChange, drift: bool, paint: Paint) -> list[st
     if moved and change.action != "no-op":
         lines.append(f"  # (moved from {change.previous_address})")
     if change.undecided:
-        lines.append(f"  # (undecided without its provider: {', '.join(UNDECIDED[what] for what in change.undecided)})")
+        open_questions = ", ".join(UNDECIDED[what] for what in change.undecided)
+        lines.append(f"  # (undecided because its provider is not called: {open_questions})")
     if change.importing is not None:
         if change.generated_config:
             lines.append("  # (config will be generated)")

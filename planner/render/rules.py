@@ -67,7 +67,7 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
     """A predicate's relations to others, one sentence each."""
     predicate = entry.predicate
     if entry.given == entry.programs:
-        yield "Input: its facts are given; no rule derives it."
+        yield "Input: its facts are provided; no rule derives it."
     elif predicate.operator:
         yield f"Native: computed as {predicate.operator}({', '.join(predicate.inputs)})."
     elif entry.given:

@@ -27,7 +27,10 @@ def compared_verdicts(verdict: Verdict | None, former: Verdict | None, paint: Pa
     )
     lines = [f"  {paint('+', 'red')} {text}" for text in found if text not in was]
     lines += [f"  {paint('-', 'green')} {text}" for text in was if text not in found]
-    return [paint(count_verdicts(verdict) if verdict is not None else "Policies: none any more.", "bold"), *lines]
+    return [
+        paint(count_verdicts(verdict) if verdict is not None else "Policies: none are checked any more.", "bold"),
+        *lines,
+    ]
 
 
 def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
@@ -46,7 +49,7 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
         if finding.reason:
             lines.append(f"  {finding.kind}: {finding.reason}")
         if finding.by_cases:
-            lines.append("  in all cases, of which this is one:")
+            lines.append("  in all cases; one of them is:")
         lines += [f"  {line}" for line in proof_text(finding.proof, paint, full=True).splitlines()]
         lines.append("")
     lines.append(paint(count_verdicts(verdict), "bold"))

@@ -52,7 +52,7 @@ def _answers_text(proof: dict[str, Any], paint: Paint, width: int, full: bool, d
         names = ", ".join(one.text for one in alike(group["instances"]))
         number = len(group["instances"])
         first = group["instances"][0]
-        several = f" ({number} instances, the answer for the first)" if number > 1 else ""
+        several = f" ({number} instances; this is the answer for the first)" if number > 1 else ""
         longer = len(names) - len(first) + 1
         text = (
             _answer_text(group, paint, width and width - longer, full, depth, expand)
@@ -393,11 +393,11 @@ VERDICTS = ("deny", "warn", "undecided", "broken", "overridden", "waived", "info
 """goals of the documents that this module prints"""
 _SAID = {
     "deny": "Policy {code} denies {address}",
-    "warn": "Policy {code} warns of {address}",
-    "undecided": "Policy {code} is undecided on {address}",
+    "warn": "Policy {code} warns about {address}",
+    "undecided": "Policy {code} is undecided for {address}",
     "broken": "Policy {code} cannot be decided for {address}",
-    "overridden": "Policy {code} denies {address}, which is overridden",
-    "waived": "Policy {code} objects to {address}, which is waived",
+    "overridden": "Policy {code} denies {address}, but the denial is overridden",
+    "waived": "The verdict of policy {code} about {address} is waived",
     "info": "Policy {code} informs about {address}",
 }
 
@@ -426,7 +426,7 @@ def _finding(document: dict[str, Any], paint: Paint, full: bool) -> str:
     if kind == "undecided":
         lines.append(f"  it may become: {document['would']}")
     if document.get("by_cases"):
-        lines.append("  whatever that turns out to be, one of these rules holds:")
+        lines.append("  for every possible value, one of these rules holds:")
         for one in document["by_cases"]:
             lines.append(f"    {paint('[' + one['name'] + ']', 'grey')}{_at(one, paint)}")
         return "\n".join(lines)

@@ -112,7 +112,7 @@ def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
 
 _OWN = {
     "create": "it is declared and does not exist yet",
-    "gone": "its provider no longer finds it, so it was removed or changed outside",
+    "gone": "its provider no longer finds it, so it was removed or changed outside planner",
     "delete_because_no_resource_config": "it is no longer declared",
     "delete_because_no_module": "its module instance is no longer declared",
 }
@@ -420,7 +420,7 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
         places = {_at(step) for step in ignored}
         paths = ", ".join(step["tuple"][2] for step in ignored)
         is_short = len(places) == 1
-        what = f"has {paths}{places.pop()}" if is_short else "ignores what differs"
+        what = f"has {paths}{places.pop()}" if is_short else "ignores the differences"
         yield f"{name} does not change: ignore_changes {what}"
         values = {step["tuple"][2]: step for step in steps if step["tuple"][0] == "ignored_values"}
         for step in ignored:
@@ -436,19 +436,19 @@ def _unchanged(document: dict[str, Any]) -> Iterator[str]:
         _, object, action = other["tuple"]
         watched = watches["tuple"][2].removeprefix(f"{object}.")
         yield (
-            f"{name} does not change: its replace_triggered_by{_at(watches)} did not fire, because the {watched} of "
+            f"{name} does not change: its replace_triggered_by{_at(watches)} has no effect, because the {watched} of "
             f"{object} stays the same, although {object} {words_for(action).is_planned}"
         )
     elif rule == "plan/causes.imported":
         blocks = sorted(_at(step) for step in steps if step["tuple"][0] == "import_declared")
-        yield f"{name} is imported by the import block{blocks[0]}, and otherwise as declared"
+        yield f"{name} is imported by the import block{blocks[0]}, and otherwise matches its declaration"
     elif rule == "plan/causes.unread":
         place = next((_at(step) for step in steps if step["tuple"][0] == "desired"), "")
-        yield f"{name} does not change: it is as declared{place}, as far as the state records it"
+        yield f"{name} does not change: according to the state, it matches its declaration{place}"
         yield "  -minimal-refresh reads only objects that are about to change"
     elif rule == "plan/causes.decision":
         place = next((_at(step) for step in steps if step["tuple"][0] == "desired"), "")
-        yield f"{name} does not change: it is as declared{place}"
+        yield f"{name} does not change: it matches its declaration{place}"
     else:
         yield CODE.sub("", in_words(proofs[document["root"]]["reason"]))
 

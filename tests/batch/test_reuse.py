@@ -63,7 +63,7 @@ def test_drift_is_seen(tmp_path: Path, world: Path) -> None:
     assert drifted.unit("b")["changes"] == [{"address": "test_thing.t", "action": "delete", "reason": "drift"}]
     assert "Objects: 1 gone." in batch(tmp_path / "fleet", "plan", "-refresh-only", "-markdown=d.md").out
     report = (tmp_path / "fleet/d.md").read_text()
-    assert "Objects: **1** gone." in report and "was destroyed outside; an apply creates it again" in report
+    assert "Objects: **1** gone." in report and "was destroyed outside planner; an apply creates it again" in report
     assert plan(tmp_path, "-refresh=false", "-detailed-exitcode").code == 0
     seen = plan(tmp_path, "-detailed-exitcode")
     assert seen.code == 2 and seen.unit("b")["changes"][0]["action"] == "create"

@@ -70,7 +70,7 @@ def test_what_drifted_and_what_an_apply_makes_of_it(
     change("kept", tags={"t": "two"})
     state = (tmp_path / "terraform.tfstate").read_bytes()
     ran = planner("drift", "-markdown=r.md", "-html=r.html", "-review=r.json")
-    assert ran.code == 2 and ran.out.startswith("Drift: 2 changed outside since state serial ")
+    assert ran.code == 2 and ran.out.startswith("Drift: 2 changed outside planner since state serial ")
     lines = " ".join(ran.out.split())
     assert (
         'tags["t"]: "one" -> "two" (an apply restores it)' in lines and "size: 1 -> 7 (an apply restores it)" in lines
@@ -83,7 +83,7 @@ def test_what_drifted_and_what_an_apply_makes_of_it(
     assert outcomes["test_thing.kept"] == "kept" and outcomes["test_thing.a"] in ("restored", "changed")
     assert {one["kind"] for one in document["decisions"]} >= {"drift_kept"}
     text = (tmp_path / "r.md").read_text()
-    assert text.startswith("### Drift: 2 changed outside") and "restores it" in text
+    assert text.startswith("### Drift: 2 changed outside planner") and "restores it" in text
     assert "restores it" in (tmp_path / "r.html").read_text()
     assert (tmp_path / "terraform.tfstate").read_bytes() == state  # nothing is recorded
 
@@ -99,7 +99,7 @@ def test_an_object_that_is_gone(change: Callable[..., None], planner: Callable[.
         "modified_at": "",
         "modified_by": "",
     }
-    assert "test_thing.a was destroyed outside; an apply creates it again" in planner("drift").out
+    assert "test_thing.a was destroyed outside planner; an apply creates it again" in planner("drift").out
 
 
 def test_a_refresh_only_plan(change: Callable[..., None], planner: Callable[..., Ran], tmp_path: Path) -> None:
@@ -108,9 +108,12 @@ def test_a_refresh_only_plan(change: Callable[..., None], planner: Callable[...,
     assert planner("plan", "-refresh-only", "-markdown=r.md", "-review=r.json").code == 0
     document = json.loads((tmp_path / "r.json").read_text())
     decisions = [(one["text"], one["objects"]) for one in document["decisions"]]
-    assert decisions == [("destroyed outside", ["test_thing.a"]), ("changed outside", ["test_thing.kept"])]
+    assert decisions == [
+        ("destroyed outside planner", ["test_thing.a"]),
+        ("changed outside planner", ["test_thing.kept"]),
+    ]
     assert "password_wo" not in (text := (tmp_path / "r.md").read_text())
-    assert "<code>test_thing.a</code> destroyed outside</summary>" in text
+    assert "<code>test_thing.a</code> destroyed outside planner</summary>" in text
 
 
 def test_drift_is_reported_when_there_is_no_plan(

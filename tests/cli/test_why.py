@@ -184,7 +184,7 @@ def test_an_instance_that_the_command_line_left_out(planner, work: Path):
     a, b = 'terraform_data.web["a"]', 'terraform_data.web["b"]'
     ran = planner("why", f"-target={a}", b)
     told = " ".join(ran.err.split())
-    assert ran.code == 1 and f"terraform_data.web (expand) takes part, but {b} is left out (-target={a})" in told
+    assert ran.code == 1 and f"terraform_data.web (expand) is included, but {b} is left out (-target={a})" in told
 
 
 def test_cut(planner, work):

@@ -107,7 +107,8 @@ def test_a_change_is_planned_again_as_it_was(planner):
     assert planner("plan", "-out=plan", "-var=x=3").code == 0
     lines = told(planner, "terraform_data.a", "-plan=plan")
     assert (
-        lines[1].startswith("  1. set var.x back") and lines[2] == "     [not checked: a saved plan is not made again]"
+        lines[1].startswith("  1. set var.x back")
+        and lines[2] == "     [not checked: a saved plan cannot be made again]"
     )
 
 

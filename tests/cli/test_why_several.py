@@ -107,12 +107,12 @@ def test_the_effects_of_a_file(planner: Run, applied: Path) -> None:
 
 LISTS = {
     "moved": "Moved (1):\n  terraform_data.new was terraform_data.old (moved block, main.tf:20)\n",
-    "drift": "Changed outside of planner: none.\n",
+    "drift": "Changed outside planner: none.\n",
     "unknown": "Not known before the apply (4):\n"
     "  terraform_data.web[0]: output\n"
     "  terraform_data.web[1]: id, output\n"
     '  module.m["a", "b"].terraform_data.x: output\n',
-    "forced": "Created before destroyed because of others: none.\n",
+    "forced": "Created before being destroyed because of other objects: none.\n",
     "excluded": "Left out because of -exclude: none.\n",
 }
 

@@ -80,7 +80,7 @@ def test_what_is_missing_and_an_element(planner):
 
 def test_what_is_undecided_or_broken(planner):
     told = lines(planner, "undecided", "terraform_data.b")
-    assert told[0] == "Policy owner is undecided on terraform_data.b"
+    assert told[0] == "Policy owner is undecided for terraform_data.b"
     assert "terraform_data.b.input.tags.Owner is not known yet" in told[1] and "  it may become: deny" in told
     assert any("the provider decides terraform_data.id.id when terraform_data.id is applied" in line for line in told)
     told = lines(planner, "broken", "terraform_data.b")
@@ -117,7 +117,10 @@ def test_saved_plans_and_what_is_not_said(planner, work: Path):
 
 def test_overridden(planner):
     told = lines(planner, "deny", "size", "-policy-override=size", "-override-reason=for a day")
-    assert told[0].startswith("Policy size denies terraform_data.a, which is overridden") and "for a day" in told[1]
+    assert (
+        told[0].startswith("Policy size denies terraform_data.a, but the denial is overridden")
+        and "for a day" in told[1]
+    )
 
 
 def test_what_is_not_denied(planner):
@@ -150,7 +153,7 @@ def test_what_holds_in_all_cases_is_said_with_its_rules(planner, work: Path):
     assert told[0] == ("Policy either denies terraform_data.b: has an owner")
     assert told[1] == "  terraform_data.b.input.tags.Owner is not known yet:"
     assert told[-3:-1] == [
-        "  whatever that turns out to be, one of these rules holds:",
+        "  for every possible value, one of these rules holds:",
         '    [p.1]: p.dl:1: deny("either", A, "has an owner") :- planned(A, "input.tags.Owner", V), V = "me".',
     ]
     document = json.loads(planner("policy", "check", "-policy=p.dl", "-format=json").out)
@@ -158,7 +161,7 @@ def test_what_holds_in_all_cases_is_said_with_its_rules(planner, work: Path):
         ("deny", "either", True),
         ("undecided", "one", None),
     ]
-    assert "in all cases, of which this is one:" in planner("policy", "check", "-policy=p.dl", "-proofs").out
+    assert "in all cases; one of them is:" in planner("policy", "check", "-policy=p.dl", "-proofs").out
     refused = planner("why", "-fix", "-policy=p.dl", "deny", "either", "terraform_data.b")
     assert refused.code == 1 and "No single result to fix" in refused.err
 

@@ -80,7 +80,7 @@ def test_openbao(bao: str) -> None:
 def test_samples_of_openbao(
     bao: str, member: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Any
 ) -> None:
-    """What OpenTofu encrypted with a key that was restored."""
+    """What OpenTofu encrypted, and was restored."""
     from planner.operations.load import encryption_of_directory
 
     monkeypatch.delenv("TF_ENCRYPTION", raising=False)

@@ -59,7 +59,7 @@ def test_why_drift_names_the_attributes(world, planner):
 def test_what_only_the_provider_decides(world, planner):
     world(note="edited")
     out = planner("why", "terraform_data.note").out
-    assert '<- test_thing.a.note "by the provider" -> "edited" (state, changed outside)' in out
+    assert '<- test_thing.a.note "by the provider" -> "edited" (state, changed outside planner)' in out
 
 
 def test_what_is_sensitive_is_not_shown(world, planner, tmp_path: Path):

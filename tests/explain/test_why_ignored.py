@@ -80,7 +80,7 @@ def test_why_names_what_is_ignored_and_where(name, lines, planner):
 
 def test_what_does_not_differ_is_as_declared(planner):
     out = planner("why", "terraform_data.one").out
-    assert out == "terraform_data.one does not change: it is as declared (main.tf:3)\n"
+    assert out == "terraform_data.one does not change: it matches its declaration (main.tf:3)\n"
     assert "triggers_replace" not in planner("why", "terraform_data.one", "-var=v=2").out
 
 

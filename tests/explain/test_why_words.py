@@ -127,15 +127,16 @@ def edit(work: Path, edits: dict[str, str], run: Callable[..., object]) -> None:
             {'"release"\n': '"other"\n'},
             "terraform_data.migration",
             [
-                "terraform_data.migration does not change: its replace_triggered_by (main.tf:12) did not fire, because "
-                "the id of terraform_data.release stays the same, although terraform_data.release is updated in place",
+                "terraform_data.migration does not change: its replace_triggered_by (main.tf:12) has no effect, "
+                "because the id of terraform_data.release stays the same, "
+                "although terraform_data.release is updated in place",
             ],
             id="not-triggered",
         ),
         pytest.param(
             {},
             "terraform_data.migration",
-            ["terraform_data.migration does not change: it is as declared (main.tf:10)"],
+            ["terraform_data.migration does not change: it matches its declaration (main.tf:10)"],
             id="unchanged",
         ),
         pytest.param(

@@ -202,7 +202,7 @@ def test_a_record_that_is_encrypted_is_noted_once(
     (tmp_path / "main.tf").write_text(main.replace('"a" { default = 1', '"a" { default = 2'))
     assert "Note" not in planner("why").out
     monkeypatch.setenv("PLANNER_RECORD_KEY", "another-horse-battery-staple")
-    assert planner("why").out.count("Note: The record of the last apply is encrypted with a key that") == 1
+    assert planner("why").out.count("Note: The record of the last apply is encrypted, and") == 1
 
 
 OUTSIDE = {

@@ -93,9 +93,9 @@ PACK = 'name = "acme.x"\nversion = "1.0.0"\ndescription = "x"\n'
         ("small", {"small/.terraform/x": ""}, "has .terraform"),
         ("small", {"small/more.tf": 'resource "evil_thing" "a" {}'}, "needs the provider registry.opentofu.org/"),
         ("small", {"small/more.tf": 'terraform {\n  backend "http" {}\n}'}, "configures where states are"),
-        ("small", {"small/more.tf": 'data "terraform_remote_state" "x" {\n  backend = "http"\n}'}, "states of others"),
-        ("../outside", {"../outside/main.tf": ""}, "lies outside of the pack"),
-        ("link", {}, "lies outside of the pack"),
+        ("small", {"small/more.tf": 'data "terraform_remote_state" "x" {\n  backend = "http"\n}'}, "states of other"),
+        ("../outside", {"../outside/main.tf": ""}, "is outside the pack"),
+        ("link", {}, "is outside the pack"),
         ("small", {}, ""),
     ],
 )

@@ -73,7 +73,8 @@ def test_a_plan_without_providers(folder: Path) -> None:
     run(folder, "plan", code=1)
     text = run(folder, "plan", "-offline", "-no-color", "-out=p").stdout
     assert (
-        "(undecided without its provider: whether it is still as recorded, whether it can be changed in place)" in text
+        "(undecided because its provider is not called: whether it differs from the state, "
+        "whether it can be changed in place)" in text
     )
     shown = json.loads(run(folder, "show", "-json", "p").stdout)
     changes = {c["address"]: c for c in shown["resource_changes"]}

@@ -103,7 +103,7 @@ def imports_in_modules(it: Place) -> None:
         'module.m["b"].terraform_data.r': "2",
     }
     why = it.run("why", 'module.m["a"].terraform_data.r')
-    assert why.endswith("is imported by the import block (m/main.tf:7), and otherwise as declared")
+    assert why.endswith("is imported by the import block (m/main.tf:7), and otherwise matches its declaration")
     it.write('import {\n  to = module.m["a"].terraform_data.r\n  id = "outer"\n}\n', "outer.tf")
     assert '(imported from "outer")' in it.run("plan")
     why = it.run("why", 'module.m["a"].terraform_data.r')
@@ -391,7 +391,7 @@ def minimal_refresh(it: Place) -> None:
     assert "2 objects were not read: the state matches the configuration." in it.run("plan", "-minimal-refresh")
     assert it.called("ReadResource") == before
     why = it.run("why", "-minimal-refresh", "probe_thing.b")
-    assert "as far as the state records it" in why and "-minimal-refresh reads only objects" in why
+    assert "according to the state, it matches" in why and "-minimal-refresh reads only objects" in why
     it.write(PROBE + text % 2)
     shown = it.run("plan", "-minimal-refresh")
     assert "size = 5 -> 2" in shown and "probe_thing.b" not in shown

@@ -62,7 +62,7 @@ _REASONS = {
 }
 MEANINGS = {
     "reference": "a value is read",
-    "order": "the dependency only has to come first",
+    "order": "only the order is required; no value is read",
     "provider": "a provider is configured before its use, and closed after it",
     "module": "a module begins before its contents and ends after them",
     "destroy": "the order follows from the destruction of objects",
@@ -201,7 +201,7 @@ def _changes(
         sources = {owner_of(way.steps[0], causes.planned) for way in because.ways} if because is not None else set()
         is_updated = bool(sources) and all(causes.planned.get(name) == "update" for name in sources)
         if one.action == "update" and is_updated and may_stay(one.before, one.after):
-            words = "everything that may differ is known only after the apply, so it may turn out to be unchanged"
+            words = "all values that may differ are known only after the apply, so it may turn out to be unchanged"
         first = explored.created_first.get(name)
         return "; ".join(filter(None, (words, first and f"the new object is created first, because {first}")))
 

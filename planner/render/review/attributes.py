@@ -185,12 +185,12 @@ def without_label(text: str) -> str:
 
 
 def remark(change: Mapping[str, Any]) -> str:
-    """The sentence about drift: `was changed outside (last modified 2026-11-28T10:00:00Z by alice)`, as far as the
-    provider records this. For a destroyed object, the sentence also states the effect of an apply, if there is one."""
+    """The sentence about drift: `was changed outside planner (last modified ... by alice)`, as far as the provider
+    records this. For a destroyed object, the sentence also states the effect of an apply, if there is one."""
     drift = change["drift"]
     if change["action"] == "delete":
         fate = {RESTORED: "an apply creates it again", KEPT: "an apply forgets it"}.get(drift["outcome"], "")
-        return f"was destroyed outside{f'; {fate}' if fate else ''}"
+        return f"was destroyed outside planner{f'; {fate}' if fate else ''}"
     at, by = drift["modified_at"], drift["modified_by"]
     last = f" (last modified{f' {at}' if at else ''}{f' by {by}' if by else ''})" if at or by else ""
-    return f"was changed outside{last}"
+    return f"was changed outside planner{last}"

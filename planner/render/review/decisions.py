@@ -25,9 +25,9 @@ GRAVE = frozenset(
 )
 """kinds of decisions about lost data, denied changes and failed changes"""
 _HELD = (
-    ("holds", "_stateful", "holding data"),
-    ("unknown", "_unknown", "perhaps holding data"),
-    ("none", "", "listed as holding no data"),
+    ("holds", "_stateful", "containing data"),
+    ("unknown", "_unknown", "possibly containing data"),
+    ("none", "", "listed as containing no data"),
 )
 """(whether an object holds data, suffix of its decision's kind, words)"""
 _GUARD = "protect_stateful"
@@ -46,15 +46,19 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
     lost, *others = ([*_of_data(held, end, text, removed, replaced)] for held, end, text in _HELD)
     return [
         *reasons(
-            ("drift_gone", "destroyed outside", (c["address"] for c in outside if c["action"] == "delete")),
-            ("drift_changed", "changed outside", (c["address"] for c in outside if c["action"] != "delete")),
+            ("drift_gone", "destroyed outside planner", (c["address"] for c in outside if c["action"] == "delete")),
+            ("drift_changed", "changed outside planner", (c["address"] for c in outside if c["action"] != "delete")),
         ),
         *reasons(*lost),
         *finding_decisions(subject.findings, ("deny", "broken")),
         *reasons(
             *(one for listed in others for one in listed),
             ("deferred", "left for a later plan", (block for block, _, _ in plan.deferred)),
-            ("unresolved", "undecided without its provider", (c["address"] for c in changes if c["undecided"])),
+            (
+                "unresolved",
+                "undecided because its provider is not called",
+                (c["address"] for c in changes if c["undecided"]),
+            ),
         ),
         *finding_decisions(subject.findings, ("undecided", "warn")),
     ]
@@ -67,9 +71,9 @@ def _of_data(
     protect_stateful that contains their type ("" for none). `end`, `text`: as in _HELD. A decision may have no objects.
     Replacements that destroy first and those that create first have different decisions."""
     orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
-    emptied = "; each new one starts empty" if end else ""
+    emptied = "; each new object starts empty" if end else ""
     for by in sorted({c.get("data_by", "") for c in (*removed, *replaced) if c["data"] == held}):
-        ground = f" (by {by} of {_GUARD})" if by else f" (not known to {_GUARD})" if held == "unknown" else ""
+        ground = f" (by {by} of {_GUARD})" if by else f" ({_GUARD} does not list the type)" if held == "unknown" else ""
         gone, anew = (
             [c for c in some if (c["data"], c.get("data_by", "")) == (held, by)] for some in (removed, replaced)
         )
@@ -85,9 +89,9 @@ def finding_decisions(
     """Verdicts that need a decision."""
     words = {
         "deny": "denied by policy, so the apply is blocked",
-        "broken": "not decidable by policy, so the apply is blocked",
+        "broken": "a policy cannot be decided, so the apply is blocked",
         "undecided": "not decided before the apply",
-        "warn": "warned of by policy",
+        "warn": "with a warning by policy",
     }
     named = [(one.kind, f"{one.code}: {one.address or 'the plan'}") for one in findings]
     return reasons(*((kind, words[kind], [name for other, name in named if other == kind]) for kind in kinds))
@@ -109,7 +113,7 @@ def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
         return []
     shown = ", ".join(types[:_MOST_POLICIES]) + (", ..." if len(types) > _MOST_POLICIES else "")
     return [
-        f"Whether objects of these types hold data is not known: {shown}. Approve only if you know that their "
+        f"It is not known whether objects of these types contain data: {shown}. Approve only if you know that their "
         f"contents may be lost. The parameters stateful_type and stateless_type of {_GUARD} can name the types."
     ]
 
@@ -136,12 +140,12 @@ def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = 
     is_destroying = any(one["kind"].endswith(("_stateful", "_unknown")) for one in decided)
     unguarded = is_destroying and _GUARD not in codes
     if not codes:
-        return ["No policy was checked, so none guards the data of destroyed objects."] if unguarded else []
+        return ["No policy was checked, so no policy protects the data of destroyed objects."] if unguarded else []
     named = ", ".join(codes[:_MOST_POLICIES])
     more = f" and {len(codes) - _MOST_POLICIES} more" if len(codes) > _MOST_POLICIES else ""
     kinds = {one.kind for one in subject.findings}
     result = "" if kinds & {"deny", "broken", "undecided", "warn"} else "; none denies the plan"
-    result = f", but not {_GUARD}, which guards the data of destroyed objects" if unguarded else result
+    result = f", but not {_GUARD}, which protects the data of destroyed objects" if unguarded else result
     return [f"Policies checked: {named}{more}{result}.", *subject.judged]
 
 

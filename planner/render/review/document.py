@@ -74,9 +74,9 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
     has_changes = changes or outputs or plan.invocations
     title = causes.headline(pending(counts), pending_actions(counts)) if has_changes else "No changes."
     if drifted:
-        title = f"Drift: {len(drifted)} object{'s' if len(drifted) > 1 else ''} changed outside."
+        title = f"Drift: {len(drifted)} object{'s' if len(drifted) > 1 else ''} changed outside planner."
     if plan.errored:
-        title = "Planning failed half-way."
+        title = "Planning failed before it was complete."
     roots = [_with_sides(_cause(group, n, causes, subject), attributes) for n, group in enumerate(groups, 1)]
     roots += _removed_blocks(causes.groups, len(roots) + 1, changes, subject)
     roots = without_repeats([with_unsettled(one, roots, changes) for one in roots], changes)

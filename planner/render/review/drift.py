@@ -49,7 +49,7 @@ def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject:
             _judge(entry, change, answer, text, hide)
     number = len(document["changes"])
     gone = sum(one["action"] == "delete" for one in document["changes"])
-    parts = [f"{n:,} {word} outside" for n, word in ((gone, "destroyed"), (number - gone, "changed")) if n]
+    parts = [f"{n:,} {word} outside planner" for n, word in ((gone, "destroyed"), (number - gone, "changed")) if n]
     document["title"] = f"Drift: {', '.join(parts)}.{REPORT}" if parts else "No drift."
     document["decisions"] = [*document["decisions"], *drift_decisions(document["changes"])]
     return document
@@ -101,10 +101,10 @@ def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     gone = [one for one in changes if one["action"] == "delete"]
     changes = [one for one in changes if one["action"] != "delete"]
     kinds = (
-        (RESTORED, "changed outside; an apply restores what was applied"),
-        (KEPT, "changed outside; the configuration keeps the change"),
-        (CHANGED, "changed outside; the configuration restores it in part, or changes it again"),
-        (OPEN, "changed outside; the effect of an apply is not known"),
+        (RESTORED, "changed outside planner; an apply restores the applied values"),
+        (KEPT, "changed outside planner; the configuration keeps the change"),
+        (CHANGED, "changed outside planner; the configuration restores it in part, or changes it again"),
+        (OPEN, "changed outside planner; the effect of an apply is not known"),
     )
     named = (
         (
@@ -118,7 +118,7 @@ def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     lost = (
         ("gone", f"destroyed outside{text}", [one["address"] for one in gone if one["drift"]["outcome"] in outcomes])
         for text, outcomes in (
-            ("; an apply creates it again, without the data that it held", (RESTORED,)),
+            ("; an apply creates it again, without the data that it contained", (RESTORED,)),
             ("; an apply forgets it", (KEPT,)),
             ("", (CHANGED, OPEN)),
         )

@@ -356,7 +356,7 @@ def _verb(change: Mapping[str, Any]) -> str:
     if "drift" in change:
         return tag_text(remark(change))
     if change["is_drift"]:
-        return "destroyed outside" if change["action"] == "delete" else "changed outside"
+        return "destroyed outside planner" if change["action"] == "delete" else "changed outside planner"
     if text := result_text(change):
         return text
     if change["action"] != NO_OP:
@@ -370,14 +370,14 @@ def _body(group: Sequence[Mapping[str, Any]], above: Container[str]) -> str:
     if len(group) > 1 and first["previous_address"]:
         lines += [f"They were {name_list(one['previous_address'] for one in group)}.", ""]
     if first["action"] == NO_OP and (first["imported"] or first["previous_address"]):
-        lines += ["Nothing in it changes.", ""]
+        lines += ["No attribute changes.", ""]
     result = first.get("result") or {"outcome": DONE, "error": ""}
     if result["error"] and result["error"] not in above:
         lines += [f"{GRAVE} {prose(result['error'])}", ""]
     if first.get("file") and _line_of(first) not in above:
         keep = first["is_drift"] and first["action"] != "delete"
         files = len({one["file"] for one in group if one.get("file")})
-        more = f", alike in {files:,} files" if files > 1 else ""
+        more = f", the same in {files:,} files" if files > 1 else ""
         place = f"{place_link(first, '')}{more}"
         lines += [f"To keep this, write it in {place}; to undo it, apply." if keep else place, ""]
     later = [

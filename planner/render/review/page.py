@@ -187,7 +187,7 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
         failed = f'<p class="grave">{_text(error)}</p>' if error and error not in above else ""
         more = f"<p>and {one['attributes_left_out']:,} more attributes</p>" if one["attributes_left_out"] else ""
         if one["is_drift"]:
-            gone = "destroyed outside" if one["action"] == "delete" else "changed outside"
+            gone = "destroyed outside planner" if one["action"] == "delete" else "changed outside planner"
             done = remark(one) if "drift" in one else gone
         head = f"{_label(one, 'address')} {_text(done)}{because}{held}{was}"
         yield f"<details><summary>{head}{_place(one)}</summary>{failed}{table}{more}</details>"

@@ -70,7 +70,7 @@ def _count_text(change: Mapping[str, Any]) -> str:
     verb = "create" if outcome == TAINTED and first == "create" else change["verb"]
     done = _COUNTED.get(verb, words_for(verb).done)
     texts = {DONE: done, UNMET: f"{done} with a failed condition", TAINTED: f"{done} but tainted"}
-    short = {LOST: "destroyed and not created again", LEFT: "created beside the former object"}
+    short = {LOST: "destroyed and not created again", LEFT: "created while the former object still exists"}
     return {**texts, **short, FAILED: "failed", NOT_REACHED: "not reached"}[outcome]
 
 
@@ -137,4 +137,4 @@ def result_text(change: Mapping[str, Any]) -> str:
 def effects_title(document: Mapping[str, Any]) -> str:
     """The title of the effects; after a failed apply they are called planned."""
     is_failed = document["result"] is not None and not document["result"]["succeeded"]
-    return "planned to set off" if is_failed else "sets off"
+    return "planned effects" if is_failed else "effects"

@@ -554,7 +554,7 @@ def test_reasons_of_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pla
     (tmp_path / "main.tf").write_text(text + 'resource "terraform_data" "new" {\n}\n')
     page = explored(planner, tmp_path, "-var=limit=2", "-var=major=2")[1]
     reasons = {name.removeprefix("terraform_data."): reason for name, _, reason, *_ in page["changes"]}
-    known_later = "everything that may differ is known only after the apply, so it may turn out to be unchanged"
+    known_later = "all values that may differ are known only after the apply, so it may turn out to be unchanged"
     assert reasons == {
         "backup": "",  # the id is a new one
         "both": "",

@@ -178,7 +178,7 @@ def finding(kind: str, address: str = "a.b") -> dict[str, object]:
 def test_moves_and_imports_have_a_line_each() -> None:
     changes = [change("a.n", "no-op", previous_address="a.o", attributes=[]), change("a.i", "no-op", imported=True)]
     text = markdown(document(changes=changes))
-    assert "imported: `a.i`  \nmoved: `a.o` → `a.n`  " in text and "Nothing in it changes." in text
+    assert "imported: `a.i`  \nmoved: `a.o` → `a.n`  " in text and "No attribute changes." in text
 
 
 def test_hops_that_repeat_the_changes_are_left_out() -> None:

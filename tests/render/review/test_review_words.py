@@ -35,17 +35,23 @@ def planned(address: str, action: str, data: str, **more: Any) -> dict[str, Any]
 @pytest.mark.parametrize(
     ("action", "data", "kind", "text"),
     [
-        ("delete", "holds", "destroys_stateful", "destroyed, holding data"),
-        ("delete", "none", "destroys", "destroyed, listed as holding no data"),
-        ("delete", "unknown", "destroys_unknown", "destroyed, perhaps holding data (not known to protect_stateful)"),
-        ("delete-then-create", "none", "replaces", "replaced, destroyed first, listed as holding no data"),
+        ("delete", "holds", "destroys_stateful", "destroyed, containing data"),
+        ("delete", "none", "destroys", "destroyed, listed as containing no data"),
+        (
+            "delete",
+            "unknown",
+            "destroys_unknown",
+            "destroyed, possibly containing data (protect_stateful does not list the type)",
+        ),
+        ("delete-then-create", "none", "replaces", "replaced, destroyed first, listed as containing no data"),
         (
             *("create-then-delete", "unknown", "replaces_unknown"),
-            "replaced, created first, perhaps holding data; each new one starts empty (not known to protect_stateful)",
+            "replaced, created first, possibly containing data; each new object starts empty "
+            "(protect_stateful does not list the type)",
         ),
         (
             *("create-then-delete", "holds", "replaces_stateful"),
-            "replaced, created first, holding data; each new one starts empty",
+            "replaced, created first, containing data; each new object starts empty",
         ),
     ],
 )
@@ -97,13 +103,13 @@ SAFE = [{"kind": "destroys", "text": "", "objects": ["a.b"]}]
     [
         (None, LOSS, ["Objects checked: 3."]),
         ((), SAFE, []),
-        ((), LOSS, ["No policy was checked, so none guards the data of destroyed objects."]),
+        ((), LOSS, ["No policy was checked, so no policy protects the data of destroyed objects."]),
         (("tags",), SAFE, ["Policies checked: tags; none denies the plan.", "Objects checked: 3."]),
         (
             ("tags",),
             MAYBE,
             [
-                "Policies checked: tags, but not protect_stateful, which guards the data of destroyed objects.",
+                "Policies checked: tags, but not protect_stateful, which protects the data of destroyed objects.",
                 "Objects checked: 3.",
             ],
         ),
@@ -178,7 +184,7 @@ def test_a_late_denial_names_what_is_done_by_then(changes: list[tuple[str, str]]
 def test_the_list_that_has_a_type_is_named() -> None:
     changes = [planned(f"a.{by}", "delete", "none", data_by=by) for by in ("holds_no_data", "stateless_type")]
     assert [(one["text"], one["objects"]) for one in decisions(PLAN, changes, ReviewSubject())] == [
-        (f"destroyed, listed as holding no data (by {by} of protect_stateful)", [f"a.{by}"])
+        (f"destroyed, listed as containing no data (by {by} of protect_stateful)", [f"a.{by}"])
         for by in ("holds_no_data", "stateless_type")
     ]
 
@@ -272,7 +278,7 @@ def test_the_title_of_a_failed_apply_counts_what_happened() -> None:
 
 
 def test_lost_data_of_a_failed_apply_is_named_only_where_it_is_lost() -> None:
-    lost = [{"kind": "replaces_stateful", "text": "replaced, holding data", "objects": ["a.b", "a.c", "a.d"]}]
+    lost = [{"kind": "replaces_stateful", "text": "replaced, containing data", "objects": ["a.b", "a.c", "a.d"]}]
     plan = document(changes=[change(name, "replace") for name in ("a.b", "a.c", "a.d")], decisions=lost)
     shown = with_results(plan, False, {"a.b": Outcome("lost", "e"), "a.c": Outcome("done")})
     assert [(one["kind"], one["objects"]) for one in shown["decisions"]] == [
@@ -292,15 +298,19 @@ def drifted(action: str, outcome: str, at: str = "", by: str = "") -> dict[str, 
     [
         (
             drifted("delete", "restored"),
-            "was destroyed outside; an apply creates it again",
+            "was destroyed outside planner; an apply creates it again",
             "an apply creates it again",
         ),
-        (drifted("delete", "kept"), "was destroyed outside; an apply forgets it", "an apply forgets it"),
-        (drifted("delete", "unknown"), "was destroyed outside", "destroyed outside"),
-        (drifted("update", "restored"), "was changed outside", "restores what was applied"),
-        (drifted("update", "kept", "T", "bob"), "was changed outside (last modified T by bob)", "keeps the change"),
-        (drifted("update", "changed", "", "bob"), "was changed outside (last modified by bob)", "in part"),
-        (drifted("update", "unknown"), "was changed outside", "is not known"),
+        (drifted("delete", "kept"), "was destroyed outside planner; an apply forgets it", "an apply forgets it"),
+        (drifted("delete", "unknown"), "was destroyed outside planner", "destroyed outside"),
+        (drifted("update", "restored"), "was changed outside planner", "restores the applied values"),
+        (
+            drifted("update", "kept", "T", "bob"),
+            "was changed outside planner (last modified T by bob)",
+            "keeps the change",
+        ),
+        (drifted("update", "changed", "", "bob"), "was changed outside planner (last modified by bob)", "in part"),
+        (drifted("update", "unknown"), "was changed outside planner", "is not known"),
     ],
 )
 def test_drift(one: dict[str, Any], words: str, text: str) -> None:
@@ -316,7 +326,7 @@ def test_restored_drift_has_the_way_and_the_value(way: str, text: str) -> None:
     one = {**drifted("update", "restored"), "attributes": [item], "file": "m.tf", "line": 2}
     one["drift"]["planned"] = way
     (decision,) = drift_decisions([one])
-    assert decision["text"] == f"changed outside; an apply restores what was applied, {text}"
+    assert decision["text"] == f"changed outside planner; an apply restores the applied values, {text}"
     shown = markdown(document(changes=[one]))
     assert '| `name` | `"a"` | `"b"` | `"a"` (restored) |' in shown
     assert "To keep this, write it in `m.tf:2`; to undo it, apply." in shown

@@ -193,13 +193,13 @@ def is_drift(document: Mapping[str, Any]) -> bool:
 
 
 def _drift_line(document: dict[str, Any]) -> str:
-    """A line such as `Drift: 2 objects changed outside in 1 of 40 units, 1 failed`."""
+    """A line such as `Drift: 2 objects changed outside planner in 1 of 40 units, 1 failed`."""
     outcomes, noun = document["outcomes"], noun_of(document)
     units, number = len(document["units"]), sum(totals(document).values())
     others = [f"{count} {name}" for name, count in outcomes.items() if name not in ("changes", "unchanged")]
     if number:
         changed = sum(any(unit["counts"].values()) for unit in document["units"])
-        objects = f"{number:,} object{'s' * (number != 1)} changed outside"
+        objects = f"{number:,} object{'s' * (number != 1)} changed outside planner"
         text = f"Drift: {objects} in {changed} of {units} {noun}{'s' * (units != 1)}"
     else:
         text = f"No drift in {units} {noun}{'s' * (units != 1)}"
