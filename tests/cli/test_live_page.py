@@ -194,7 +194,7 @@ def test_the_page_follows_the_files(served: Served) -> None:
     main.write_text(MAIN.replace("local.twice", "local.once").replace("hunter2", "hunter2${"))
     state = served.until(lambda state: state["problems"] and not state["planning"])
     assert "main.tf:" in state["problems"] and "hunter" not in state["problems"] and state["version"] == 2
-    assert "third" in json.dumps(served.get("plan"))  # the last good plan
+    assert "third" in json.dumps(served.get("plan"))  # the last plan without errors
     main.write_text(MAIN)
     served.until(lambda state: state["version"] == 3 and not state["planning"])
     assert served.ask("compare", one=1, other=0)["rows"] == []

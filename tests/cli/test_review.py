@@ -229,7 +229,7 @@ def test_a_failed_apply_has_the_outcome_of_each_object(
     assert [one["kind"] for one in review(tmp_path)["decisions"]] == [
         f"result_{kind}" for kind in ("tainted", "failed", "unmet", "not_reached", "done")
     ]
-    assert "planned to set off" in (tmp_path / "r.md").read_text()
+    assert "planned effects" in (tmp_path / "r.md").read_text()
 
 
 def test_a_removed_block_has_its_line_at_the_base(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from planner.foundation.values.schema import BlockSchema
     from planner.operations.graph import Explored
 
-TITLES = {"plan": "What is declared", "apply": "What will be done"}
+TITLES = {"plan": "Configuration", "apply": "Planned changes"}
 _REASONS = {
     "replace_because_cannot_update": "cannot be updated in place",
     "replace_by_triggers": "replace_triggered_by names an object or a value that changes",

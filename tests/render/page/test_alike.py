@@ -209,7 +209,7 @@ def test_keys_that_a_cause_adds_and_removes_are_named(tmp_path: Path) -> None:
     with opened(written(tmp_path, page)) as tab:
         card = tab.locator("#groups > li > button").first.inner_text()
         assert 'thing.site.for_each: "blog" removed, "docs" added' in card
-        assert "also updates 1, replaced for other causes" in card
+        assert "also updates 1 that other causes replace" in card
         assert '"blog" removed, "docs" added' in tab.evaluate("markdown()")
 
 

@@ -58,7 +58,7 @@ def small() -> Page:
         arrow("web", "db"),
         arrow("web", "net", is_implied=True),
     ]
-    view = PageView("plan", "What is declared", tuple(items), (*arrows, arrow("end", "web")), {"m": ("", "m")})
+    view = PageView("plan", "Configuration", tuple(items), (*arrows, arrow("end", "web")), {"m": ("", "m")})
     changes = (PageChange("db", "create", "", ("new",), ("because",)), PageChange("web", "delete", "", ("gone",)))
     verdicts = (("deny", "code", "web", "must stay"),)
     return Page("Small", ("2 changes",), (view,), LAYERS, ACTIONS, changes, verdicts, asks="planner why -full")
@@ -531,7 +531,7 @@ def test_a_search_names_the_hits_of_the_other_graph(tmp_path: Path) -> None:
         search.fill("a.")
         assert listed.get_by_role("heading").inner_text() == "2 hits" and "Declared" not in listed.inner_text()
         search.fill("q")
-        assert "\u201cDone\u201d has no name with \u201cq\u201d." in listed.inner_text()
+        assert "\u201cDone\u201d has no name that contains \u201cq\u201d." in listed.inner_text()
         assert listed.get_by_role("heading").inner_text() == "1 hit"
         assert listed.locator("summary").inner_text() == "In \u201cDeclared\u201d (1)"
         listed.get_by_role("button", name="local.q").click()
@@ -542,7 +542,7 @@ def test_a_search_names_the_hits_of_the_other_graph(tmp_path: Path) -> None:
         tab.keyboard.press("Escape")
         assert tab.evaluate("scene.where.size") == 1
         search.fill("nowhere")
-        assert "No name has \u201cnowhere\u201d." in listed.inner_text()
+        assert "No name contains \u201cnowhere\u201d." in listed.inner_text()
 
 
 @needs_browser
@@ -630,7 +630,7 @@ def test_a_blast_radius_and_a_search_without_internals(tmp_path: Path) -> None:
         tab.evaluate("choose(scene.find('a.x'))")
         details.get_by_role("button", name="What depends on it").click()
         assert status.inner_text() == (
-            "What depends on a.x: 1 object that changes, 1 object that does not; no cause of theirs leads through it."
+            "What depends on a.x: 1 object that changes, 1 object that does not; none of their causes leads through it."
         )
         assert details.locator("ul:visible").all_inner_texts() == ["b.y", "c.calm"]
         assert details.locator("summary").inner_text().startswith("Internals (1)")
@@ -657,7 +657,7 @@ def test_a_reason_has_a_line_for_each_hop(tmp_path: Path) -> None:
     change = PageChange("module.m.thing.x", "create", "", (cause,), lines, text)
     view = PageView("plan", "All", (item("module.m.thing.x", "module.m", (0,)),), (), {"module.m": ("", "module.m")})
     with opened(written(tmp_path, Page("Hops", (), (view,), LAYERS, ACTIONS, (change,)))) as tab:
-        tab.get_by_role("region", name="What will be done").get_by_role("button", name="module.m.thing.x").click()
+        tab.get_by_role("region", name="Planned changes").get_by_role("button", name="module.m.thing.x").click()
         hops = tab.locator(".hops > li")
         assert hops.all_inner_texts()[:3] == [
             "module.m\nthing.x.size 1 \u2192 2 (m/main.tf:3)",  # the module once
@@ -764,7 +764,7 @@ def test_escape_empties_the_search_first(tmp_path: Path) -> None:
         assert listed.get_by_role("heading").inner_text() == "1 hit" and tab.evaluate("drawing.marked.isCounted")
         search.press("Escape")
         assert search.input_value() == "" and tab.evaluate("drawing.marked") is None
-        assert listed.get_by_role("heading").inner_text() == "What will be done"
+        assert listed.get_by_role("heading").inner_text() == "Planned changes"
         assert tab.evaluate("document.activeElement.id") == "graph"
         tab.get_by_role("button", name="Fold modules", exact=True).click()
         columns = "[...new Set(scene.order.flat().filter(t => scene.folded[-1 - t]).map(t => scene.area(t)[0]))].length"
@@ -878,7 +878,7 @@ def test_the_details_list_what_is_lit(tmp_path: Path) -> None:
         details = tab.get_by_role("complementary", name="Details")
         tab.evaluate("choose(scene.find('end'))")
         assert details.locator("h3").all_inner_texts() == ["Declared", "It waits for (2)"]
-        assert details.locator("h4").all_inner_texts() == ["It reads (2), also through what is not drawn"]
+        assert details.locator("h4").all_inner_texts() == ["It reads (2), also through hidden objects"]
         lit = tab.evaluate("[...drawing.marked.nodes].map(n => scene.name(n))")
         assert sorted(lit) == ["end", "first", "near"]
         details.locator("summary", has_text="Not drawn (1)").click()

@@ -162,7 +162,7 @@ def test_what_cannot_be(folder: Path, planner: Callable[..., Ran]) -> None:
 def test_search_and_proof(folder: Path, planner: Callable[..., Ran]) -> None:
     explored(planner, folder)
     with opened(folder / "page.html") as tab:
-        tab.get_by_label("Graph", exact=True).select_option("What is declared")
+        tab.get_by_label("Graph", exact=True).select_option("Configuration")
         tab.get_by_label("Search").fill("given")
         assert tab.get_by_role("status").inner_text() == "1 hit."
         tab.get_by_label("Search").fill("input module.M  given")  # all words

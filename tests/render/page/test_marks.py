@@ -164,7 +164,7 @@ def test_causes_with_many_effects_have_a_line_to_each_box(tmp_path: Path) -> Non
     with opened(written(tmp_path, caused(50))) as tab:
         tab.get_by_role("button", name="Unfold modules", exact=True).click()
         assert tab.evaluate("drawing.links().length") == 40
-        assert "sets off (the most dangerous)" in tab.locator("#legend").inner_text()
+        assert "effect of a cause (the most dangerous)" in tab.locator("#legend").inner_text()
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ def test_the_legend_has_the_kinds_of_lines_that_are_drawn(tmp_path: Path) -> Non
             assert [text.strip() for text in drawn] == words
     for effects in (2, 30):  # few effects have arrows that say more
         with opened(written(tmp_path, caused(effects))) as tab:
-            assert ("sets off" in tab.locator("#legend").inner_text()) == (effects == 30)
+            assert ("effect of a cause" in tab.locator("#legend").inner_text()) == (effects == 30)
 
 
 @needs_browser
@@ -254,7 +254,7 @@ def test_only_what_reads_a_value_depends_on_it(tmp_path: Path) -> None:
         )
         assert sorted(shown) == ["all", 'module.m["a"].t.y']
         later = details.locator("summary", has_text="Only the order")
-        assert later.inner_text().startswith("Only the order: 2 more steps come later")
+        assert later.inner_text().startswith("Only the order: 2 more steps follow")
         later.click()
         for name in ('module.m["b"].t.y', "late"):
             details.get_by_role("button", name=name).wait_for()
@@ -278,7 +278,7 @@ def test_a_large_graph_shows_the_nearest_of_what_waits(tmp_path: Path) -> None:
         assert tab.evaluate(more, ["first", False]) == ["far"]
         assert tab.evaluate(more, ["far", True]) == ["first"]
         details = tab.get_by_role("complementary", name="Details")
-        assert "They read it (2), also through what is not drawn" in details.inner_text()
+        assert "They read it (2), also through hidden objects" in details.inner_text()
         details.get_by_role("button", name="why far waits for it").click()
         assert "far waits for first, in 2 steps" in details.inner_text()
 
@@ -308,7 +308,7 @@ def test_markdown_says_which_cause_forces_a_replacement(tmp_path: Path) -> None:
         lines = tab.evaluate("markdown()").splitlines()
         assert r"| +/- | db | \[1\] var.a; \[2\] var.b (only updates it) |" in lines
         assert next(line for line in lines if line.startswith("| 2 |")).endswith(
-            "also updates 1 object, replaced for other causes |"
+            "also updates 1 object, which other causes replace |"
         )
 
 
@@ -348,7 +348,7 @@ def test_what_is_marked_and_outside_the_picture_is_counted(tmp_path: Path) -> No
         seen = "n => drawing.sees(scene.area(scene.stands[n]))"
         outside = sum(not tab.evaluate(seen, n) for n in range(400))
         assert outside and tab.get_by_role("status").inner_text() == (
-            f"all: 400 objects, {outside} of them outside the picture."
+            f"all: 400 objects, {outside} of them outside the view."
         )
         assert tab.evaluate(seen, 399)  # the destroyed one
 
@@ -392,7 +392,7 @@ def test_what_reads_an_object_is_apart_from_what_only_comes_later(tmp_path: Path
     with opened(written(tmp_path, page)) as tab:
         tab.evaluate("name => choose(scene.find(name))", one)
         details = tab.locator("#details").inner_text()
-        read, _, ordered = details.partition("Only the order: 2 come later")
+        read, _, ordered = details.partition("Only the order: 2 after it")
         assert "These wait for it (3)" in read and "They read it (1)" in read
         assert 'module.s["a"]\n+\nthing.y' in read and 'module.s["b"]' not in read
         assert "No value is read between these." in ordered
@@ -485,7 +485,7 @@ def test_what_depends_on_an_object_changes_because_of_it_if_a_chain_leads_throug
         tab.evaluate("showBlast(scene.find('a[\"x\"]'))")
         shown = tab.locator("#details").inner_text()
         assert "2 objects change because of it." in shown
-        assert "2 objects more that change depend on it; their causes lead elsewhere" in shown
+        assert "2 objects more that change depend on it, but have other causes" in shown
     with opened(written(tmp_path, caused(3))) as tab:
         tab.evaluate("showBlast(scene.find('var.image'))")
         assert "3 objects change because of it." in tab.locator("#details").inner_text()
@@ -503,12 +503,12 @@ def test_the_legend_has_the_lines_from_causes_only_while_they_are_drawn(tmp_path
     view, causes = PageView("apply", "All", items, arrows), (PageCause(edit, (), 1),)
     with opened(written(tmp_path, Page("Legend", (), (view,), LAYERS, ACTIONS, changes, causes=causes))) as tab:
         legend = tab.locator("#legend")
-        assert "cause" in legend.inner_text() and "sets off" not in legend.inner_text()
+        assert "cause" in legend.inner_text() and "effect of a cause" not in legend.inner_text()
         tab.evaluate("edit => chooseGroup(edit)", edit)
-        legend.get_by_text("sets off").wait_for()
+        legend.get_by_text("effect of a cause").wait_for()
         assert tab.evaluate("drawing.links().map(pair => pair.map(n => scene.name(n)))") == [["b", "var.image"]]
         tab.keyboard.press("Escape")
-        legend.get_by_text("sets off").wait_for(state="hidden")
+        legend.get_by_text("effect of a cause").wait_for(state="hidden")
 
 
 @needs_browser
@@ -525,7 +525,7 @@ def test_an_arrow_whose_edges_only_order_reads_a_value_that_others_imply(tmp_pat
         assert tab.evaluate(ends) == [["d", "module.m"]]
         tab.evaluate("showLine(scene.lines[0], scene.bundle(scene.lines[0]))")
         details = tab.get_by_role("complementary", name="Details").inner_text()
-        assert "A value is read, also through what is not drawn (1)" in details and "d reads module.m.a" in details
+        assert "A value is read, also through hidden objects (1)" in details and "d reads module.m.a" in details
 
 
 @needs_browser
@@ -580,5 +580,5 @@ def test_what_refers_to_a_whole_module_may_read_other_values_of_it(tmp_path: Pat
         assert "They read a module that contains it (1)" in shown
         tab.evaluate("showBlast(scene.find('module.db.net'))")
         shown = tab.locator("#details").inner_text()
-        assert "1 object that changes; no cause" in shown
+        assert "1 object that changes; none of their causes" in shown
         assert "1 object that changes: they read a module that contains it" in shown

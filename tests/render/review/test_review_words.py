@@ -253,7 +253,7 @@ def test_a_failed_apply_has_the_outcome_of_each_object(verb: str, kind: str, wor
     )
     assert shown["decisions"] == [{"kind": f"result_{kind}", "text": text, "objects": ["a.b"]}]
     for written in (markdown(shown), page(shown)):
-        assert re.search(rf"</code> {words}( because|</summary>)", written) and "planned to set off" not in written
+        assert re.search(rf"</code> {words}( because|</summary>)", written) and "planned effects" not in written
         assert ("secret" in written) == (kind != "done") and "<secret>" not in written
 
 

@@ -121,7 +121,7 @@ function causeParts(node) {
     return [
       el("p", { class: "iscause" }, numberSign(found), " This is a cause of changes."),
       ...inputParts(own.length ? own : parts, name),
-      el("h3", {}, `It sets off ${countOf(found.changes)}`),
+      el("h3", {}, `It causes changes of ${countOf(found.changes)}`),
       ...byAction(found.changes, 12, found.beside),
       all.length < 2 && !scene.action[node] ? null : el("p", {}, button("Mark these in the graph", () => { group = null; chooseGroup(found.causes.size === 1 ? found.title : kind); })),
     ];
@@ -142,7 +142,7 @@ function causeItem([kind, { number, causes, changes, title, beside }]) {
   const named = place ? title.slice(0, -place.length) : title, text = named === whole && hasValues ? `${named} ${before} -> ${after}` : named, keys = keysOf(causes), list = el("div", { hidden: "" });
   const open = button("", () => chooseGroup(name), { "data-group": name, "aria-expanded": "false" });
   open.append(noun === "node" ? numberSign({ number, title }) : "", el("span", {}, el("span", { class: "causename" }, ...breakable(arrows(text.replace(/^because of /, ""))), keys ? `: ${keys}` : ""), " ",
-    el("span", { class: "count" }, `${countOf(changes)}${place ? ` \u00b7 ${place.slice(2, -1)}` : ""} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size}, replaced for other causes` : "")));
+    el("span", { class: "count" }, `${countOf(changes)}${place ? ` \u00b7 ${place.slice(2, -1)}` : ""} `, ...signsOfChanges(changes, beside), beside.size ? ` also updates ${beside.size} that other causes replace` : "")));
   list.ofCause = () => {
     if (list.firstChild) return;
     const parts = partsOf(causes), node = nodeOfCause(causes);

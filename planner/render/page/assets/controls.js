@@ -173,7 +173,7 @@ function presentAll(nodes, mark) {
   if (!all) { drawing.redraw(true); return ""; }
   drawing.bring(drawing.scaleOf(all) >= COARSE ? all : drawing.most(areas, COARSE), COARSE);
   const outside = new Set(seen.filter(node => !drawing.sees(scene.area(scene.stands[node]))).map(node => scene.shown(node))).size;
-  return outside ? `, ${outside} of them outside the picture` : "";
+  return outside ? `, ${outside} of them outside the view` : "";
 }
 const isOfGroup = change => group !== null && change[3].some(cause => cause === group || kindOfCause(cause) === group);
 /** Mark the changes of a cause, and list them; of the chosen one, nothing. */
@@ -285,7 +285,7 @@ function step(dx, dy) {
   const along = isDown ? dy : dx, beside = isDown ? dx : dy;
   if (beside) {
     const next = scene.order[band][at + beside];
-    if (next === undefined) say("Nothing further beside it."); else choose(next);
+    if (next === undefined) say("Nothing else in this direction."); else choose(next);
     return;
   }
   const things = new Set();
@@ -333,7 +333,7 @@ let held = null, clicked = { x: 0, y: 0, at: -TWICE };
 function point(event) {
   const place = drawing.point(event), thing = scene.at(...place), line = thing === null && scene.lines.length <= POINTED ? drawing.lineAt(...place) : null;
   canvas.style.cursor = thing === null && line === null ? "" : "pointer";
-  canvas.title = Array.isArray(line) ? `${scene.shown(line[1])} sets off ${scene.title(line[0])}` : thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), doneWith(thing)].filter(text => text).join(", ") : nameOfBox(scene.boxes[-1 - thing]);
+  canvas.title = Array.isArray(line) ? `${scene.shown(line[1])} causes the change of ${scene.title(line[0])}` : thing === null ? "" : thing >= 0 ? [scene.shown(thing), scene.part(thing), doneWith(thing)].filter(text => text).join(", ") : nameOfBox(scene.boxes[-1 - thing]);
 }
 canvas.addEventListener("pointerdown", event => {
   const place = onMap(drawing, drawing.inWindow(event));
@@ -371,7 +371,7 @@ canvas.addEventListener("wheel", event => {
 $("changed").addEventListener("change", () => {
   rest = null;
   isReduced = scene.onlyChanged = $("changed").checked; scene.open(); beginAgain(); fillList(); syncControls();
-  say(scene.onlyChanged ? "Only changes are shown." : scene.view.name === "apply" ? "Values and unchanged objects of this graph are shown, too. \u201cWhat is declared\u201d has all." : "What does not change is shown, too.");
+  say(scene.onlyChanged ? "Only changes are shown." : scene.view.name === "apply" ? "Values and unchanged objects of this graph are shown, too. The graph \u201cConfiguration\u201d has all of them." : "Unchanged objects are shown, too.");
 });
 $("view").addEventListener("change", () => { rest = null; hideBanner(); chooseView(+$("view").value); });
 $("in").addEventListener("click", () => drawing.zoom(1.4));

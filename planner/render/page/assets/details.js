@@ -86,7 +86,7 @@ function chip(action) {
   made.style.background = fillOf(colourOf.get(action) || "none");
   return made;
 }
-const MEANT = { "-/+": "destroyed first, then created anew", "+/-": "created anew first, then the old object is destroyed" };
+const MEANT = { "-/+": "destroyed first, then created again", "+/-": "the new object is created first, then the old object is destroyed" };
 /** The chains of causes of a change, each with its cause; null if that is not in the list of causes. */
 function causeChains([, , , causes, texts]) {
   const lines = texts.map(at => data.strings[at]), chains = withoutParts(chainsOf(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: "))));
@@ -120,7 +120,7 @@ const ROOT = /^[^\s"[]+(?:\[(?:"(?:\\.|[^"\\])*"|\d+)\]|\.[\w-]+)*/;
 const rootOf = chain => ROOT.exec(chain.at(-1).trim())?.[0] || "";
 /** Chains without those that end in a part of the end of another. */
 const withoutParts = chains => chains.filter((chain, n) => !chains.some((other, m) => m !== n && rootOf(other) && rootOf(chain) !== rootOf(other) && rootOf(chain).startsWith(rootOf(other)) && /^[.[]/.test(rootOf(chain).slice(rootOf(other).length))));
-const causeButton = (text, cause) => button(arrows(text), () => { group = null; chooseGroup(cause); }, { class: "name", title: "Show all that this cause changes" });
+const causeButton = (text, cause) => button(arrows(text), () => { group = null; chooseGroup(cause); }, { class: "name", title: "Show everything that this cause changes" });
 const HOP_PLACE = / (\([^()]*:\d+[^()]*\))$/;
 /** A chain of causes: a hop a line, from the change back to its root, a module once above its hops. The root leads to its cause. */
 function hopList(lines, cause) {
@@ -182,13 +182,13 @@ function showBox(b) {
   };
   details(el("h2", {}, nameOfBox(box)), el("p", {}, `A ${boxNoun(box)}: ${boxCount(box)}.`), ...markedParts(b),
     ...data.actions.filter(([action]) => box.tally.has(action)).sort(([a], [b]) => rank(a) - rank(b)).map(([action]) => el("p", {}, signOfAction(action), `${wordsOf.get(action)}: ${box.tally.get(action)}`)),
-    scene.isEmpty(b) ? el("p", { class: "why" }, "This graph has nothing else of it to show.") : el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))),
+    scene.isEmpty(b) ? el("p", { class: "why" }, "This graph has no other parts of it.") : el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))),
     inner.length ? some(el("ul", { class: "plain" }), inner, item, 30) : null);
 }
 /** While a cause or an action is chosen: what of it is in a box, and a button to count everything again. */
 function markedParts(b) {
   if (!drawing.marked?.isCounted || group === null && actionFilter === null) return [];
-  const [found] = [...causeKinds()].filter(([kind, { causes }]) => kind === group || causes.has(group)).map(([, one]) => one), what = found ? ["what ", numberSign(found), " sets off"] : ["what is chosen above"];
+  const [found] = [...causeKinds()].filter(([kind, { causes }]) => kind === group || causes.has(group)).map(([, one]) => one), what = found ? ["changes with the cause ", numberSign(found)] : ["changes of the kind selected above"];
   const all = button("Count everything", () => { group = actionFilter = null; fillList(); syncChips(); choose(-1 - b, { look: false }); }, { class: "small" });
   return [el("p", { class: "why" }, "The graph counts only ", ...what, `: ${several(drawing.marked.boxes.get(b) || 0, "object")} in here. `, all)];
 }
@@ -225,7 +225,7 @@ function neighbourParts(node, isOut) {
   const found = neighbours(node, isOut), { shared, others, more } = found, { drawn, number } = counted(found);
   const isRead = ([edge]) => noun === "node" && scene.isReference(edge), isModule = other => scene.kind(other) === "module_close", isValue = pair => isOut && isRead(pair) && (isModule(pair[1]) || VALUE.test(scene.shown(pair[1]).replace(MODULE, "")));
   const certain = isOut || noun !== "node" ? null : scene.exactReaders([node, ...scene.halves(node)]), isCertain = ([, other]) => noun !== "node" || (certain ? certain.has(other) : scene.exactReaders([other]).has(node));
-  const all = [...drawn.filter(isRead), ...more], sure = new Set(all.filter(isCertain)), reads = [...sure], whole = all.filter(pair => !sure.has(pair)), isFar = reads.some(([edge]) => edge === null || scene.wayOf(edge)) ? ", also through what is not drawn" : "", ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
+  const all = [...drawn.filter(isRead), ...more], sure = new Set(all.filter(isCertain)), reads = [...sure], whole = all.filter(pair => !sure.has(pair)), isFar = reads.some(([edge]) => edge === null || scene.wayOf(edge)) ? ", also through hidden objects" : "", ordered = [...drawn.filter(pair => !isRead(pair)), ...shared], values = [...byKey(others.filter(isValue), ([, other]) => scene.shown(other)).values()].map(([first]) => first), hidden = others.filter(pair => !isValue(pair));
   const halfOf = edge => { if (edge === null) return null; const own = isOut ? scene.from[edge] : scene.to[edge]; return own === node ? null : el("span", { class: "why" }, scene.isOld(own) ? " for the old object" : " for the new object"); };
   const item = ([edge, other], short) => el("li", {}, ...signsOf(other), ...(scene.action[other] ? [] : causesAt(other).map(([, found]) => numberSign(found))), " ", nodeButton(other, short), causeValues(other), isValue([edge, other]) && isModule(other) ? el("span", { class: "why" }, " (its outputs)") : scene.part(other) ? el("span", { class: "why" }, ` ${scene.part(other)}`) : null, halfOf(edge), " ",
     button("why", () => edge === null ? showPath(...isOut ? [node, other] : [other, node]) : chooseEdge(edge), { class: "small", "aria-label": isOut ? `why it waits for ${scene.shown(other)}` : `why ${scene.shown(other)} waits for it` }));
@@ -240,10 +240,10 @@ function neighbourParts(node, isOut) {
   const cut = scene.own?.cut[isOut] || 0, title = isOut ? "It waits for" : "These wait for it", isApart = noun === "node";
   return [el("h3", {}, cut ? `${title} (${number} of ${number + cut}; the others are not listed)` : `${title} (${number})`),
     reads.length ? el("h4", {}, `${isOut ? "It reads" : "They read it"} (${cut ? `the first ${reads.length}` : reads.length})${isFar}`) : null,
-    reads.length && scene.view.is_reduced ? el("p", { class: "why" }, isOut ? "What these read may be read directly, too." : "What reads these may read it directly, too. \u201cWhat depends on it\u201d has all.") : null, reads.length ? list(reads) : null,
+    reads.length && scene.view.is_reduced ? el("p", { class: "why" }, isOut ? "It may also read values of these dependencies directly." : "Objects that read these may also read it directly. \u201cWhat depends on it\u201d lists all of them.") : null, reads.length ? list(reads) : null,
     whole.length ? folded(isOut ? `It reads modules that contain these (${whole.length})` : `They read a module that contains it (${whole.length})`, () => [el("p", { class: "why" }, "They refer to the module as a whole, so they may read other values of it."), list(whole)]) : null,
     values.length ? el("h4", {}, `Values that it reads (${values.length})`) : null, values.length ? list(values) : null,
-    !ordered.length ? null : isApart ? folded(`Only the order: ${several(ordered.length, "comes", "come")} ${isOut ? "first" : "later"}`, byReason, !reads.length && !values.length || ordered.length <= FEW) : list(ordered),
+    !ordered.length ? null : isApart ? folded(`Only the order: ${ordered.length} ${isOut ? "before it" : "after it"}`, byReason, !reads.length && !values.length || ordered.length <= FEW) : list(ordered),
     hidden.length ? folded(`Not drawn (${hidden.length})`, () => [list(hidden)]) : null];
 }
 /** The edge of a line, or of the way that it leads, that only orders; the line's first one if all read values. */
@@ -327,7 +327,7 @@ function declaredReaders(node) {
 function formerParts(readers) {
   if (!readers) return [el("p", {}, "Its resource is not declared any more, so nothing in the configuration refers to it.")];
   const text = thingsText(readers);
-  return [el("h3", {}, "What reads its resource, as declared"), el("p", {}, `${text[0].toUpperCase()}${text.slice(1)}.`), ...byAction(readers.changes, 20)];
+  return [el("h3", {}, "Readers of its resource, as declared"), el("p", {}, `${text[0].toUpperCase()}${text.slice(1)}.`), ...byAction(readers.changes, 20)];
 }
 function showBlast(node) {
   remember();
@@ -339,7 +339,7 @@ function showBlast(node) {
   for (const change of through) whole.changes.delete(change);
   const others = [...things.changes].filter(change => !through.has(change)), drawn = [...through].map(([address]) => scene.nodeOf.get(address)).filter(other => other !== undefined);
   const former = isGone ? declaredReaders(node) : null, users = former ? [...former.changes].map(([address]) => scene.nodeOf.get(address)).filter(other => other !== undefined) : [];
-  const text = isGone ? `after this plan nothing reads it${former ? `; as declared, its resource is read by ${thingsText(former)}` : ""}.` : through.size ? `${countOf(through)} ${through.size === 1 ? "changes" : "change"} because of it.` : `${thingsText(things)}${scene.action[node] && things.changes.size ? "; no cause of theirs leads through it" : ""}.`;
+  const text = isGone ? `after this plan nothing reads it${former ? `; as declared, its resource is read by ${thingsText(former)}` : ""}.` : through.size ? `${countOf(through)} ${through.size === 1 ? "changes" : "change"} because of it.` : `${thingsText(things)}${scene.action[node] && things.changes.size ? "; none of their causes leads through it" : ""}.`;
   drawing.chosen = standIn(node); drawing.marked = { ...marks([node, ...(through.size ? drawn : rest), ...users], edges, new Set([...(through.size ? through : things.changes), ...former?.changes || []].map(([address]) => address))), ...(scene.causing.has(node) && !scene.action[node] ? { sources: [node] } : {}) };
   drawing.redraw();
   note({ blast: scene.name(node) }, "What depends on it");
@@ -347,10 +347,10 @@ function showBlast(node) {
   const item = (n, short) => el("li", {}, ...signsOf(n), nodeButton(n, short), scene.part(n) ? el("span", { class: "why" }, ` ${scene.part(n)}`) : null);
   details(el("h2", {}, "What depends on ", nodeButton(node)), el("p", {}, isGone ? "After this plan nothing reads it." : `${text[0].toUpperCase()}${text.slice(1)}`), ...(isGone ? formerParts(former) : []),
     ...byAction(through, 20, beside),
-    !through.size ? null : others.length ? el("details", { class: "alike" }, el("summary", {}, `${countOf(others)} more that ${others.length === 1 ? "changes depends on it; its causes lead" : "change depend on it; their causes lead"} elsewhere`), ...byAction(others, 20)) : null,
+    !through.size ? null : others.length ? el("details", { class: "alike" }, el("summary", {}, `${countOf(others)} more that ${others.length === 1 ? "changes depends on it, but has" : "change depend on it, but have"} other causes`), ...byAction(others, 20)) : null,
     ...(through.size ? [] : byAction(things.changes, 20)),
     things.calm.size ? el("section", { class: "byaction" }, el("h4", {}, `no change (${things.calm.size})`), some(el("ul", { class: "plain" }), [...things.calm], ([name, n], short = name) => el("li", {}, button(short, () => choose(n), { class: "name", "aria-label": name })), 20, ([name]) => name)) : null,
-    scene.view.name === "apply" && data.views.some(({ name }) => name === "plan") ? el("p", { class: "why" }, "This graph does not have all objects that do not change. \u201cWhat is declared\u201d has them.") : null,
+    scene.view.name === "apply" && data.views.some(({ name }) => name === "plan") ? el("p", { class: "why" }, "This graph does not have all unchanged objects. The graph \u201cConfiguration\u201d has all of them.") : null,
     whole.changes.size + whole.calm.size ? el("details", { class: "alike" }, el("summary", {}, `${thingsText(whole)}: they read a module that contains it`), el("p", { class: "why" }, "They refer to the module as a whole, so they may read other values of it."), ...byAction(whole.changes, 20)) : null,
     internals(things.inner, item, n => scene.shown(n)), onlyWaiting(later, item));
 }
@@ -373,13 +373,13 @@ function changesThrough(node) {
 /** Nodes that come later without reading a value, to be unfolded. */
 function onlyWaiting(nodes, item) {
   const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, nodes, item, 30, n => scene.shown(n)); };
-  const steps = `${several(nodes.length, "more step")} ${nodes.length === 1 ? "comes" : "come"} later`;
-  return nodes.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, `Only the order: ${steps} without reading a value of it`), list) : null;
+  const steps = `${several(nodes.length, "more step")} ${nodes.length === 1 ? "follows" : "follow"}`;
+  return nodes.length ? el("details", { class: "alike", ontoggle: fill }, el("summary", {}, `Only the order: ${steps} it without reading its value`), list) : null;
 }
 /** Wait for the other end of a path. */
 function beginPath(node) {
   start = node;
-  showBanner(`Path from ${scene.shown(node)}: click the other end, or type its name and press Enter.`, "Cancel", () => { start = null; say("No path is sought."); });
+  showBanner(`Path from ${scene.shown(node)}: click the other end, or type its name and press Enter.`, "Cancel", () => { start = null; say("The search for a path is cancelled."); });
   $("search").value = "";
   $("search").focus();
 }

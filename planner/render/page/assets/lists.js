@@ -107,7 +107,7 @@ function fillList() {
   if (filter !== listedFor) { listedFor = filter; $("side").scrollTop = 0; } // another list
   const nodes = matching(), sought = isSought(), further = elsewhere(nodes);
   const { changes, calm } = !sought && actionFilter !== null ? { changes: data.changes.filter(isOfFilter), calm: [] } : sought || noun !== "node" ? objectsOf(nodes) : { changes: data.changes.filter(change => signOf.has(change[1]) || formerOf(change)), calm: scene.onlyChanged ? [] : objectsOf(nodes).calm };
-  const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name))]) : changes.length ? "What will be done" : "What is declared") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
+  const title = noun === "node" ? (sought ? countHits([...changes.map(([address]) => address), ...calm.map(n => scene.shown(n)), ...further.flatMap(([, , names]) => names.map(([name]) => name))]) : changes.length ? "Planned changes" : "Configuration") : `${noun[0].toUpperCase()}${noun.slice(1)}s (${changes.length + calm.length})`;
   $("listtitle").replaceChildren(title, actionFilter !== null && !sought ? button("Show all", () => chooseAction(actionFilter), { class: "small" }) : "");
   const byName = (a, b) => NUMERIC.compare(a[0], b[0]);
   const groups = byRisk().map(([action]) => [action, `${named(action)} (${changes.filter(change => change[1] === action && !isOutput(change)).length})`, changes.filter(change => change[1] === action && !isOutput(change)).sort(byName), changeLine]);
@@ -132,7 +132,7 @@ function fillList() {
     el("summary", {}, `In \u201c${other}\u201d (${names.length})`), some(el("ul", { class: "plain" }), names, ([name, n], short = name) => el("li", {}, button(short, () => chooseIn(number, n), { class: "name", "aria-label": name })), FIRST, one => one[0])));
   const isNone = sought && !changes.length && !calm.length;
   $("list").replaceChildren(
-    ...(isNone ? [el("p", {}, others.length ? `\u201c${scene.view.title}\u201d has no name with \u201c${$("search").value.trim()}\u201d.` : `No name has \u201c${$("search").value.trim()}\u201d.`)] : []),
+    ...(isNone ? [el("p", {}, others.length ? `\u201c${scene.view.title}\u201d has no name that contains \u201c${$("search").value.trim()}\u201d.` : `No name contains \u201c${$("search").value.trim()}\u201d.`)] : []),
     ...groups.filter(([, , own]) => own.length).map(([key, text, own, item]) => el("details", { "data-group": key, ...(isOpen(key) ? { open: "" } : {}) },
       el("summary", {}, wordsOf.has(key) ? swatch(colourOf.get(key)) : "", text), some(el("ul", { class: "plain" }), own, item, FIRST, one => one[0]))),
     ...others);
@@ -175,7 +175,7 @@ function chooseAction(key) {
   for (let n = 0; n < scene.count; n++) if (scene.changes(n).some(isOfFilter)) nodes.push(n);
   const outside = nodes.length ? presentAll(nodes, () => marks(nodes, new Set(), new Set(changes.map(([address]) => address)))) : "";
   showOverview(); fillList(); syncChips(); showCurrent(null);
-  say(`${key}: ${countOf(changes)}${outside}.${nodes.length ? "" : " This graph has none of them; the list does."}`);
+  say(`${key}: ${countOf(changes)}${outside}.${nodes.length ? "" : " They are only in the list, not in this graph."}`);
   note({ action: key }, key);
 }
 
@@ -216,7 +216,7 @@ function fillLegend() {
     el("li", {}, el("span", { class: "swatch chosen", "aria-hidden": "true" }), "selected"),
     scene.lines.length ? el("li", {}, "\u2192 first to last") : "",
     ...linesOfLegend(),
-    hasCause ? el("li", { class: "link" }, el("span", { class: "stroke link", "aria-hidden": "true" }), scene.isCutLinks ? "sets off (the most dangerous)" : "sets off") : "",
+    hasCause ? el("li", { class: "link" }, el("span", { class: "stroke link", "aria-hidden": "true" }), scene.isCutLinks ? "effect of a cause (the most dangerous)" : "effect of a cause") : "",
     scene.mutual.size ? el("li", {}, "\u2194 wait for each other") : "",
     scene.lines.length <= 400 && scene.lines.some(e => scene.hiddenBetween(e)) ? el("li", {}, el("span", { class: "number between", "aria-hidden": "true" }, "+1"), " through hidden objects") : "");
 }

@@ -14,7 +14,7 @@ function showState(state) {
   const hasErrors = /^Error/m.test(state.problems), isBroken = hasErrors && !state.is_shown;
   if (hasErrors && state.problems !== $("problems").textContent) say(`${isBroken ? "Planning failed." : "The plan has errors."} ${state.problems.match(/^Error.*/m)[0]}`);
   $("state").textContent = state.planning ? "Planning\u2026"
-    : isBroken ? `Planning failed.${version ? " The page shows the last good plan." : ""}` : `Live: planned ${state.at}${hasErrors ? ", with errors" : ""}.`;
+    : isBroken ? `Planning failed.${version ? " The page shows the last plan without errors." : ""}` : `Live: planned ${state.at}${hasErrors ? ", with errors" : ""}.`;
   $("again").hidden = state.planning;
   $("problems").hidden = !state.problems;
   $("problems").textContent = state.problems;
@@ -105,7 +105,7 @@ function differenceParts({ rows, counts, more }, none) {
     one === other ? null : el("div", {}, ...words(one), " \u2192 ", ...words(other)),
     one === other && !values.length ? el("div", { class: "why" }, "other values, known after apply") : null,
     ...values.map(([what, was, is]) => el("div", { class: "why" }, `${what.replace(`${address}.`, "").replace(address, "value")}: ` +
-      (was === is ? `another value${was.startsWith("(") ? ` ${was}` : ""}` : `${was || "known after apply"} \u2192 ${is || "known after apply"}`))));
+      (was === is ? `a different value${was.startsWith("(") ? ` ${was}` : ""}` : `${was || "known after apply"} \u2192 ${is || "known after apply"}`))));
   return [el("p", {}, counts[0] === counts[1] ? counts[0] : `${counts[0]} \u2192 ${counts[1]}`),
     ...[...causes].flatMap(([cause, those]) => [cause || causes.size > 1 ? el("h3", {}, cause || "Other differences") : "", some(el("ul", { class: "plain" }), those, item, 20, row => row[0])]),
     more ? el("p", {}, `${more} more objects differ.`) : null];

@@ -29,7 +29,7 @@ function causeRows() {
     const whole = wholeOf(partsOf(causes)), place = SOURCE.exec(title)?.[0] || "";
     const keys = keysOf(causes), [name, before, after, where, , elements] = whole || [title.slice(0, title.length - place.length), "", "", place.slice(2, -1)];
     const objects = byKey([...changes].filter(change => !isOutput(change) && !beside.has(change)), change => change[1]), outputs = [...changes].filter(isOutput).length;
-    const tally = [...byRisk().filter(([action]) => objects.has(action)).map(([action]) => `${signOf.get(action)} ${objects.get(action).length}`.trim()), ...(beside.size ? [`also updates ${several(beside.size, "object")}, replaced for other causes`] : []), ...(outputs ? [several(outputs, "output")] : [])];
+    const tally = [...byRisk().filter(([action]) => objects.has(action)).map(([action]) => `${signOf.get(action)} ${objects.get(action).length}`.trim()), ...(beside.size ? [`also updates ${several(beside.size, "object")}, which other causes replace`] : []), ...(outputs ? [several(outputs, "output")] : [])];
     return [row([number || "", clipped(keys || elements ? `${name}: ${keys || elements}` : name), valueText(before), valueText(after), literal(where), literal(tally.join(", "))]), 1];
   });
 }
@@ -59,7 +59,7 @@ function markdown() {
   const changes = data.changes.filter(change => change[1] !== "no-op").sort(([a], [b]) => NUMERIC.compare(a, b)), lines = [`# ${literal(document.title)}`, "", ...data.summary.map(literal), "", ...data.about.map(([word, text]) => `- ${word}: ${literal(text)}`)];
   const room = () => MOST_MARKDOWN - lines.reduce((all, line) => all + line.length + 1, 0) - 1000; // with room for the headings and numbers of all sections
   const causes = causeRows(), things = noun === "node" ? "object" : noun, isDangerous = ([, action]) => ["delete", "replace"].includes(colourOf.get(action));
-  if (causes.length) lines.push("", `## Causes (${causes.length})`, "", "| | cause | before | after | where | sets off |", "| --- | --- | --- | --- | --- | --- |", ...inRoom(causes, OF_CAUSES, "cause"));
+  if (causes.length) lines.push("", `## Causes (${causes.length})`, "", "| | cause | before | after | where | effects |", "| --- | --- | --- | --- | --- | --- |", ...inRoom(causes, OF_CAUSES, "cause"));
   if (data.verdicts.length) lines.push("", "## Policies", "", ...inRoom(data.verdicts.map(([kind, ...words]) => [`- **${literal(kind)}** ${words.map(clipped).join(" ")}`, 1]), OF_POLICIES, "finding"));
   const ofObjects = changes.filter(change => !isOutput(change)), sections = [["Destroyed or replaced", byRisk().flatMap(([action]) => ofObjects.filter(change => change[1] === action && isDangerous(change)))],
     ["Other changes", byRisk().flatMap(([action]) => ofObjects.filter(change => change[1] === action && !isDangerous(change)))], ["Outputs", changes.filter(isOutput)]];

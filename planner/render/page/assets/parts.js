@@ -71,7 +71,7 @@ const NOTHING = new Set();
 /** Lists of changes by what is done, the most dangerous first, then of outputs. `beside`: those that are replaced for other causes. */
 function byAction(changes, first = 12, beside = NOTHING) {
   const all = [...changes], groups = byRisk().map(([action]) => [[signOfAction(action), wordsOf.get(action)], all.filter(change => change[1] === action && !isOutput(change) && !beside.has(change))]);
-  return [...groups, [["Also updates, replaced for other causes"], all.filter(change => beside.has(change))], [["Outputs"], all.filter(isOutput)]].filter(([, own]) => own.length).map(([title, own]) => el("section", { class: "byaction" },
+  return [...groups, [["Also updates, but other causes replace these"], all.filter(change => beside.has(change))], [["Outputs"], all.filter(isOutput)]].filter(([, own]) => own.length).map(([title, own]) => el("section", { class: "byaction" },
     el("h4", {}, ...title, ` (${own.length})`), some(el("ul", { class: "plain" }), own.sort((a, b) => NUMERIC.compare(a[0], b[0])), title.length > 1 ? (change, short = change[0]) => el("li", {}, changeButton(change[0], short)) : changeItem, first, change => change[0], true)));
 }
 const byRisk = () => [...data.actions].sort(([a], [b]) => rank(a) - rank(b));
@@ -211,7 +211,7 @@ function dependencyParts(edges, [one, other]) {
 function readParts(from, to, edges) {
   if (noun !== "node" || edges.some(e => scene.isReference(e) && scene.isReadAlong(e))) return [];
   const pairs = scene.readsOf(from, to, READ_PAIRS), item = ([reader, source]) => el("li", {}, nodeButton(reader), " reads ", nodeButton(source), " ", button("why", () => showPath(reader, source), { class: "small" }));
-  return pairs.length ? [el("h4", {}, `A value is read, also through what is not drawn (${pairs.length < READ_PAIRS ? pairs.length : `${READ_PAIRS} or more`})`), some(el("ul", { class: "plain" }), pairs, item, FEW_ENDS)] : [];
+  return pairs.length ? [el("h4", {}, `A value is read, also through hidden objects (${pairs.length < READ_PAIRS ? pairs.length : `${READ_PAIRS} or more`})`), some(el("ul", { class: "plain" }), pairs, item, FEW_ENDS)] : [];
 }
 function kindParts(edges, module) {
   if (noun !== "node") return [dependencyList(edges, module)];
