@@ -438,7 +438,7 @@ class _Chains:
 
 
 def _whole_of_both(one: str, other: str) -> str:
-    """The innermost value that contains both values; "" without one."""
+    """The innermost value that contains both values; "" if there is none."""
     pairs = zip(_STEPS_OF_NAME.findall(one), _STEPS_OF_NAME.findall(other), strict=False)
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

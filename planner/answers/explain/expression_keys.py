@@ -21,9 +21,9 @@ class _Keys(dict[int, int]):
 
 
 def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] | None = None) -> dict[int, int]:
-    """{id of an expression: key} for the expression and all in it. Equal keys mean equal expressions at equal
-    positions. Keys are hashes that are valid only in this process. Empty if the expression is nested too deeply. If
-    `former` is set, its result for a reference is compared instead of the reference."""
+    """{id of an expression: key} for the expression and all expressions in it. Equal keys mean equal expressions at
+    equal positions. Keys are hashes that are valid only in this process. Empty if the expression is nested too deeply.
+    If `former` is set, its result for a reference is compared instead of the reference."""
     keys = _Keys()
     keys.former = former
     try:

@@ -387,7 +387,7 @@ class Interventions:
     # ---------------------------------------------------------------- mixtures
 
     def _outcome(self, place: ValueLocation, new: ChangedInputs, units: ChangedInputs) -> Any:
-        """The value at a place if, of `units`, only the inputs in `new` had their current values. Raises
+        """The value at a place if, among `units`, only the inputs in `new` had their current values. Raises
         UncheckedError."""
         if new == units:
             return self._value_now(place)

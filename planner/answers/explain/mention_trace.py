@@ -120,7 +120,7 @@ class MentionTrace:
         span = given.span if given is not None else self.places.declaration(place)
         return Unquoted.of(span) if span is not None and self.places.is_sensitive(place) else span
 
-    # ---------------------------------------------------------------- the former world
+    # ---------------------------------------------------------------- the former configuration
 
     def unit(self, leaf: str) -> ChangedInput | None:
         """The input of a root cause; None for other leaves."""

@@ -164,8 +164,8 @@ class MixedObjects:
 
 class MixedTree:
     """The former files, except some that are current. `is_digested`: returns whether only the digest of a file matters,
-    so that its former content need not be recorded. `is_incomplete`: whether a content was needed that is not
-    recorded."""
+    so that its former content need not be recorded. `is_incomplete`: whether a content that is not recorded was
+    needed."""
 
     root = "/"
     is_incomplete = False

@@ -46,7 +46,7 @@ def judge(
     is_whole: bool = True,
 ) -> Verdict:
     """The verdict of the policies on a plan. `clock`: time for the validity of waivers, in seconds since 1970; None for
-    now. `is_whole`: the plan is not limited. Raises Failure if a rule computes without bounds or an override is
+    now. `is_whole`: whether the plan is unlimited. Raises Failure if a rule computes without bounds or an override is
     forbidden."""
     judging = Judging(policies, facts)
     return verdict_of(policies, judging.said(), overrides, clock, is_whole, judging.costs)

@@ -186,8 +186,8 @@ def _all_read(texts: Iterable[Any], is_whole: bool = True) -> Patterns:
 
 
 def _read(text: str, is_whole: bool = True) -> Pattern:
-    """The steps of a path or of its end. If it continues (not `is_whole`), or its form is not supported, all paths with
-    this beginning."""
+    """The steps of a path or of its end. If it continues (not `is_whole`), or its form is not supported, the result is
+    all paths with this beginning."""
     steps: list[Any] = []
     at = 0
     while at < len(text):

@@ -26,7 +26,7 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
 """prefixes of relations: about one plan, and about all plans of a fleet, whose first column is the unit"""
 OTHERS = ("provider_argument", "data_value")
-"""relations with values of other things than planned objects"""
+"""relations with values of things other than planned objects"""
 VALUES = frozenset(
     f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part", *OTHERS)
 )

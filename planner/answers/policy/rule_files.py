@@ -1,5 +1,5 @@
-"""Reads users' rule files and cases, and checks them with the product's rules. Work without a bound runs in a process
-with limits of time and memory."""
+"""Reads users' rule files and cases, and checks them with the product's rules. Computations without a bound run in a
+process with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def default_words() -> list[str]:
 
 def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
     """(name, text) of files, sorted, each once. A directory means all files in and below it with these endings, except
-    hidden files and directories. For rules (`.dl`), also the whole pack that contains a word, and packs below."""
+    hidden files and directories. For rules (`.dl`), the whole pack that contains a named file or directory, and the
+    packs below it, are included."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
     words = [*words]
@@ -153,7 +154,7 @@ def choose(files: Files) -> str:
     names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
-    return max(known, key=lambda name: known[name])  # of several programs with equal counts, the first
+    return max(known, key=lambda name: known[name])  # the first of several programs with equal counts
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:

@@ -32,8 +32,8 @@ _SOUGHT = (*READ, "part", "json_part")
 @frozen
 class Culprit:
     """A cause of a verdict: the value at a path, as policies read it, the path of a missing value (`is_missing`), or
-    the planned action of an object (`is_action`; `value`: the action). `is_secret`: it must not be shown. `fact`: the
-    fact in the proof."""
+    the planned action of an object (`is_action`; `value`: the action). `is_secret`: whether it must not be shown.
+    `fact`: the fact in the proof."""
 
     address: str
     path: str

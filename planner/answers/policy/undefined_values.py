@@ -177,7 +177,7 @@ class Flaws:
         return count_of(name, false), compared(variable(name), "=", constant(0))
 
     def _variant(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
-        """The rule without literals that can no longer be evaluated; None if the flaw itself cannot be."""
+        """The rule without literals that can no longer be evaluated; None if the flaw itself cannot be evaluated."""
         given = names(*(x for x in kept if isinstance(x, Atom)))
         while True:
             bound = bound_names(tuple(kept), given, self.outer)

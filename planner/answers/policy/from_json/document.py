@@ -15,7 +15,7 @@ Kind: TypeAlias = Literal["plan", "state", "state file"]
 
 @frozen(eq=False)
 class Document:
-    """A parsed document. `name`: in messages. `root`: its members."""
+    """A parsed document. `name`: its name in messages. `root`: its members."""
 
     name: str
     kind: Kind
