@@ -158,8 +158,8 @@ class Explored:
 def explore(
     options: OperationOptions, plan_file: str | None, kinds: tuple[str, ...], hooks: Hooks
 ) -> tuple[Explored | None, list[Diagnostic]]:
-    """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds` of graphs: plan, apply.
-    The plan is checked by the policies of the options and by its own."""
+    """The data for a page about the plan in a file, or a new plan; None without a plan. `kinds`: the graphs to include
+    (plan, apply). The plan is checked by the policies of the options and by its own."""
     # compiled expressions need more memory than a graph; the few that causes need are compiled again
     keeping = evolve(options, shown_edges=MAX_EDGES if "plan" in kinds else 0, evaluates_once=True)
     answer = open_or_make_plan(keeping, plan_file, hooks)

@@ -57,7 +57,7 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
 @frozen
 class Adopted:
     """The result of adopting journals. `added`: instances that the state now has from journals. `gone`: instances in
-    journals that no longer exist. `saved`: the state was written."""
+    journals that no longer exist. `saved`: whether the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()

@@ -203,8 +203,8 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why a resource or module is deferred, and which others with it; or, if `negated`, why it is not. None without a
-    plan."""
+    """Why a resource or module is deferred, and which others are deferred with it; or, if `negated`, why it is not.
+    None without a plan."""
     from planner.logic.graph.decision_chains import deferral_chain
 
     ground, diagnostics = deferral_ground(options, plan_file)
