@@ -46,8 +46,9 @@ def ask(
     hidden: bool = False,
     instead: str = "Use -auto-approve to approve in advance, or apply a saved plan.",
 ) -> str:
-    """The answer, without surrounding blanks. `may_ask`: prompts are enabled. `hidden`: do not echo the input.
-    `instead`: how to do without the prompt. Raises Failure if prompts are disabled, and at the end of the input."""
+    """The answer, without surrounding blanks. `may_ask`: whether prompts are enabled. `hidden`: whether to hide the
+    input. `instead`: how to do without the prompt. Raises Failure if prompts are disabled, and at the end of the
+    input."""
     if not may_ask:
         raise Failure(
             error(
