@@ -119,9 +119,9 @@ class Causes:
         self.unclear = {
             name: planned[name]
             for name, because in chains.items()
-            if because.is_guess and len(because.roots) > MOST_ROOTS and name in planned
+            if notes and because.is_guess and len(because.roots) > MOST_ROOTS and name in planned
         }
-        """changes with too many possible causes to name"""
+        """changes with too many possible causes to name, because former values are missing"""
 
     # ---- under a change
 
@@ -490,10 +490,10 @@ def title_of(group: RootCause, place: str = "") -> str:
     root = group.root
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
+    several = len({MODULES.sub("", name_of(evolve(root, what=what))) for what, _ in group.parts})
+    changed = f": {several} changed values" if several > 1 and not root.before and not root.value else ""
     if root.kind == "variable":
-        several = len({what for what, _ in group.parts})
-        changed = f": {several} changed values" if several > 1 else ""
-        value = "" if root.before else f" = {root.value}" if root.value else changed
+        value = changed if root.before or not root.value else f" = {root.value}"
         return with_former_value(root, words_of(root, {}).replace(root.what, root.what + value, 1))
     if root.kind == "gone":
         return f"{root.what} {GONE}, so it is created{gone_place(root)}"
@@ -501,6 +501,8 @@ def title_of(group: RootCause, place: str = "") -> str:
         return f"{root.what} {REQUESTS[root.kind]}{f': {root.note}' if root.note else ''}, so it is replaced"
     actions = dict(group.changes)
     words = root_text(root, place, actions) if group.is_certain else words_of(root, actions)
+    if root.kind == "text":
+        words = words.replace(name_of(root), f"{name_of(root)}{changed}", 1)
     return with_former_value(root, words)
 
 

@@ -451,3 +451,73 @@ def test_elements_that_move_to_other_indexes_are_mentioned_where_these_are_read(
     chain = json.loads(planner("why", "-json", "terraform_data.job[1]").out)
     assert chain["because"][0]["elements"] is True
     assert chain["because"][0]["shifted"] is True
+
+
+REMOVED = """
+resource "terraform_data" "wall" {
+  input = {
+    name    = "wall"
+    ingress = [{ port = 443 }, { port = 80 }]
+  }
+}
+
+data "terraform_remote_state" "zone" {
+  backend    = "local"
+  config     = { path = "zone.tfstate" }
+  depends_on = [terraform_data.wall]
+}
+
+variable "v" { default = ["1", "1", "1"] }
+
+variable "key" {
+  default   = "old"
+  sensitive = true
+}
+
+resource "terraform_data" "app" {
+  input = [data.terraform_remote_state.zone.outputs, var.v, var.key]
+}
+"""
+
+
+def test_a_removed_element_of_an_argument_is_one_cause_with_its_value_and_line(planner: Run, tmp_path: Path) -> None:
+    zone = {"version": 4, "serial": 1, "lineage": "l", "terraform_version": "1.12.6", "outputs": {}, "resources": []}
+    (tmp_path / "zone.tfstate").write_text(json.dumps(zone))
+    (tmp_path / "main.tf").write_text(REMOVED)
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(REMOVED.replace(", { port = 80 }", ""))
+    summary = planner("why").out
+    assert summary.count("ingress") == 1
+    assert "[1] terraform_data.wall.input.ingress[1] removed, was { port = 80 } (main.tf:5)\n" in summary
+
+
+def test_with_a_record_many_candidates_are_listed(planner: Run, tmp_path: Path) -> None:
+    zone = {"version": 4, "serial": 1, "lineage": "l", "terraform_version": "1.12.6", "outputs": {}, "resources": []}
+    (tmp_path / "zone.tfstate").write_text(json.dumps(zone))
+    (tmp_path / "main.tf").write_text(REMOVED)
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(REMOVED.replace(", { port = 80 }", ""))
+    (tmp_path / "terraform.tfvars").write_text('key = "new"\nv = [\n"2",\n"2",\n"2",\n]\n')
+    summary = planner("why").out
+    assert "no record" not in summary
+    assert summary.count("may be a cause") == 5  # what the former key was is not recorded
+
+
+def test_keys_that_a_module_variable_gained_and_lost_in_all_instances(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    keys = (
+        'resource "terraform_data" "a" {{ for_each = toset(keys(var.alarms)) }}\nvariable "alarms" {{ default = {} }}\n'
+    )
+    (tmp_path / "m/main.tf").write_text(keys.format("{ p95 = 1, up = 1 }"))
+    (tmp_path / "main.tf").write_text('module "m" {\n  source   = "./m"\n  for_each = toset(["x", "y"])\n}\n')
+    assert planner("init").code == planner("apply", "-auto-approve").code == 0
+    (tmp_path / "m/main.tf").write_text(keys.format("{ p99 = 1, up = 1 }"))
+    assert '[1] module.m[*].var.alarms: added "p99"; removed "p95" (m/main.tf:2)\n' in planner("why").out
+
+
+def test_the_number_of_changed_values_of_a_local_value(planner: Run, tmp_path: Path) -> None:
+    values = 'locals {{ s = {{ a = "{0}/1", b = "{0}/2" }} }}\nresource "terraform_data" "a" {{ input = local.s }}\n'
+    (tmp_path / "main.tf").write_text(values.format("old"))
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "main.tf").write_text(values.format("new"))
+    assert "[1] local.s: 2 changed values (main.tf:1)\n" in planner("why").out

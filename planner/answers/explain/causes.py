@@ -424,7 +424,12 @@ class _Chains:
         return evolve(known, what=f"{lead}{known.what}", kind=root.kind, source=known.source or root.source, note=note)
 
     def _unit(self, leaf: str) -> ChangedInput | None:
-        return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))
+        name = plain(leaf)
+        if self._ways.leaves.get(leaf) == "text":
+            name = (
+                f"{_TEXT}{name.removeprefix(_TEXT)}"  # a removed part has no text of its own, but is no object either
+            )
+        return self._derived[self._worlds.of(leaf, 0)].trace.unit(name)
 
     def _missing(self, unit: ChangedInput, value: str) -> str:
         """The name of a root cause that no rule derives; its step is kept in `_added`."""
@@ -593,25 +598,26 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
     if len(inner) == 1:
         return evolve(first, what=reduce(_in_common, (step.what for step in parts)))
     names = [step.what.removeprefix(_TEXT) for step in parts]
-    common = reduce(_path_in_common, names)
-    keys = _keys_of(parts, common)
+    whole = reduce(_in_common, map(_whole, names))
+    paths = [name.removeprefix(_whole(name)) for name in names]
+    path = reduce(_path_in_common, paths)
+    keys = _keys_of(parts, [own.removeprefix(path) for own in paths])
     lead = _TEXT if all(step.what.startswith(_TEXT) for step in parts) else ""
     if keys is not None:
-        return evolve(first, what=f"{lead}{common}", before=keys[0], value=keys[1], has_elements=True)
+        return evolve(first, what=f"{lead}{whole}{path}", before=keys[0], value=keys[1], has_elements=True)
     if not all(step.kind == "variable" for step in parts):
-        common = reduce(_in_common, map(_whole, names))
-    return evolve(first, what=f"{lead}{common}", before="", value="")
+        path = ""
+    return evolve(first, what=f"{lead}{whole}{path}", before="", value="")
 
 
-def _keys_of(parts: Collection[CauseStep], whole: str) -> tuple[str, str] | None:
-    """(removed keys, added keys) of the map or object `whole`, from its changed parts. None if a part is not an added
-    or removed key."""
+def _keys_of(parts: Collection[CauseStep], inner: Sequence[str]) -> tuple[str, str] | None:
+    """(removed keys, added keys) of a map or object, from its changed parts. None if a part is not an added or removed
+    key. `inner`: the path of each part inside the map."""
     removed, added = dict[str, None](), dict[str, None]()
-    for step in parts:
-        name = step.what.removeprefix(_TEXT)
-        if step.has_elements and name == whole:
+    for step, path in zip(parts, inner, strict=True):
+        if step.has_elements and not path:
             continue  # one step for all keys, which also have steps of their own
-        key = _ONE_KEY.fullmatch(name.removeprefix(whole)) if name.startswith(whole) else None
+        key = _ONE_KEY.fullmatch(path)
         if key is None or "nothing" not in (step.before, step.value):
             return None
         (removed if step.value == "nothing" else added)[key[1] or f'"{key[2]}"'] = None

@@ -138,7 +138,9 @@ def test_objects_that_moved_are_counted_and_marked(tmp_path: Path) -> None:
         assert tab.locator("#chips button").all_inner_texts() == ["+ 1 to create", "2 moved"]
         tab.get_by_role("button", name="2 moved").click()
         assert tab.locator("#list summary").all_inner_texts() == ["+ create (1)", "moved, otherwise unchanged (1)"]
-        assert tab.locator("#list li").all_inner_texts() == ["thing.a moved", "thing.b moved"]
+        assert tab.locator("#list li").all_inner_texts() == [
+            "thing.a\nmoved from thing.old", "thing.b\nmoved from thing.older",
+        ]  # fmt: skip
         tab.locator("#list").get_by_role("button", name="thing.b").click()
         assert "Moved from: thing.older" in tab.locator("#details").inner_text()
         assert tab.evaluate("scene.labelLines(scene.find('thing.a'))[0]") == "thing, moved"

@@ -134,7 +134,8 @@ function causeParts(node) {
 function keysOf(causes) {
   const parts = partsOf(causes), words = { nothing: "removed" }, texts = parts.map(([what, before, after]) => [KEY.exec(what)?.[0].slice(1, -1), before === "nothing" ? "added" : words[after]]);
   if (parts.length < 2 || texts.some(([key, word]) => !key || !word)) return "";
-  return [...texts.slice(0, KEYS_NAMED).map(text => text.join(" ")), ...(texts.length > KEYS_NAMED ? [`${texts.length - KEYS_NAMED} more`] : [])].join(", ");
+  const each = [...new Set(texts.map(text => text.join(" ")))]; // once, also where many modules have them
+  return [...each.slice(0, KEYS_NAMED), ...(each.length > KEYS_NAMED ? [`${each.length - KEYS_NAMED} more`] : [])].join(", ");
 }
 function causeItem([kind, { number, causes, changes, title, beside }]) {
   const name = causes.size === 1 ? title : kind, place = SOURCE.exec(title)?.[0] || "";
@@ -146,10 +147,20 @@ function causeItem([kind, { number, causes, changes, title, beside }]) {
   list.ofCause = () => {
     if (list.firstChild) return;
     const parts = partsOf(causes), node = nodeOfCause(causes);
-    list.append(...inputParts(parts, parts.length === 1 ? parts[0][0] : ""),
+    list.append(...(node === null ? [] : [descriptionOf(node)]), ...inputParts(parts, parts.length === 1 ? parts[0][0] : ""),
       ...(node === null ? [] : [el("p", {}, button(`Details of ${scene.shown(node)}`, () => choose(node), { class: "name" }))]), ...byAction(changes, 12, beside));
   };
   return el("li", {}, open, list);
+}
+const DESCRIPTION = /^\s*description\s*=\s*"((?:\\.|[^"\\])*)"/m;
+/** The description in the declaration of a variable or an output. */
+function descriptionOf(node) {
+  const made = el("p", { hidden: "" }), place = scene.placeOf(node);
+  withBlocks(blocks => {
+    const [, text] = DESCRIPTION.exec(place && blocks[place[0]] || "") || [];
+    if (text) { made.textContent = text.replace(/\\(.)/g, "$1"); made.hidden = false; }
+  });
+  return made;
 }
 /** The node that contains a cause, if the graph has it. */
 function nodeOfCause(causes) {

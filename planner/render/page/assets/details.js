@@ -31,10 +31,10 @@ function goBack() {
 /** Verdicts of policies, causes with their changes, and how the graph was made smaller. */
 function showOverview() {
   document.body.classList.remove("chosen");
-  const kinds = [...causeKinds()], changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op" || formerOf(change));
+  const all = [...causeKinds()], kinds = actionFilter === null ? all : all.filter(([, found]) => [...found.changes].some(change => isOfFilter(change) && !found.beside.has(change))), changes = noun !== "node" || data.changes.some(change => change[1] !== "no-op" || formerOf(change));
   fill(
     data.verdicts.length ? el("section", { "aria-labelledby": "verdicttitle" }, el("h2", { id: "verdicttitle" }, "Policies"), el("ul", { id: "verdicts", class: "plain" }, ...verdictItems(data.verdicts))) : null,
-    kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, "Causes"), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
+    kinds.length ? el("section", { "aria-labelledby": "grouptitle" }, el("h2", { id: "grouptitle" }, kinds.length < all.length ? `Causes (${kinds.length} of ${all.length}, of what is chosen above)` : "Causes"), some(el("ul", { id: "groups", class: "plain" }), kinds, causeItem, 12)) : null,
     changes || scene.view.name === "none" ? null : el("p", {}, "No changes. The objects match the configuration."),
     scene.count ? el("p", { class: "why" }, `Select ${noun !== "node" ? `a ${noun}` : kinds.length ? "a cause, an object" : "an object"} or an arrow for details.`) : null,
     scene.view.is_reduced ? el("p", { class: "why" }, "Arrows that follow from others are left out, because there are very many.") : null,
@@ -87,10 +87,14 @@ function chip(action) {
   return made;
 }
 const MEANT = { "-/+": "destroyed first, then created again", "+/-": "the new object is created first, then the old object is destroyed" };
-/** The chains of causes of a change, each with its cause; null if that is not in the list of causes. */
-function causeChains([, , , causes, texts]) {
+const MOST_CAUSES = 1e6; // more than there are
+/** The chains of causes of a change, the gravest first, each with its cause; null if that is not in the list of causes. */
+function causeChains(change) {
+  const [, , , causes, texts] = change;
   const lines = texts.map(at => data.strings[at]), chains = withoutParts(chainsOf(lines.filter(line => causes.length < 2 || !line.startsWith("  more causes: "))));
-  return chains.map(chain => [chain, causes.find(cause => cause === chain.at(-1).trim()) ?? causes.find(cause => partsOf(new Set([cause])).some(([what]) => what === rootOf(chain))) ?? (causes.length === 1 && chain.length > 1 ? causes[0] : null)]);
+  const found = chains.map(chain => [chain, causes.find(cause => cause === chain.at(-1).trim()) ?? causes.find(cause => partsOf(new Set([cause])).some(([what]) => what === rootOf(chain))) ?? (causes.length === 1 && chain.length > 1 ? causes[0] : null)]);
+  const isBeside = ([, cause]) => cause !== null && !isForced(change, one => one === cause), place = ([, cause]) => (cause !== null && causeKinds().get(kindOfCause(cause))?.number) || MOST_CAUSES;
+  return found.sort((a, b) => isBeside(a) - isBeside(b) || place(a) - place(b)); // as in the list of causes
 }
 function changeParts(node) {
   const numbers = [...scene.view.nodes.changes[node] || []].sort((a, b) => rank(data.changes[a][1]) - rank(data.changes[b][1])).slice(0, 50);
@@ -103,7 +107,7 @@ function changeParts(node) {
       causes.length || texts.length ? el("h3", {}, "Why") : null,
       reason ? el("p", {}, `${reason[0].toUpperCase()}${reason.slice(1)}.`) : null,
       ...causes.filter(cause => !cause.startsWith(`${address}: `) && !chains.some(([, own]) => own === cause)).slice(0, 8).map(cause => el("p", { class: "cause" }, "Cause: ", causeButton(cause, cause))),
-      ...chains.map(([chain, cause], at) => at ? el("details", { class: "alike" }, el("summary", {}, `Also: ${arrows(chain.at(-1).trim())}`), hopList(chain, cause)) : hopList(chain, cause)),
+      ...chains.map(([chain, cause], at) => at ? el("details", { class: "alike", ...(chains.flatMap(([own]) => own).length <= HOPS ? { open: "" } : {}) }, el("summary", {}, `Also: ${arrows(chain.at(-1).trim())}`), hopList(chain, cause)) : hopList(chain, cause)),
       textOf(n, address),
       ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
     ];
@@ -164,6 +168,10 @@ function diffLine(line) {
   made.style.textIndent = `-${indent + 2}ch`;
   return made;
 }
+/** Call a function with the declarations, as soon as they are unpacked. */
+function withBlocks(show) {
+  if (typeof data.blocks === "string") unpack(data.blocks).then(blocks => { data.blocks = blocks; show(blocks); }); else show(data.blocks);
+}
 /** Texts that came compressed. */
 async function unpack(packed) {
   const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0));
@@ -205,12 +213,10 @@ const BLOCK = 12; // lines of a declaration up to which it is shown at once
 /** The text of a declaration, folded where it is long. */
 function declarationParts([where, line]) {
   const shown = el("div", {}, el("pre", {}, line));
-  const show = blocks => {
-    data.blocks = blocks;
+  withBlocks(blocks => {
     const text = blocks?.[where], lines = text ? text.split("\n").length : 0;
     if (text) shown.replaceChildren(lines <= BLOCK ? el("pre", {}, text) : el("details", { class: "alike" }, el("summary", {}, `${line} \u2026 (${/\n\.\.\. \((\d+) lines\)$/.exec(text)?.[1] ?? lines} lines)`), el("pre", {}, text)));
-  };
-  if (typeof data.blocks === "string") unpack(data.blocks).then(show); else show(data.blocks);
+  });
   return [el("div", {}, el("code", {}, where)), shown];
 }
 function placeLines(places) {

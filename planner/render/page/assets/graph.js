@@ -1,6 +1,6 @@
 // The graph of one view: its nodes, boxes and edges, and the ways between nodes.
 "use strict";
-const CAUSES = 12; // values that are causes, up to which all of them are drawn among the changes
+const CAUSES = 12; // values that are causes, or those of the root module, up to which all of them are drawn among the changes
 const SMALL = 400; // changed nodes up to which all ways between shown nodes are found
 const KNOWN = 50; // nodes whose readers are kept
 const WAYS = 130000; // edges through hidden nodes at most
@@ -13,7 +13,7 @@ const DEPOSED = / \(\w+ (deposed \w+)\)$/;
 const TYPED = /^((?:(?:data|ephemeral)\.)?[\w-]+)\.(.+)$/; // the label of a resource, an output, a variable
 let data, IMPLIED, REFERENCE, colourOf, signOf, wordsOf;
 
-const BY_RISK = ["delete", "replace", "forget", "update", "create", "read"];
+const BY_RISK = ["replace", "delete", "forget", "update", "create", "read"];
 /** The place of an action in lists and grids: what destroys or has failed comes first. */
 const rank = action => rankOf(colourOf.get(action));
 const rankOf = colour => (BY_RISK.indexOf(colour) + BY_RISK.length + 1) % (BY_RISK.length + 1);
@@ -63,7 +63,8 @@ class Graph {
     this.knownReaders = new Map(); // by the nodes whose values are read
     const all = Object.keys(nodes.causes || {}).map(Number), causes = all.filter(n => !this.twins[n]);
     this.byDeclaration = new Map(all.filter(n => this.twins[n]).map(n => [this.shown(n), this.causes(n)]));
-    this.causing = new Set(causes.filter(n => this.action[n] || causes.length <= CAUSES)); // the nodes that are drawn as causes
+    const values = causes.filter(n => !this.action[n]), ofRoot = values.filter(n => !moduleOf(this.shown(n))), few = [values, ofRoot].find(those => those.length <= CAUSES) || [];
+    this.causing = new Set([...causes.filter(n => this.action[n]), ...few]); // the nodes that are drawn as causes
     this.nodeOf = new Map(); // by address of a change
     for (let n = 0; n < this.count; n++) {
       for (const change of this.changes(n)) if (!this.nodeOf.has(change[0])) this.nodeOf.set(change[0], n);

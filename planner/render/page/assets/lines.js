@@ -130,9 +130,9 @@ class Lines extends Graph {
   findLinks() {
     this.links = []; this.isCutLinks = false;
     const causes = [...this.apartCauses].filter(node => !this.hidden[node]).sort((a, b) => NUMERIC.compare(causeNumbers(this.causes(a)), causeNumbers(this.causes(b))));
-    const starts = causes.map(cause => this.startsOf(this.effects(cause), [cause])), isMany = starts.flat().length > SETTING_OFF, most = isMany ? Math.max(FEWEST, Math.floor(SETTING_OFF / causes.length)) : SETTING_OFF;
+    const starts = causes.map(cause => this.startsOf(this.effects(cause), [cause])).filter(own => own.length).map(own => this.joined(own)), isMany = starts.flat().length > SETTING_OFF, most = isMany ? Math.max(FEWEST, Math.floor(SETTING_OFF / causes.length)) : SETTING_OFF;
     for (const own of starts) {
-      this.links.push(...this.joined(own.slice(0, most)));
+      this.links.push(...own.slice(0, most));
       this.isCutLinks ||= own.length > most;
     }
   }
@@ -141,8 +141,8 @@ class Lines extends Graph {
     const targets = new Set(links.map(([thing]) => thing)), found = [], isModule = thing => thing < 0 && !this.boxes[-1 - thing].isGroup;
     const reaches = thing => targets.has(thing) || this.isOpen(thing) && this.contents(-1 - thing).some(reaches);
     const collect = thing => {
-      const inside = this.isOpen(thing) ? this.contents(-1 - thing).filter(one => one < 0 || !this.isOld(one)) : [];
-      if (thing !== -1 && inside.length >= SEVERAL && inside.every(one => targets.has(one) || isModule(one) && inside.every(isModule) && reaches(one))) found.push(thing);
+      const inside = this.isOpen(thing) ? this.contents(-1 - thing).filter(one => one < 0 ? this.boxes[-1 - one].changed : this.action[one] && !this.isOld(one)) : []; // without what only contains causes
+      if (thing !== -1 && inside.length > 1 && inside.every(one => targets.has(one) || isModule(one) && inside.every(isModule) && reaches(one))) found.push(thing);
       else if (this.isOpen(thing)) inside.forEach(collect);
       else if (targets.has(thing)) found.push(thing);
     };

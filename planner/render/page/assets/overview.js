@@ -14,20 +14,15 @@ function names(drawing, context, k) {
     if (b) plate(drawing, context, b, k, inner[b].length > 0);
   }
 }
-/** The name of a box on a map: of an instance inside the box of its module only the key. */
-function mapName(scene, b) {
-  const name = scene.boxName(b), outer = scene.homes[b] > 0 ? scene.boxLabel(scene.homes[b]) : "";
-  return outer && name.startsWith(outer) && name.length > outer.length ? name.slice(outer.length) : name;
-}
 const plateWidth = text => (text.length + 1) * PLATE * LETTER_OF;
 /** Whether a box is wide and high enough for its name at a scale. */
 function hasRoom(scene, b, k) {
   const { w, h } = scene.rect[b];
-  return h * k >= 2 * PLATE && w * k * CONDENSED >= plateWidth(mapName(scene, b));
+  return h * k >= 2 * PLATE && w * k * CONDENSED >= plateWidth(scene.boxName(b));
 }
 /** The name of a box: in its middle with its numbers, or at its top where names of inner boxes are below it. */
 function plate(drawing, context, b, k, isAbove) {
-  const { scene, colours } = drawing, { x, y, w, h } = scene.rect[b], text = mapName(scene, b), unit = 1 / k, size = PLATE * unit;
+  const { scene, colours } = drawing, { x, y, w, h } = scene.rect[b], text = scene.boxName(b), unit = 1 / k, size = PLATE * unit;
   const counts = drawing.marked?.touched?.get(b)?.map(badge) || scene.counts(b), room = Math.min(w, plateWidth(text) * unit);
   const wide = counts.reduce((all, [, count]) => all + plateWidth(count) * unit, 0), isNumbered = !isAbove && wide > 0 && wide <= w && h * k >= 4 * PLATE;
   const isFaint = drawing.marked && !drawing.marked.boxes.has(b), middle = isAbove ? y + size : y + h / 2 - (isNumbered ? size * 0.8 : 0), left = isAbove ? x : x + (w - room) / 2;

@@ -244,7 +244,7 @@ class Painting {
     if (!this.scene.isClosed(b) && this.marked && !this.marked.boxes.has(b)) context.globalAlpha = FAINT;
     const right = this.badges(context, counts, x + room, y, k);
     const isLong = named.length * size * LETTER_OF > (right - x - 4) * CONDENSED; // its key says more than its kind
-    this.letters(context, isLong ? named.replace(this.scene.boxName(b), mapName(this.scene, b)).replace(/^(\W*)module\./, "$1") : named, x, y, right - x - 4, this.colours.ink, k, "600 ");
+    this.letters(context, isLong ? named.replace(/^(\W*)module\./, "$1") : named, x, y, right - x - 4, this.colours.ink, k, "600 ");
     if (!this.scene.isClosed(b)) context.globalAlpha = 1;
   }
   /** Numbers of changes, each on its colour, up to a place on the right; where they begin. */

@@ -144,15 +144,20 @@ function byModule(those, nameOf, item) {
       const modules = byKey(things, one => moduleOf(nameOf(one)).slice(0, -1) || "the root module");
       const alike = modules.size > 1 && modules.size < things.length ? foldedItem(title, list => some(list, [...modules], ([name, own]) => own.length > 1 ? alikeItem(`${name}: ${own.length}`, own, item, short) : item(own[0], name), FIRST))
         : alikeItem(title, things, item, modules.size === 1 ? short : one => moduleOf(nameOf(one)).slice(0, -1) || "the root module");
-      if (last && !MODULE.test(title)) alike.prepend(el("div", { class: "module" }, modules.size > 1 ? "several modules" : [...modules.keys()][0])); // not that of the lines above
+      if (last && !MODULE.test(title)) alike.prepend(el("div", { class: "module" }, modules.size > 1 ? "several modules" : moduleName([...modules.keys()][0]))); // not that of the lines above
       last = "";
       return alike;
     }
     const line = title ? alikeItem(title, things, item, short) : item(things[0], short(things[0]));
-    if (module !== last) line.prepend(el("div", { class: "module" }, module.slice(0, -1)));
+    if (module !== last) line.prepend(el("div", { class: "module" }, moduleName(module.slice(0, -1))));
     last = module;
     return line;
   });
+}
+/** The name of a module, or this text, as a button if the graph has the module. */
+function moduleName(name, text = name) {
+  const b = scene.boxes.findIndex(box => box.name === name && !box.isGroup);
+  return b > 0 && scene.isShown(-1 - b) ? button(text, () => choose(-1 - b), { class: "name", title: "Show this module in the graph" }) : text;
 }
 /** An item whose list is filled when it is unfolded. */
 function foldedItem(title, fill) {
@@ -165,6 +170,8 @@ function alikeItem(title, found, item, labelOf) {
   const families = byKey(found, one => labelOf(one).replace(/\d+/g, "*"));
   const family = ([name, those]) => those.length > ALIKE ? alikeItem(`${name} (${those.length})`, those, item, labelOf) : el("li", {}, el("ul", { class: "plain" }, ...those.map(one => item(one, labelOf(one)))));
   return foldedItem(title, list => {
+    const shown = moduleName(title.replace(/: \d+ \w+$/, ""), "Show it in the graph");
+    if (typeof shown !== "string") list.before(el("p", { class: "why" }, shown));
     if (found.length > FIRST && families.size > 1 && families.size <= INSTANCES) list.append(...[...families].map(family));
     else some(list, found, one => item(one, labelOf(one)), FIRST);
   });
@@ -184,13 +191,27 @@ function some(list, all, item, first, nameOf = null, isOpened = false) {
   })));
   return list;
 }
-/** The button of a changed object, if the graph has it. */
+/** The button of a changed object; of one that only another graph has, it leads there. */
 function changeButton(address, short = address) {
-  const node = scene.nodeOf.get(address);
-  return node === undefined ? document.createTextNode(short) : button(short, () => { if (scene.nodeOf.has(address)) choose(scene.nodeOf.get(address)); }, { class: "name", "aria-label": address });
+  const open = () => {
+    if (scene.nodeOf.has(address)) { choose(scene.nodeOf.get(address)); return; }
+    const there = otherGraphWith(address);
+    if (there) chooseIn(...there);
+  };
+  return scene.nodeOf.has(address) || otherGraphWith(address) ? button(short, open, { class: "name", "aria-label": address }) : document.createTextNode(short);
 }
-/** A word at the name of an object that was moved. */
-const movedMark = change => formerOf(change) ? el("span", { class: "why", title: `moved from ${formerOf(change)}` }, " moved") : null;
+const changedIn = new WeakMap(); // by view: {address of a change: its node}
+/** [number of another graph, node] of a changed object; null if none has it. */
+function otherGraphWith(address) {
+  for (const [number, view] of data.views.entries()) {
+    if (view === scene.view) continue;
+    if (!changedIn.has(view)) changedIn.set(view, new Map(Object.entries(view.nodes.changes).flatMap(([node, changes]) => changes.map(n => [data.changes[n][0], +node]))));
+    if (changedIn.get(view).has(address)) return [number, changedIn.get(view).get(address)];
+  }
+  return null;
+}
+/** The former address of an object that was moved, below its name. */
+const movedMark = change => formerOf(change) ? el("div", { class: "why" }, ...breakable(`moved from ${formerOf(change)}`)) : null;
 const nodeButton = (node, short = scene.shown(node)) => button(short, () => choose(node), { class: "name", "aria-label": [scene.shown(node), scene.part(node)].filter(text => text).join(", ") });
 
 // ---------------------------------------------------------------- the dependencies of a line

@@ -1,6 +1,6 @@
 // The drawing of a graph: which boxes are folded, and where everything stands.
 "use strict";
-const NODE = 40, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 34, LETTER = 7.85, WIDEST = 360, NARROWEST = 96, FOLDED = 34, CELL = 10;
+const NODE = 40, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 34, LETTER = 7.85, WIDEST = 360, WIDEST_BOX = 560, NARROWEST = 96, FOLDED = 34, CELL = 10;
 const ABOVE = 8, ASIDE = 16; // room below and beside the title of an open box, where edges lead around it
 const VALUES = 28; // letters of the former and the present value of a cause up to which they are drawn
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
@@ -96,12 +96,18 @@ class Scene extends Lines {
     const depth = b => b > 0 ? 1 + depth(this.homes[b]) : 0, place = b => this.risk(-1 - b) <= rankOf("replace") ? depth(b) * this.boxes.length + this.contents(b).length : Number.MAX_SAFE_INTEGER;
     let waiting = [0], count = 1;
     while (waiting.length) {
-      const b = waiting.shift(), inside = this.contents(b), isPart = this.boxes[b].isFamily || / to \d+$/.test(this.boxes[b].name); // one of many alike
-      if (b && count > 1 && (isPart || count - 1 + inside.length > most)) continue;
-      this.folded[b] = 0;
-      count += inside.length - 1;
+      const b = waiting.shift(), alike = this.instancesBeside(b), inside = alike.flatMap(one => this.contents(one)), isPart = this.boxes[b].isFamily || / to \d+$/.test(this.boxes[b].name); // one of many alike
+      waiting = waiting.filter(one => !alike.includes(one));
+      if (b && count > 1 && (isPart || count - alike.length + inside.length > most)) continue;
+      for (const one of alike) this.folded[one] = 0;
+      count += inside.length - alike.length;
       waiting = [...waiting, ...byRisk(inside.filter(thing => thing < 0)).map(thing => -1 - thing)].sort((a, c) => place(a) - place(c));
     }
+  }
+  /** A box, and the other instances of its module that are drawn beside it: one of them unfolded among folded ones looks special. */
+  instancesBeside(b) {
+    const outer = b > 0 ? this.homes[b] : 0, isInstance = one => outer > 0 && this.boxes[one].label.startsWith(`${this.boxes[outer].label}[`);
+    return isInstance(b) ? this.contents(outer).filter(thing => thing < 0 && isInstance(-1 - thing)).map(thing => -1 - thing) : [b];
   }
   /** Unfold all boxes around nodes, and show them even if they do not change. `folded`: what is folded otherwise, where
    * what was revealed before is hidden again. Returns whether anything was arranged. */
@@ -215,7 +221,7 @@ class Scene extends Lines {
     const box = this.boxes[b], rect = this.rect[b];
     if (b && !this.isShown(-1 - b)) { rect.w = rect.h = 0; return; }
     const titled = b ? this.titleWidth(b) : 0;
-    if (b && this.isClosed(b)) { rect.w = Math.min(WIDEST, titled); rect.h = FOLDED; return; }
+    if (b && this.isClosed(b)) { rect.w = Math.min(WIDEST_BOX, titled); rect.h = FOLDED; return; }
     for (const thing of this.contents(b)) {
       if (thing < 0) this.measure(-1 - thing); else this.w[thing] = this.nodeWidth(thing);
     }
@@ -311,10 +317,10 @@ class Scene extends Lines {
     const { size, objects, calm, outputs, isGroup } = this.boxes[b], counts = this.counts(b).map(([, text]) => text), number = data.noun === "node" ? objects.size + calm || (isGroup ? outputs : 0) : size;
     return [this.boxName(b), ...(counts.length || !number ? counts : [`(${number})`])].join("  ");
   }
-  /** The name of a box as it is drawn; that of a family with the number of its modules. */
+  /** The name of a box as it is drawn; that of a family with the number of its modules, of an instance inside the box of its module only the key. */
   boxName(b) {
-    const { isFamily } = this.boxes[b], label = this.boxLabel(b);
-    if (!isFamily) return label;
+    const { isFamily } = this.boxes[b], label = this.boxLabel(b), outer = this.homes?.[b] > 0 ? this.boxLabel(this.homes[b]) : "";
+    if (!isFamily) return outer && label.startsWith(`${outer}[`) ? label.slice(outer.length) : label;
     const [shown, all] = [true, false].map(isShown => this.modules(b, isShown));
     return `${label} (${shown < all ? `${shown} of ${all}` : all})`;
   }
