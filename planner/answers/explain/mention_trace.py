@@ -114,9 +114,7 @@ class MentionTrace:
 
     def _found_source(self, place: ValueLocation) -> Any:
         """The source location of a place; for a sensitive value, without the text of the line."""
-        least = {"local": 0, "resource": 1}.get(
-            place.kind, len(place.path)
-        )  # of a resource the first step is the argument
+        least = {"local": 0, "resource": 1}.get(place.kind, len(place.path))  # a resource's first step is the argument
         if len(place.path) > least and not self.places.found(place):  # a part that was removed
             return self._source(place.at(place.path[:-1]))
         given = self.places.given(place)
