@@ -71,8 +71,8 @@ class Analysis:
 
     @property
     def planned(self) -> Collection[str]:
-        """The units that this job runs: all selected units or, for a shard, its own and those planned only for their
-        values."""
+        """The units that this job runs: all selected units or, for a shard, its own units and the units that it plans
+        only for their values."""
         return self.selected if self.share is None else self.share.units | self.share.beside
 
     @property

@@ -128,7 +128,7 @@ def is_overtaken(run: Run, unit: str) -> bool:
 
 
 def may_apply(run: Run, command: str, done: FinishedUnit) -> bool:
-    """Whether a plan may be applied now: `may_be_applied` holds, and all units before it are done."""
+    """Whether a plan may be applied now: `may_be_applied` holds, and all earlier units are done."""
     return may_be_applied(done) and _decided(run, command, done).appliable
 
 

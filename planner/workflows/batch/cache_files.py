@@ -20,7 +20,8 @@ from planner.workflows.batch.files_read import with_settled_time
 
 FLEETS = Shelf("fleets", 200, 1 << 30)
 LITTLE = 0.05
-"""up to this share of changed entries, a line is appended instead of rewriting the first file"""
+"""if more than this share of the entries has changed, the first file is rewritten; otherwise a line is appended to the
+second file"""
 MOST_MORE = 0.25
 """the first file is rewritten when the appended lines have this fraction of its size"""
 _FORMAT = "8"
@@ -122,7 +123,8 @@ class CacheFiles:
 
     def _renumbered(self, entries: dict[str, dict[str, Known]]) -> list[list[Any]]:
         """Renumber the reads of these results so that equal reads have the same number, and return the new list of
-        files. Of several checks of an unchanged file the latest is used: its modification time is the most reliable."""
+        files. If an unchanged file was checked several times, the latest check is used, because its modification time
+        is the most reliable."""
         numbers: dict[tuple[Any, ...], int] = {}
         last: list[int] = []
         for table in entries.values():

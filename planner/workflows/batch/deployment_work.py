@@ -56,7 +56,7 @@ from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 from planner.world.state.model import OutputState
 
 SECRET = "sensitive.outputs"
-"""key, among the names of outputs, of an entry that lists the names of the sensitive outputs"""
+"""key of an additional entry among the outputs, which lists the names of the sensitive outputs"""
 
 
 def do_deployment(request: Request, check: Check) -> UnitResult:
@@ -328,7 +328,7 @@ def _applied(
     rounds: int = 0,
 ) -> UnitResult:
     """Plan and apply in rounds. An approved plan is applied in a single round, and only if the new plan contains no
-    other changes. If the request spares tainted objects, a plan that replaces some is not applied."""
+    other changes. If the request spares tainted objects, a plan that replaces any of them is not applied."""
     terminal, hooks = log()
     spared: list[str] = []
     other: list[tuple[str, str]] = []

@@ -1,5 +1,5 @@
-"""Finds the units of a fleet: those in a `planner.batch.hcl`; without such a file, those of Terragrunt's files, or
-otherwise the root modules and the deployments of stacks."""
+"""Finds the units of a fleet: the units in a `planner.batch.hcl` or, without this file, in Terragrunt's files; without
+both, the root modules and the deployments of stacks."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _PATTERN = re.compile(r"[*?\[]")
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
     """The fleet of a command, and the arguments (`words`) that name units and not directories. An argument can be a
-    directory or a pattern of directories; each is a unit if it has configuration, and is searched for more units. The
-    default is the working directory. A fleet's file takes precedence: `file`, or else the one in the working directory
-    or in the first directory. `memory`: a function from the root of a fleet to the cached data about the fleet's
-    directories. Raises Failure if `file` does not exist, or if Terragrunt's list of excluded units cannot be read."""
+    directory or a pattern of directories; each directory is a unit if it has configuration, and is searched for more
+    units. The default is the working directory. A fleet's file takes precedence: `file`, or else the one in the working
+    directory or in the first directory. `memory`: a function from the root of a fleet to the cached data about the
+    fleet's directories. Raises Failure if `file` does not exist, or if Terragrunt's list of excluded units cannot be
+    read."""
     words = list(words)
     if file:
         if not os.path.isfile(file):
@@ -107,7 +108,7 @@ def _terragrunt(root: str, names: Iterable[str]) -> Fleet:
 
 
 def _folders(words: list[str]) -> tuple[list[str], list[str]]:
-    """The directories that the words name, also by patterns; and the words that name none."""
+    """The directories that the words name, directly or by a pattern, and the words that name no directory."""
     folders: list[str] = []
     others: list[str] = []
     for word in words:

@@ -132,7 +132,7 @@ class RemovedUnit:
 @frozen(eq=False)
 class Fleet:
     """The units below a root directory, sorted by name. `file`: path of the fleet's file, "" without one. `text`: the
-    content of this and the included files, and their units. `looked`: directories searched for units. `left`:
+    content of this file and of the included files, and their units. `looked`: directories searched for units. `left`:
     directories with a state that are not units, as (directory, state file)."""
 
     root: str
@@ -270,8 +270,8 @@ class Request:
     keeps_incomplete: bool = field(default=False, eq=False)
     """whether to write incomplete plans, too"""
     approved_file: str = field(default="", eq=False)
-    """an approved plan: incomplete, to compare with the new plan; for the command `state`, complete, to find out
-    whether it was applied"""
+    """an approved plan: an incomplete one, which is compared with the new plan; for the command `state`, a complete
+    one, to determine whether it was applied"""
     deployment: str | None = None
     """as in Unit"""
     review: bool = field(default=False, eq=False)
@@ -322,7 +322,7 @@ class UnitResult:
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
     """unknown parts of other units' outputs on which the plan depends, as (user, unit, output, path)"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
-    """{output: encoded value} of all outputs; of a plan, only if it has changes or is partial; never stored in a
+    """{output: encoded value} of all outputs; for a plan, set only if it has changes or is partial; never stored in a
     record"""
     is_planned_secret: bool = False
     """whether a changed output is sensitive, so that no value may be written to a file"""
@@ -369,8 +369,8 @@ class FinishedUnit:
 
     @property
     def seen_at(self) -> float:
-        """When a reused result read objects or states that may have changed since, in seconds since 1970; 0 for other
-        results."""
+        """The time at which a reused result read objects or states that may have changed since then, in seconds since
+        1970; 0 for other results."""
         result = self.result
         return result.made_at if self.reused and result and (result.asks_plugins or result.asks_services) else 0.0
 

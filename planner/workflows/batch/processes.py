@@ -33,7 +33,7 @@ GRACE = 60.0
 FAREWELL = 0.5
 """seconds for a worker that is ending to send its result"""
 GOODBYE = 2.0
-"""seconds for the children of a worker to end if it must end at once"""
+"""seconds for the children of a worker to end if the worker must end at once"""
 MOST_MEMORY = 1 << 30
 """peak memory in bytes above which a worker is replaced"""
 _STOP, _AT_ONCE = b"s", b"!"
@@ -155,7 +155,8 @@ class _Slot:
             self._exit_status()
 
     def begin(self, forked: Sequence[_Slot] | None = None) -> None:
-        """Start the worker. `forked`: the workers forked before it, if it is forked from this process; else None."""
+        """Start the worker. `forked`: the workers forked before this one, if this worker is forked from this process;
+        otherwise None."""
         self.pipe, theirs = self.context.Pipe()
         inherited = [] if forked is None else [self.pipe, *[slot.pipe for slot in forked]]
         self.process = self.context.Process(target=_serve, args=(theirs, *self.common, inherited))

@@ -45,8 +45,8 @@ class Role:
 
 @frozen
 class RecipeSource:
-    """The Terragrunt file of a unit. `answers`: the results of external lookups while it was read. `units`: units whose
-    outputs it may use, as (directory, unit)."""
+    """The Terragrunt file of a unit. `answers`: the results of external lookups while the file was read. `units`: units
+    whose outputs the file may use, as (directory, unit)."""
 
     config: str
     answers: dict[str, Any] = field(factory=dict, repr=False)

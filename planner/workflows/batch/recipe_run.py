@@ -138,7 +138,7 @@ def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict
 
 
 def _in_time(request: Request, recipe: Recipe, run: Run) -> UnitResult:
-    """Run the unit, and request a stop at the time limit. A result that the limit cut short has an error."""
+    """Run the unit, and request a stop at the time limit. If the time limit ended the run, the result has an error."""
     if not recipe.seconds:
         return run(request)
     is_over = threading.Event()

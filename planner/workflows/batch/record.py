@@ -41,8 +41,8 @@ def safe_name(unit: str) -> str:
 
 
 def json_path(folder: str, unit: str) -> str:
-    """Where a unit's plan JSON is written: a directory for each unit, as Terragrunt does. A unit's name cannot lead out
-    of the directory."""
+    """The path of the file with a unit's plan JSON. Each unit has a directory, as in Terragrunt. A unit's name cannot
+    lead out of the directory."""
     parts = () if unit == "." else unit.split("/")
     return os.path.join(folder, *(part if part.strip(".") else safe_name(part) for part in parts), "tfplan.json")
 
@@ -116,7 +116,7 @@ class Record:
             names = sorted(n for n in os.listdir(runs) if is_run(n))
             names = [
                 n for n in names if os.path.exists(os.path.join(runs, n, "run.json"))
-            ]  # without this file, the run was interrupted before it began
+            ]  # if this file is missing, the run was interrupted before it began
         except OSError:
             names = []
         if not names:

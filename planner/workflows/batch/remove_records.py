@@ -13,7 +13,7 @@ from planner.workflows.batch import FOLDER
 from planner.workflows.batch.record import Record, is_run, take
 
 MOST = 200
-"""number of records that are kept without `batch clean`; older ones are removed when a run starts"""
+"""number of records that are kept even if `batch clean` is never used; older records are removed when a run starts"""
 
 
 @frozen
@@ -26,7 +26,7 @@ class Cleaned:
 
 
 def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
-    """Remove the records of a fleet, except the newest `keep`, and except records younger than `age` seconds. The
+    """Remove the records of a fleet, except the newest `keep` records and all records younger than `age` seconds. The
     newest record is also kept if it is of an interrupted run that made changes. `is_tried`: only list the records.
     Raises Failure if another batch is running or a record cannot be removed."""
     held = take(root, "clean", True, 0.0)

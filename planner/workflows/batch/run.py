@@ -93,8 +93,8 @@ class Run:
         policies: FleetPolicies | None = None,
     ) -> None:
         """`done`: units that are finished already. `facts`: relations about plans that results must contain. `cut_off`:
-        units that ran when a resumed run was interrupted. `key`: key of the digests of outputs, by default the user's.
-        Raises Failure."""
+        units that were running when a resumed run was interrupted. `key`: key of the digests of outputs, by default the
+        user's. Raises Failure."""
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, FinishedUnit] = done or {}
         self.facts = facts or (policies.contents if policies is not None else ())
@@ -105,7 +105,7 @@ class Run:
         """{unit: files that its plan read}, if plans are saved"""
         self.handed = Handed(self.done, key)
         self.planned: dict[str, UnitResult] = {}
-        """{unit: its first plan, if it was planned again or applied since}"""
+        """{unit: its first plan}, if the unit was planned again or applied after that plan"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()

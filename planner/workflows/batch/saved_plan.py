@@ -108,7 +108,8 @@ class SavedManifest:
 
 
 def base_of(root: str) -> str:
-    """The base directory of paths: the root of the fleet's repository or, without one, of the fleet."""
+    """The base directory of paths: the root of the fleet's repository or, without a repository, the root of the
+    fleet."""
     return repository_of(root) or os.path.realpath(root)
 
 
@@ -126,7 +127,7 @@ def is_saved_plan(path: str) -> bool:
 
 
 def is_left_over(path: str) -> bool:
-    """Whether a directory has only parts of a saved plan that are written before the manifest."""
+    """Whether a directory contains only those parts of a saved plan that are written before its manifest."""
     names = _names(path)
     return PLANS in names and names <= {PLANS, REPORT}
 

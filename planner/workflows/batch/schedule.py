@@ -1,7 +1,8 @@
-"""Runs units in order. Relations determine the next unit, and rules its outcome (unit_decisions.py).
+"""Runs units in order. The relations between units determine which unit runs next, and rules determine its outcome
+(unit_decisions.py).
 
-A unit starts when its dependencies have ended; of several ready units, the first by name. If a worker dies, its unit
-may run again; other units are not affected."""
+A unit starts when its dependencies have ended. If several units are ready, the first one by name starts. If a worker
+dies, its unit may run again; other units are not affected."""
 
 from __future__ import annotations
 

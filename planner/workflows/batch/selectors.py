@@ -256,7 +256,7 @@ _TELLING = ("plan", "apply", "destroy")
 
 
 def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]]:
-    """{unit: (last outcome, run)} for these units in the newest MOST runs, without runs of validate."""
+    """{unit: (last outcome, run)} for these units in the newest MOST runs; runs of `batch validate` are ignored."""
     result: dict[str, tuple[str, str]] = {}
     try:
         names = sorted((n for n in os.listdir(os.path.join(root, FOLDER)) if is_run(n)), reverse=True)

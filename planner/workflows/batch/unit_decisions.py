@@ -1,5 +1,5 @@
-"""Decisions about one unit, derived by rules/batch. Only kinds of facts about other units matter, not their names, so
-each combination is derived once and cached."""
+"""Decisions about one unit, derived by rules/batch. The decisions depend on the kinds of facts about other units, but
+not on the names of these units, so each combination is derived once and cached."""
 
 from __future__ import annotations
 

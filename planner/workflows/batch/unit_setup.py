@@ -135,9 +135,9 @@ def surrounded(request: Request) -> AbstractContextManager[object]:
     return nullcontext() if request.recipe is None else recipe_run.surrounded(request)
 
 
-# The context of a unit while a process works on it: its directory, its environment and a lock. Planning reads relative
-# to the working directory and the environment, which belong to the process, so both are set for one unit at a time
-# (`ALONE`) and restored afterwards.
+# The context of a unit while a process works on it: its directory, its environment and a lock. Planning uses the
+# working directory and the environment, which belong to the process, so both are set for one unit at a time (`ALONE`)
+# and restored afterwards.
 
 
 ALONE = threading.RLock()
@@ -177,7 +177,7 @@ _since_tidy = 0
 
 
 def tidy() -> None:
-    """Collect young garbage once in 100 units, because finished units leave reference cycles."""
+    """Collect young garbage once every 100 units, because finished units leave reference cycles."""
     global _since_tidy
     _since_tidy += 1
     if _since_tidy >= 100:

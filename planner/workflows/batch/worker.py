@@ -210,7 +210,7 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> UnitRes
 
 def _apply_once(request: Request, options: OperationOptions, check: Check) -> UnitResult:
     """Plan and apply under one lock of the state. Nothing is applied if a policy denies the plan, or if the request
-    spares tainted objects and the plan replaces some. Raises Failure."""
+    spares tainted objects and the plan replaces any of them. Raises Failure."""
     from planner.operations.apply import apply
     from planner.operations.plan import release
 

@@ -105,8 +105,8 @@ class _Actions:
             yield self._action(f'Declare local value "{name}"', self._local(name, "null"))
 
     def _type(self, around: list[Any]) -> str:
-        """The type of a new variable. In a variables file it is the type of the value; elsewhere it is the type of the
-        argument that is set to the variable alone. "string" or "any" if unknown."""
+        """The type of a new variable. In a variables file it is the type of the value; elsewhere it is the type of an
+        argument whose whole value is the variable. The result is "string" or "any" if the type is unknown."""
         if kind_of(self.path) == "values":
             return _type_of(around[-1].expr) if around and isinstance(around[-1], Attribute) else "any"
         blocks = [BlockHeader(n.type, tuple(label.value for label in n.labels)) for n in around if isinstance(n, Block)]
@@ -124,8 +124,8 @@ class _Actions:
         return "string"
 
     def _append(self, target: DeclaredObject, name: str, block: str) -> Edits:
-        """Append a block to the file where such blocks usually are, to the current file, to the module's first file, or
-        to a new file."""
+        """Append a block to the file that usually contains such blocks, to the current file, to the module's first
+        file, or to a new file."""
         files = [path for path in self.workspace.module(target.directory).files if path.endswith((".tf", ".tofu"))]
         usual = [path for path in files if os.path.basename(path).split(".")[0] == name]
         own = [self.path] if self.path in files else []

@@ -36,7 +36,7 @@ from planner.workflows.editor.texts import TextDocument, uri_of
 _ROUNDS = 6
 """maximum number of plans to find the arguments that blocks need"""
 _REPEATED = 3
-"""minimum number of blocks with an equal argument for which the value becomes a variable"""
+"""an argument that is equal in at least this number of blocks becomes a variable"""
 _LONG = 8
 """minimum length in characters at which equal values are unlikely to be a coincidence"""
 _WIDE = 80
@@ -115,8 +115,8 @@ class _Adoption:
         self._secrets = self._values(True)
 
     def _choose(self, addresses: Sequence[str]) -> None:
-        """Select the objects without configuration at these addresses; all of them without addresses. Raises Failure if
-        an address has none, or if one resource block cannot declare the selected instances."""
+        """Select the objects without configuration at these addresses, or all of them if there are no addresses. Raises
+        Failure if an address has none, or if one resource block cannot declare the selected instances."""
         left, others = set(addresses), set[str]()
         for change in self.before.plan.changes:
             is_without = change.reason == "delete_because_no_resource_config" and not change.deposed
@@ -284,8 +284,9 @@ class _Adoption:
 
     @staticmethod
     def _nested(one: _NewResource, contents: list[list[Block]]) -> tuple[str, dict[str, list[str]]]:
-        """(source of the nested blocks that are equal in all instances, {type of other nested blocks: for each
-        instance, the source of its list}). Raises Failure if blocks that differ contain blocks or have labels."""
+        """The source of the nested blocks that are equal in all instances; and, for each other type of nested blocks, a
+        list with the source of the blocks in each instance. Raises Failure if blocks that differ contain blocks or have
+        labels."""
         kept, dynamic = [], {}
         for name in dict.fromkeys(block.type for blocks in contents for block in blocks):
             own = [[block for block in blocks if block.type == name] for blocks in contents]

@@ -26,7 +26,7 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.workflows.stacks.validate import validate_stack
 
 LARGE = 1_000_000
-"""size of open files in characters, above which only another process checks a module"""
+"""if the open files have more characters than this, a module is checked only in another process"""
 MOST_MODELS = 6
 """maximum number of cached models"""
 Found = dict[str, list[Json]]
@@ -34,7 +34,7 @@ Found = dict[str, list[Json]]
 _MODULES = ("configuration", "values", "test", "query")
 _NOT_REFERRED = frozenset(("output", "moved", "removed", "import", "check", "terraform"))
 _GLANCED = ("undeclared_variable", "undeclared_local")
-"""suffixes of the codes of the errors that the quick check of a single file also reports"""
+"""suffixes of codes: the quick check of a single file also reports the errors with these codes"""
 
 
 class Checking:
@@ -106,7 +106,7 @@ class Checking:
                 self._edited[folder].add(path)
 
     def read_called(self, subject: tuple[str, str]) -> Iterator[None]:
-        """Read and cache the modules that a module calls, one at each step."""
+        """Read and cache the modules that a module calls. Each step of the iteration reads one module."""
         if subject[0] == "module" and not self.is_large(subject) and self._open_paths(subject):
             model = self.model(os.path.join(subject[1], "main.tf"))
             for name in model.root.calls:
@@ -115,7 +115,7 @@ class Checking:
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
         """Start a process that checks a module with all modules below it, which takes seconds for large trees. None if
-        the module is small and calls no other, or on a system without fork."""
+        the module is small and calls no other module, or on a system without fork."""
         if not hasattr(os, "fork"):
             return None
         if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:
@@ -260,8 +260,8 @@ class Checking:
                         yield path, hit
 
     def _undeclared(self, directory: str, path: str, mention: NameUse) -> Diagnostic | None:
-        """The error for a reference to an undeclared variable or local value, because a check that stops early does not
-        report it; None for other references."""
+        """The error for a reference to an undeclared variable or local value, which a check that stops early does not
+        report; None for other references."""
         key, start, end = mention.key, mention.start, mention.end
         kind, _, name = key.partition(".")
         if kind not in ("var", "local") or declarations(self.workspace, DeclaredObject(directory, key)):

@@ -383,7 +383,7 @@ def _members(type: Type | None, schema: BlockSchema | None) -> Iterator[Json]:
 
 
 def describe(model: Model, path: tuple[str, ...]) -> BlockSchema | None:
-    """The schema of the object that a path names; None if the path is not exactly an object, or the schema is
+    """The schema of the object that a path names; None if the path does not name an object as a whole, or the schema is
     unknown."""
     mode = path[0] if path[0] in ("data", "ephemeral") else "managed"
     names = [step for step in path if not step.startswith("[")]

@@ -192,7 +192,7 @@ class _Extraction:
         self._bring_providers(piece)
 
     def _variable_for(self, use: Use, source: str, is_whole: bool) -> str:
-        """The name of the new variable for a value of the calling module, which is added at the first use."""
+        """The name of the new variable for a value of the calling module. The variable is added at its first use."""
         text = self._type(use, is_whole)
         wanted = plain_name(use, is_whole)
         copied = ""
@@ -212,7 +212,7 @@ class _Extraction:
         return self._names[of]
 
     def _arguments_of(self, key: str) -> Iterator[str]:
-        """The source of those arguments of a variable's declaration that are copied."""
+        """The source of the arguments that are copied from a variable's declaration."""
         for path, symbol in self.symbols[key]:
             if path.endswith(".json"):
                 continue

@@ -189,8 +189,8 @@ def _of_block(model: Model, block: Block, blocks: list[Block], offset: int) -> t
 
 
 def _of_step(model: Model, node: Traversal, offset: int, blocks: list[Block]) -> tuple[str, int, int] | None:
-    """The documentation of the attribute that a reference names at an offset, or of a first name such as `each`, and
-    the range of the name, as (Markdown, start, end); None if the attribute is unknown."""
+    """The documentation of the attribute that a reference names at an offset, or of a root name such as `each`, and the
+    range of the name, as (Markdown, start, end); None if the attribute is unknown."""
     names = [node.root]
     first = node.end if node.root == "each" else node.steps[0].end if node.steps else node.root_end
     if node.root in ("each", "count", "path", "terraform", "self") and offset <= first:

@@ -141,7 +141,7 @@ class _Inlining:
         return [os.path.join(self.below, name) for name in names]
 
     def _new_names(self) -> dict[str, str]:
-        """{key in the module: key in the calling module}, renamed where the name is taken."""
+        """{key in the module: key in the calling module}. Objects are renamed if the name is already used."""
         taken = {*self.workspace.module(self.directory).symbols} - {f"module.{self.name}"}
         result: dict[str, str] = {}
         for key, places in self.workspace.module(self.below).symbols.items():
@@ -206,8 +206,8 @@ class _Inlining:
         return self._local(decl.name, new, self.comments.pop(f"var.{decl.name}", ()))
 
     def _variable(self, decl: VariableDecl) -> str:
-        """Add a variable with the default null, and return the reference. It replaces a literal `null` because
-        `null.a` is always an error, but `var.x.a` only if it is evaluated."""
+        """Add a variable with the default null, and return the reference. The variable replaces a literal `null`,
+        because `null.a` is always an error, but `var.x.a` is an error only if it is evaluated."""
         content, _ = self._block("variable", decl.name)
         type = content.get("type")
         text = type.source.text[type.start : type.end].rstrip() if type is not None else "type = any"
@@ -312,7 +312,7 @@ class _Inlining:
             changes.append((start, end, "".join(one[2] for one in before) + lines))
 
     def _path(self, text: str, use: Use) -> tuple[int, int, str]:
-        """The edit, as (start, end, text), that replaces path.module by the directory of the module."""
+        """The edit, as (start, end, text), that replaces path.module with the directory of the module."""
         start, end = use.node.start, use.end(1)
         inside = os.path.relpath(self.below, self.directory)
         if not self.workspace.callers(self.directory):

@@ -34,7 +34,7 @@ from planner.workflows.editor.symbols import FILE, DeclaredName, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 IMPOSSIBLE = "refactor.impossible"
-"""code of the error about a refused refactoring, unless the reason is a changed plan"""
+"""code of errors about refused refactorings, except those that would change the plan"""
 _COLLECTIONS = frozenset((
     "toset", "tomap", "tolist", "merge", "concat", "setunion", "distinct", "flatten", "keys", "sort", "compact",
     "reverse", "setintersection", "setsubtract", "try", "coalesce", "nonsensitive",
@@ -67,9 +67,9 @@ def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> 
 def rename_key_edits(
     workspace: Workspace, target: DeclaredObject, old: str, new: str
 ) -> tuple[Edits, list[DeclaredObject]]:
-    """Rename a for_each key: where it is written, in references to the instance, and with a moved block. The key is
-    also renamed in other objects whose for_each takes it from the same place. Returns the edits and all these objects.
-    Raises Failure."""
+    """Rename a for_each key in the place where it is written and in references to the instance, and add a moved block.
+    The key is also renamed in other objects whose for_each uses the key from the same place. Returns the edits and all
+    these objects. Raises Failure."""
     path, _, repeated = found_attribute(workspace, target, "for_each")
     if repeated is None:
         raise refusal(f"{target.key} has no for_each.")
@@ -99,7 +99,7 @@ def rename_key_edits(
 
 
 def _with_same_key(workspace: Workspace, target: DeclaredObject, keys: _KeyTexts) -> list[DeclaredObject]:
-    """The object, and other objects whose for_each takes the key from the same place. Raises Failure."""
+    """The object, and other objects whose for_each uses the key from the same place. Raises Failure."""
     own, seen = keys.offsets, dict.fromkeys((target, *keys.holders))
     waiting, users = list(seen), {target: None}
     while waiting:
@@ -287,7 +287,7 @@ def _moved_blocks(key: str, names: list[str]) -> Iterator[str]:
 
 
 class _CountIndexes:
-    """Replaces `LIST[count.index]` in a block by each.value, and other uses of count.index by an expression."""
+    """Replaces `LIST[count.index]` in a block with each.value, and other uses of count.index with an expression."""
 
     def __init__(self, document: str, listed: str, other: str) -> None:
         self.document, self.listed, self.other = document, listed, other

@@ -35,9 +35,9 @@ from planner.world.state.workspace import data_directory
 
 
 class Model:
-    """The module in a directory, read as a root module. Of called modules only variables and outputs are read; if
-    `is_deep`, everything. Substitutes replace providers and modules that are not installed. `missing`: {provider: why
-    its schema is not known}."""
+    """The module in a directory, read as a root module. Only variables and outputs of called modules are read; if
+    `is_deep`, everything is read. Substitutes replace providers and modules that are not installed. `missing`:
+    {provider: why its schema is not known}."""
 
     def __init__(self, workspace: Workspace, directory: str, is_deep: bool = False) -> None:
         self.workspace, self.directory, self.is_deep = workspace, directory, is_deep
@@ -214,7 +214,8 @@ class Model:
         return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
 
     def variable_value(self, name: str) -> Value | None:
-        """The given value of a variable, otherwise its default; None without either, or if the value is not known."""
+        """The given value of a variable, otherwise its default; None if there is neither, or if the value is not
+        known."""
         with self.reading():
             try:
                 value = self._scope.root_value(name, Problems()) if name in self.root.variables else None
@@ -286,7 +287,7 @@ class Model:
                 yield warning("provider.schema_not_cached", "Provider schema is not known", detail, where)
 
     def _values(self) -> Iterator[Diagnostic]:
-        """Problems of values in variables files that do not fit their variables."""
+        """Problems of values in variables files that do not match their variables."""
         given = {name: raw for name, raw in self._begun.given.items() if raw.origin != "environment"}
         return _placed(self.root.variables, given)
 

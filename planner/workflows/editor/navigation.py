@@ -166,7 +166,7 @@ def outline(workspace: Workspace, path: str) -> list[Json]:
 
 
 def workspace_symbols(workspace: Workspace, query: str) -> list[Json]:
-    """At most _MOST declarations in open files and in all folders whose keys contain the query's letters in order."""
+    """At most _MOST declarations whose keys contain the query's letters in order, from open files and all folders."""
     workspace.look_again()
     wanted = query.lower()
     result = []

@@ -1,4 +1,4 @@
-"""Declarations with their comments and references, as refactorings move them."""
+"""Declarations with their comments and references, which refactorings move together."""
 
 from __future__ import annotations
 
@@ -257,7 +257,8 @@ def _is_elsewhere(body: NativeBody) -> bool:
 
 def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> Iterator[tuple[str, Use]]:
     """All references, as (file, reference), in the files and tests of a module that mention one of the objects `keys`.
-    Without keys: in all files and tests except JSON files. Raises Failure if a JSON file mentions such an object."""
+    Without keys, the references in all files and tests except JSON files. Raises Failure if a JSON file mentions such
+    an object."""
     wanted = frozenset(keys)
     for path, file in workspace.module(directory).files.items():
         if path.endswith(".json"):
@@ -308,8 +309,8 @@ def relative_source(directory: str, to: str) -> str:
 
 
 def source_edits(workspace: Workspace, directory: str, block: Block, text: str, to: str) -> Changes:
-    """For the call of a local module: the edits that make its source relative to the directory `to` instead of
-    `directory`. No edits for other blocks."""
+    """The edits that make the source of a local module's call relative to the directory `to` instead of `directory`. No
+    edits for other blocks."""
     source = attributes_of(block.body).get("source") if block.type == "module" else None
     if source is None or not source_text(text, source.expr).startswith(('"./', '"../')):
         return []

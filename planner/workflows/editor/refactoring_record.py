@@ -20,7 +20,7 @@ from planner.world.state.workspace import data_directory
 
 _RECORD = "refactorings.json"
 _BY_INIT = ("modules.json", ".terraform.lock.hcl")
-"""files of `init`, which `undo` restores only if they have not changed since"""
+"""files of `init`, which `undo` restores only if they have not changed since the refactoring"""
 _MOST_KEPT = 20
 """number of refactorings that can be undone"""
 
@@ -90,7 +90,7 @@ def _unwritten(problem: OSError) -> Failure:
 
 
 FileChange: TypeAlias = tuple[str, "bytes | None", "bytes | None"]
-"""(path, new content, former content); a content is None if the file does not exist then"""
+"""(path, new content, former content); a content is None if the file does not exist at that time"""
 
 
 def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda: None) -> None:

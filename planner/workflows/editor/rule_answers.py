@@ -78,7 +78,7 @@ def lenses(uri: str, path: str, text: str) -> list[Json]:
 
 
 def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
-    """Whether the case `name` passes, and its results or errors as text; for an empty name, all cases of the file."""
+    """Whether the case `name` passes, and its results or errors as text. An empty name means all cases of the file."""
     text = opened.get(path, "")
     files = folder_files(path, opened)
     try:

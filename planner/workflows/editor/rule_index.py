@@ -112,7 +112,7 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
 
 
 def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:
-    """Problems of conditions on attributes that no object has, according to the available schemas. Only for policies
+    """Problems of conditions on attributes that no object has according to the available schemas. Only for policies
     without errors."""
     if checked.program != "policy" or has_errors(checked.diagnostics):
         return []

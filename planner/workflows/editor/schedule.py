@@ -1,4 +1,4 @@
-"""Schedules checks: of files shortly after the last keystroke, of whole module trees later in another process."""
+"""Schedules checks: files are checked shortly after the last keystroke, whole module trees later in another process."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DELAY = 0.05
 """seconds without a keystroke before files are checked; longer if the last check took longer"""
 _LONGEST_DELAY = 0.3
 SLOW = 0.1
-"""duration of a check in seconds above which the next check runs in another process, after a quick check of the
+"""if a check took more than this many seconds, the next check runs in another process, after a quick check of the
 files"""
 TREE_DELAY = 0.3
 """seconds without a keystroke before a module is checked with all modules that it calls"""
 TIDY_DELAY = 1.0
 """seconds without a keystroke before garbage is collected"""
 _MOST_CHECKS = 50
-"""number of checks after which young garbage is collected at once"""
+"""number of checks after which young garbage is collected without waiting for a pause"""
 _TICK = 0.1
 """seconds between tests of whether a running check is still needed"""
 _SLICE = 0.01
@@ -106,7 +106,8 @@ class CheckSchedule:
             self.in_background(self._check_tree(subject))
 
     async def _read_called(self, subject: tuple[str, str]) -> None:
-        """Read the modules that a module calls, while requests are answered: at first there may be hundreds."""
+        """Read the modules that a module calls, and answer requests meanwhile, because at first there may be hundreds
+        of modules."""
         began = time.monotonic()
         self.reading += 1
         try:

@@ -146,7 +146,7 @@ async def _watched(params: lsp.DidChangeWatchedFilesParams) -> None:
 
 
 def _look_again() -> None:
-    """Check open files again after changes outside the editor or of the folders."""
+    """Check open files again after files were changed outside the editor, or after the folders changed."""
     checking.forget()
     workspace.look_again()
     for path in list(workspace.opened.documents):

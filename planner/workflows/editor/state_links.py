@@ -102,7 +102,7 @@ class StateLinks:
         return [format_text(f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n')]
 
     def look_for_secrets(self, made: MadePlan[Any]) -> None:
-        """Find out which outputs are sensitive, from the plan of the source before the move."""
+        """Determine which outputs are sensitive, by a plan of the source before the move."""
         places, secrets = explainer_of(made).places, list[str]()
         for name, source in self._outputs.values():
             place = places.read(source)
@@ -159,7 +159,7 @@ def _state_read(workspace: Workspace, directory: str, key: str) -> str:
 
 def unlinked(workspace: Workspace, directory: str, producer: str, state: str) -> Iterator[tuple[str, Edits]]:
     """Data sources without count in a root module that read another root module's state, each with edits that replace
-    the references to it by the values of outputs. Raises Failure."""
+    the references to it with the values of outputs. Raises Failure."""
     for key in [one for one in workspace.module(directory).symbols if one.startswith(READER)]:
         edits: Edits = {}
         if "count" in attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body):

@@ -126,7 +126,7 @@ class _Transfer:
         self.outputs = [key.partition(".")[2] for key in self.moved if key.startswith("output.")]
         self.values: dict[str, Any] = {}
         self.merged: set[tuple[str, str]] = set()
-        """(directory, key) of data sources that are replaced by the values that they read"""
+        """(directory, key) of data sources that are replaced with the values that they read"""
 
     def _check_places(self) -> None:
         """Raises Failure if the directories cannot be two root modules."""
@@ -256,8 +256,8 @@ class _Transfer:
                 self._link(path, use, self.source, reason)
 
     def _merge_readers(self, store: Store, other: Store) -> None:
-        """Replace the data sources with which a root module reads the other's state, when the two root modules become
-        one. Raises Failure."""
+        """Replace the data sources that read the other root module's state, because the two root modules become one.
+        Raises Failure."""
         for directory, producer, read in ((self.source, self.target, other), (self.target, self.source, store)):
             path = os.path.realpath(read.path) if self.whole and isinstance(read, StateStore) else ""
             for key, edits in unlinked(self.workspace, directory, producer, path) if path else ():

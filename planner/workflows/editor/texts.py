@@ -82,7 +82,8 @@ def document_of(text: str) -> TextDocument:
 
 
 def path_of(uri: str) -> str:
-    """The absolute path of a document; for anything but a local file, a path in a directory that does not exist."""
+    """The absolute path of a document. If the document is not a local file, a path in a directory that does not
+    exist."""
     try:
         parts = urlsplit(uri)
     except ValueError:

@@ -126,8 +126,8 @@ class EditorServer(LanguageServer):
 
 
 def _is_failure(record: logging.LogRecord) -> bool:
-    """Whether a log record of pygls is a failure: not a refused request, and not the cancellation of an answered
-    one."""
+    """Whether a log record of pygls is about a failure, and not about a refused request or the cancellation of an
+    answered one."""
     if record.getMessage().startswith("Cancel notification for unknown message"):
         return False
     refused = record.exc_info is not None and isinstance(record.exc_info[1], JsonRpcException)

@@ -226,8 +226,8 @@ class Workspace:
         return known[1]
 
     def provider(self, directory: str, address: str, wanted: Mapping[str, tuple[str, ...]]) -> Provider | Failure:
-        """A provider with its cached schema, in the version that a directory has installed; or why it is missing.
-        `wanted`: {address: version constraints}."""
+        """A provider with its cached schema, in the version that is installed in a directory, or the reason why it is
+        missing. `wanted`: {address: version constraints}."""
         key = (directory, address, wanted.get(address, ()))
         known = self._providers.get(key)
         now = time.monotonic()

@@ -72,8 +72,8 @@ class Printed:
 @frozen(eq=False)
 class KeepingFacts:
     """Facts about a plan before it is printed. `found`: kinds of content (rules/renew/whole.dl) that decide whether the
-    plan may be stored. If edits can be followed, also its pickled objects, their positions by resource, and the
-    references between blocks."""
+    plan may be stored. If a later plan can follow edits, the facts also contain the plan's pickled objects, their
+    positions by resource, and the references between blocks."""
 
     found: frozenset[str]
     has_secrets: bool = False
@@ -169,8 +169,8 @@ def keep_plan(
 def _verdict(
     properties: frozenset[str], options: object = None, logs: Logs | None = None
 ) -> tuple[bool, bool, frozenset[str]]:
-    """(whether storing is not permitted, whether the plan can be reused only as a whole, the kinds of plugin calls that
-    must be repeated before it is reused)."""
+    """Whether storing is not permitted, whether the plan can be reused only as a whole, and the kinds of plugin calls
+    that must be repeated before it is reused."""
     facts = FactBuilder()
     for what in properties:
         facts.add("content_kind", what)
@@ -245,8 +245,8 @@ def _marks_found(between: frozenset[Mark], marks: frozenset[Mark]) -> Iterator[s
 
 
 def _marks(root: ModuleInstance) -> tuple[frozenset[Mark], frozenset[Mark]]:
-    """(the marks of root variables and of called modules' outputs; these marks together with the marks of root objects,
-    which are stored, too)."""
+    """The marks of root variables and of called modules' outputs; and these marks together with the marks of root
+    objects, which are stored, too."""
     outputs = (value for name in root.calls for value in call_values(root, name).values())
     between = _marks_of((*root.variables.values(), *outputs))
     return between, between | _marks_of(value for one in root.resources.values() for value in one.planned.values())
@@ -322,7 +322,8 @@ def _parts(
     ends = list(accumulate(map(len, printed.pieces)))
     places: dict[str, tuple[int, int]] = {}
     for change, written in printed.told:
-        # an object is printed in two pieces, a line break and its text; it starts at the end of the piece before
+        # an object is printed in two pieces, a line break and its text; its output starts at the end of the previous
+        # piece
         places[change.address] = (ends[written - 3] if written >= 3 else 0, ends[written - 1])
     changes = [
         (c.address, block_of(c.resource_address), c.mode, c.action, *places.get(c.address, (-1, -1)))

@@ -40,8 +40,8 @@ class RenewableParts:
     uses: dict[str, list[str]]
     """{block: blocks to which it refers}, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
-    """each change in order: (address, resource or call, mode, action, start and end in the output); -1 if it was not
-    printed"""
+    """each change in order: (address, resource or call, mode, action, start and end in the output); start and end are
+    -1 if the change was not printed"""
     outputs: list[tuple[str, str, str, str]]
     """each root output: (name, action, sign, value as printed)"""
     told: int
@@ -110,7 +110,7 @@ def rules_stamp() -> str:
 
 _NONCE = 12
 _LARGEST = 1 << 24
-"""size in bytes above which a file's content is not part of the key"""
+"""the key does not depend on the content of files with more bytes than this"""
 _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 

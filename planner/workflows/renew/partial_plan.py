@@ -1,6 +1,6 @@
 """Plans a part of a configuration: the blocks to plan again, and the headers of the blocks to which they refer. The
 planned objects of the latter are known. Everything that is neither a resource nor a module call is included. A module
-call is planned again as a whole; other calls are replaced by modules that have only outputs."""
+call is planned again as a whole; the modules of other calls are replaced with modules that have only outputs."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from planner.operations.explanations import Chains
 
 MOST = 1000
-"""maximum number of blocks to plan again; above it, a complete plan is as fast"""
+"""maximum number of blocks to plan again; with more blocks, a complete plan is as fast"""
 
 
 @frozen(eq=False)
@@ -130,7 +130,8 @@ class Renewal:
             return False
         if gone or not all(map(self._has_same_keys, [made] * len(changed), changed)):
             return True
-        # reads of objects are reported before the plan. With plugins their order varies, otherwise it follows the graph
+        # reads of objects are reported before the plan. With plugins, the order of the reads varies; otherwise it
+        # follows the graph
         same = all(now.get(name, []) == self.parts.uses.get(name, []) for name in changed)
         return self.kept.plugins is None and not (same and not any(name.startswith(CALL) for name in edited))
 
@@ -310,7 +311,7 @@ _PLACED = ("resource", "data", "module")
 
 
 MOST_TEXT = 1 << 16
-"""maximum number of characters to parse again; above it, a complete plan is as fast"""
+"""maximum number of characters to parse again; with more characters, a complete plan is as fast"""
 
 Spans = dict[str, tuple[int, int]]
 """{name in expressions: (start, end) of the block}"""
@@ -338,8 +339,8 @@ class Edit:
 
 
 def edit(old: str, new: str, spans: Spans) -> Edit | None:
-    """The edits of a file, whose resource blocks had the positions `spans`. None if unknown: other text was edited,
-    too, or the file is invalid."""
+    """The edits of a file, whose resource blocks had the positions `spans`. None if the edits are unknown, because
+    other text was edited, too, or the file is invalid."""
     edited: set[str] = set()
     gone: set[str] = set()
     item: Spans = {}
@@ -392,7 +393,7 @@ class _Region:
 
 
 _FEW = 50
-"""number of blocks after a difference that are searched for in the new text, to find the end of the difference"""
+"""to find the end of a difference, this number of blocks after it are searched for in the new text"""
 
 
 def _regions(old: str, new: str, places: Sequence[tuple[int, int]]) -> Iterator[_Region]:

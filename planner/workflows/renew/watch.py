@@ -1,4 +1,4 @@
-"""Successive plans in one process: the last complete plan, and the part that was planned again since."""
+"""Successive plans in one process: the last complete plan, and the part that was planned again after it."""
 
 from __future__ import annotations
 

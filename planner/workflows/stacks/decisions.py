@@ -37,7 +37,7 @@ def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:
 
 
 def expansions(name: PromiseName) -> list[PromiseName]:
-    """The for_each expansions from which the number of instances of this name follows."""
+    """The for_each expansions that determine the number of instances of this name."""
     parts = [(f"stack.{stack}", name.path[:depth], key) for depth, (stack, key) in enumerate(name.path)]
     parts.append((f"component.{name.name}", name.path, name.key))
     return [PromiseName("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
@@ -54,7 +54,7 @@ def declaration(name: PromiseName) -> str:
 
 
 def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
-    """Why an instance must wait. `before`: {instance on which it depends: why this instance waits itself}. `partial`:
+    """Why an instance must wait. `before`: {dependency of the instance: why the dependency itself waits}. `partial`:
     instances with deferred objects."""
     facts = [*facts_of(instance), ("deployment_mode", mode)]
     for other in instance.awaited:
@@ -114,7 +114,8 @@ def _derive(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
 
 
 def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:
-    """The names in an order in which each follows its dependencies; of several possible names, the first by name."""
+    """The names in an order in which each follows its dependencies. If several names are possible, the first one in
+    lexical order is next."""
     waits: dict[str, set[str]] = {name: set() for name in sorted(names)}
     followers: dict[str, list[str]] = {}
     for name, other in follows:

@@ -262,7 +262,7 @@ class _Applying:
         if unknown and step.plan.can_apply:
             raise Failure(self._unknown(instance, unknown))
         if made is not None and not same_values(instance, made):
-            # deferred parts were not approved; even if they can be planned by now, a later round shows them
+            # deferred parts were not approved; even if they can be planned now, they are shown in a later round
             planned = runner.instance(instance, runner.options.mode, step.plan.deferred)
             if planned.complete is None:
                 raise Failure(planned.diagnostics)

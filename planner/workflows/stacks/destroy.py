@@ -41,7 +41,7 @@ class Planner(Protocol):
 def plan_removals(
     planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
-    """Plan the removal of recorded instances: in the mode destroy, of all instances, otherwise of instances that are
+    """Plan the removal of recorded instances. In the mode destroy, all instances are removed; otherwise, those that are
     neither requested nor in `left_out`. Adds steps to `planner`; returns the decisions about the instances, and
     diagnostics. Raises Failure."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))

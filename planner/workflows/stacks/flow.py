@@ -122,7 +122,7 @@ class Flow:
         return StackScope(self, path, key, each)
 
     def each(self, name: PromiseName, span: Span | None = None) -> dict[str, Value] | Unknown | None:
-        """{key: value} of a repetition; Unknown; or None without a repetition."""
+        """{key: value} of a repetition, Unknown if it is unknown, or None if there is no repetition."""
         result: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
         return result
 
@@ -352,7 +352,7 @@ def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
         else:
             detail = "A list serves as a set here only if its elements are distinct strings."
             raise Failure(error("stack.for_each", "Invalid for_each argument", detail, expr.span))
-    if marks and not is_wholly_known(plain):  # a sensitive value must stay hidden when it is known
+    if marks and not is_wholly_known(plain):  # a sensitive value must stay hidden when it becomes known
         problems = Problems()
         if for_each_items(mark(Set(STRING, ()), marks), expr, problems) is None:
             raise Failure(problems)
@@ -406,7 +406,7 @@ def output_value(declared: OutputDecl, value: Value) -> Value:
     return mark(value, frozenset((SENSITIVE,))) if declared.sensitive else value
 
 
-# Provider blocks of a stack, for the modules of components: references to the stack are replaced by values.
+# Provider blocks of a stack, for the modules of components: references to the stack are replaced with values.
 
 
 ROOTS = frozenset(("var", "local", "component", "stack", "each"))
@@ -414,7 +414,7 @@ ROOTS = frozenset(("var", "local", "component", "stack", "each"))
 
 
 class FilledBody:
-    """A body whose arguments are replaced by their values in a scope. References to other names (in dynamic blocks)
+    """A body whose arguments are replaced with their values in a scope. References to other names (in dynamic blocks)
     remain expressions."""
 
     __slots__ = ("body", "scope")
@@ -462,7 +462,8 @@ def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
 
 
 def problems_of(body: Body, scope: Scope, source: object) -> tuple[list[Diagnostic], bool]:
-    """The problems of a body's references to the stack, and whether the value of one is unknown in part."""
+    """The problems of a body's references to the stack, and whether the value of a reference is at least partly
+    unknown."""
     problems: list[Diagnostic] = []
     is_unknown = False
     for node in variables(body):

@@ -227,7 +227,7 @@ class _StackWriter:
         return ["required_providers {\n" + "\n".join(lines) + "\n}\n"]
 
     def _source(self, name: str) -> str:
-        """The address of the provider with a local name: as the root module declares it, otherwise a called module,
+        """The address of the provider with a local name: as the root module or else a called module declares it,
         otherwise the default for this name."""
         root = self.config.root
         if name in root.required_providers:
@@ -241,7 +241,7 @@ class _StackWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A range of the source, with references to modules replaced by references to components."""
+        """A range of the source, with references to modules replaced with references to components."""
         edits: list[int] = []
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root

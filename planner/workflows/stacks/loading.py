@@ -80,7 +80,7 @@ _COMMANDS = {"planner init": "planner stacks init", "planner providers lock": "p
 
 
 def advised(problem: Diagnostic) -> Diagnostic:
-    """The diagnostic; commands for root modules in its text are replaced by the commands for stacks."""
+    """The diagnostic; commands for root modules in its text are replaced with the commands for stacks."""
     detail = problem.detail
     for plain, ours in _COMMANDS.items():
         detail = detail.replace(plain, ours)

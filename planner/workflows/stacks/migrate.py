@@ -41,7 +41,7 @@ TAKEN = (".terraform", "stack-states")
 
 @frozen(eq=False)
 class StackMigration:
-    """The new stack, its plan, which shows whether an object changes, and diagnostics."""
+    """The new stack, its plan (which shows whether an object changes), and diagnostics."""
 
     converted: ConvertedModule | None
     plan: DeploymentPlan | None

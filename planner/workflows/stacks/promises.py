@@ -29,7 +29,7 @@ class Await(Generic[K]):
 
 class Promises(Generic[K]):
     """The promises of one evaluation. `make` computes a value and may request other promises; if it raises Failure,
-    every request does. `nested`: maximum depth of promises that one thread evaluates inside each other."""
+    every request does. `nested`: maximum nesting depth of the promises that one thread evaluates."""
 
     def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
         self._make, self._nested = make, nested

@@ -162,7 +162,7 @@ class _RootModuleWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A range of the source, with references to components replaced by references to modules."""
+        """A range of the source, with references to components replaced with references to modules."""
         edits: set[int] = set()
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root

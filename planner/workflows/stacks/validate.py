@@ -18,8 +18,8 @@ from planner.workflows.stacks.names import PromiseName
 
 
 def validate_stack(directory: str, places: StackSources | None = None) -> list[Diagnostic]:
-    """Problems of the stack, its deployments and its components' modules. The modules are checked if the stack itself
-    has no errors, each independently. `places` replaces the sources that `init` recorded."""
+    """Problems of the stack, its deployments and its components' modules. If the stack itself has no errors, each
+    module is checked independently. `places` replaces the sources that `init` recorded."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         stack, problems = read_stack(directory, places)

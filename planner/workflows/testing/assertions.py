@@ -144,7 +144,8 @@ def _checks(rule: CheckRule) -> list[Diagnostic]:
 
 
 def _evaluated(node: Any) -> Iterator[Traversal | Variable]:
-    """The references in an expression. Of `for` expressions and template loops, only those in the collection."""
+    """The references in an expression. In `for` expressions and template loops, only references in the collection are
+    included."""
     if isinstance(node, Traversal | Variable):
         yield node
     elif isinstance(node, For | TemplateFor):

@@ -124,7 +124,7 @@ def _objects(t: ObjectType) -> list[Value]:
 
 
 def _near(value: Value) -> list[Value]:
-    """The value; after an integer also the next larger and the next smaller one."""
+    """The value and, if it is an integer, the next larger and the next smaller integer."""
     if value.__class__ is bool or not isinstance(value, int):
         return [value]
     return [value, value + 1, value - 1]

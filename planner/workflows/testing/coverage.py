@@ -32,8 +32,8 @@ NOTHING: Reached = frozenset()
 
 @frozen(eq=False)
 class CoverageItem:
-    """A part that tests can reach in several `ways`. `kind`: resource, conditional, repetition, validation, output or
-    policy."""
+    """A part of a module that tests can reach in several `ways`, such as both branches of a conditional. `kind`:
+    resource, conditional, repetition, validation, output or policy."""
 
     kind: str
     name: str

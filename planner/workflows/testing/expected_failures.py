@@ -23,8 +23,8 @@ _ALLOWED = (
 
 @frozen
 class Expectation:
-    """An object that is expected to fail. `text`: its name. `covers_instances`: it is a resource, which means all its
-    instances."""
+    """An object that is expected to fail. `text`: its name. `covers_instances`: the object is a resource, which
+    represents all its instances."""
 
     address: str
     text: str

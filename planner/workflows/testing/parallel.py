@@ -51,7 +51,7 @@ def _provisions(config: Config) -> bool:
     return any(resource.provisioners for module in config.root.walk() for resource in module.resources.values())
 
 
-# The runs of one file: each starts after the runs for which it waits, in a thread if several can start
+# The runs of one file. Each run starts after the runs for which it waits. If several runs can start, each has a thread.
 
 
 MOST = 10

@@ -19,7 +19,7 @@ from planner.workflows.testing.results import RunResult, TestFileResult
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """A line with the share of the ways that runs reached, and a line for each item with ways that no run reached."""
+    """A line with the coverage in percent, and a line for each item that runs did not reach in all of its `ways`."""
     count, of = coverage.counts
     lines = []
     for item, seen in coverage.items:
@@ -51,8 +51,8 @@ def coverage_json(coverage: Coverage) -> dict[str, Any]:
 
 
 def coverage_lcov(coverage: Coverage) -> str:
-    """The coverage in lcov's format: for each file its lines with items, and a branch for each way of an item that has
-    several ways."""
+    """The coverage in lcov's format: for each file, its lines with items; an item with several `ways` has a branch for
+    each of them."""
     files: dict[str, list[tuple[int, list[bool]]]] = {}
     for item, seen in coverage.items:
         entry = item.span.line, [way in seen for way in item.ways]

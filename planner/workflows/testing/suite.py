@@ -43,8 +43,8 @@ class TestOptions(Options):
     filters: tuple[str, ...] = ()
     verbose: bool = False
     parallelism: int | None = None
-    """number of files in parallel; None: one per processor if there are several and all may run in parallel (see
-    `all_beside`), otherwise 1"""
+    """number of files in parallel. None: one per processor if there are several files and all of them may run in
+    parallel (see `all_beside`), otherwise 1"""
     walk_parallelism: int = 10
     covers: bool = False
     """whether to record coverage"""
@@ -232,8 +232,8 @@ def kind_of(path: str) -> str:
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """{file to run: changed path, or "" if the file has never run}, and the names of those files of which only the file
-    itself was changed, not its inputs. `done`: the names of the files that have run."""
+    """{file to run: changed path, or "" if the file has never run}, and the names of the files that were changed
+    themselves but whose inputs were not. `done`: the names of the files that have run."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)
@@ -276,8 +276,8 @@ class FileRecord:
 
 def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
     """The indexes of the runs that passed and need not be executed again after an edit of their file. The edit may
-    change and add runs. Empty if it removes or moves a run, changes `_uses` of a run, or changes the file outside of
-    the runs. `former`: the file before the edit."""
+    change and add runs. Empty if the edit removes or moves a run, changes `_uses` of a run, or changes the file outside
+    of the runs. `former`: the file before the edit."""
     runs, uses = {run.name: run.written for run in file.runs}, _uses(file)
     if _rest(file) != former.rest or [name for name in runs if name in former.runs] != [*former.runs]:
         return frozenset()

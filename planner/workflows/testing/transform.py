@@ -68,8 +68,8 @@ def _with_providers(root: ModuleConfig, file: TestFile, run: TestRun, scope: Sco
 
 
 def _fill(provider: ProviderDecl, scope: Scope) -> ProviderDecl:
-    """A provider block in which expressions that refer to earlier runs are replaced by their values. A mock is returned
-    unchanged."""
+    """A provider block in which expressions that refer to earlier runs are replaced with their values. A mock is
+    returned unchanged."""
     return provider if provider.mocking is not None else evolve(provider, body=evaluated_body(provider.body, scope))
 
 
@@ -234,8 +234,8 @@ def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride])
 
 
 def evaluated_body(body: Body, scope: Scope) -> Body:
-    """The body, in which expressions that refer to earlier runs are replaced by their values. A body in JSON syntax and
-    an expression that cannot be evaluated are unchanged."""
+    """The body, in which expressions that refer to earlier runs are replaced with their values. A body in JSON syntax
+    and an expression that cannot be evaluated are unchanged."""
     if not isinstance(body, NativeBody):
         return body
     attributes = {name: _provider_bodies_filled(attribute, scope) for name, attribute in body.attributes.items()}

@@ -126,7 +126,7 @@ def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:
 
 
 def _root(decl: VariableDecl, raw: Value | None, where: Span | None, giver: str, problems: Problems) -> RootVariable:
-    """The value of a module's variable: the given value, converted, or the default; unknown for a given value that is
+    """The value of a module's variable: the given value, converted, or the default; unknown if the given value is
     unknown, and after an error."""
     nothing = RootVariable(Unknown(decl.constraint.type), None, "default", decl.span)
     if raw is None or (is_null(raw) and not decl.nullable and decl.default is not None):

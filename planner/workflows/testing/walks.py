@@ -127,8 +127,8 @@ def destroy(
 
 
 def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:
-    """The state for a run's plan, and the resources hidden from it: those of modules that the run or the file
-    overrides. Real objects that an earlier run created there are not changed."""
+    """The state for a run's plan, and the resources that are hidden from the plan: those of modules that the run or the
+    file overrides. Real objects that an earlier run created there are not changed."""
     paths = {override.path for override in (*file.module_overrides, *run.module_overrides)}
     hidden = {a: r for a, r in state.resources.items() if paths and r.module and _is_within(r.module, paths)}
     seen = {address: resource for address, resource in state.resources.items() if address not in hidden}

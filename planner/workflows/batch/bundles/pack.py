@@ -1,9 +1,9 @@
 """Makes bundles: archives of the files below a fleet's root that a unit needs, named by their content.
 
 A bundle contains the directories of the unit, of each module that it calls and of the units whose outputs it uses, the
-files that were read when its configuration was surveyed, and policies. Files of this machine are omitted: states,
-plugins, records and git's data. If the unit needs another path below the root, the other machine reports it before any
-change, and the bundle is made again with that path."""
+files that were read when its configuration was surveyed, and policies. Files that belong to this machine are omitted:
+states, plugins, records and git's data. If the unit needs another path below the root, the other machine reports it
+before any change, and the bundle is made again with that path."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def stays_here(path: str) -> bool:
 
 
 def _without_inner(folders: Iterable[str]) -> list[str]:
-    """The directories, without those that are packed with another of these directories."""
+    """The directories, without those that are included when another of these directories is packed."""
     kept: list[str] = []
     for folder in sorted(set(folders)):
         if not any(_is_with(folder, other) for other in kept):

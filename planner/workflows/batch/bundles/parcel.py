@@ -29,7 +29,7 @@ _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
 
 
 class BadParcel(Exception):
-    """The data is not a valid message, or was sent by another version."""
+    """The data is not a valid message, or was sent by another version of planner."""
 
 
 @frozen

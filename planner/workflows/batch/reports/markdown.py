@@ -89,8 +89,8 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
 
 
 def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The units that are not unchanged or that have diagnostics, by wave. If there are many, failures come first, and
-    causes before effects."""
+    """All units except unchanged ones without diagnostics, by wave. If there are many, failures come first, and causes
+    before effects."""
     units = [u for u in document["units"] if u["outcome"] != "unchanged" or u["diagnostics"]]
     is_long = len(units) > MOST_OPEN
     position = {unit["unit"]: n for n, unit in enumerate(units)}

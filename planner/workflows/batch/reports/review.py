@@ -33,13 +33,13 @@ class UnitReviews:
     reads: Reads = field(factory=dict)
 
     def and_later(self, later: UnitReviews) -> UnitReviews:
-        """These reviews, replaced and completed by the reviews of a later round."""
+        """These reviews and the reviews of a later round. If both have a review of one unit, the later one is used."""
         return UnitReviews({**self.reviews, **later.reviews}, {**self.reads, **later.reads})
 
 
 def unit_reviews(report: BatchReport, is_kept: bool = False) -> UnitReviews:
-    """The reviews of the units in a report. `is_kept`: without the reviews of encrypted units, which must not be stored
-    in a file."""
+    """The reviews of the units in a report. `is_kept`: the reviews will be stored in a file, so reviews of encrypted
+    units are left out."""
     ends = ((unit, end.result) for unit, end in report.done.items() if end.result is not None)
     reviews = {unit: one.review for unit, one in ends if one.review and not (is_kept and one.is_secret)}
     units = report.analysis.fleet.units if report.analysis is not None else {}
@@ -270,7 +270,8 @@ class _Fleet:
     # ---- decisions and other changes
 
     def _union(self, name: str) -> Iterator[dict[str, Any]]:
-        """The entries of one member of all units' reviews (decisions, or changes without causes), grouped by text."""
+        """The entries of one member (decisions, or changes without causes) in the reviews of all units, grouped by
+        text."""
         inner = "objects" if name == "decisions" else "changes"
         together: dict[str, dict[str, Any]] = {}
         for unit, review in self.reviews.items():

@@ -1,7 +1,7 @@
 """The functions that Terragrunt adds to the language: paths, files, the environment, programs.
 
 Results of external lookups (the environment, programs, AWS) are stored in the session, so that a run of the unit uses
-the results from reading it."""
+the results that were obtained when the unit was read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The session in which one unit's files are read: the services that this needs, and the files, units and lookups
-found."""
+"""The session in which one unit's files are read: the services that reading needs, and the files, units and lookups
+that it finds."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Library:
         """{package: why it could not be fetched}"""
 
     def place(self, path: str) -> str:
-        """The path of a directory; below the root with links resolved, so that each unit has only one path."""
+        """The path of a directory. Below the root, links in it are resolved, so that each unit has only one path."""
         real, root = os.path.realpath(path), os.path.realpath(self.root)
         inside = real == root or real.startswith(f"{root}{os.sep}")
         return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
@@ -95,8 +95,9 @@ class Library:
 @define(eq=False)
 class UnitSession:
     """Reads one unit. `outputs(folder)`: the outputs of the unit in another directory. `given`: results of external
-    lookups in an earlier reading, still valid; `expected`: digests of that reading's secret results. `answers`: results
-    of this reading; `private`: keys of secret results. `refusals`: why the unit, though readable, cannot run."""
+    lookups in an earlier reading that are still valid; `expected`: digests of that reading's secret results. `answers`:
+    results of this reading; `private`: keys of secret results. `refusals`: why the unit, though readable, cannot
+    run."""
 
     library: Library
     config: str

@@ -1,7 +1,7 @@
 """Generates Terragrunt stacks: a terragrunt.stack.hcl names units and stacks, whose files are copied to the directories
 where these run. The directories are Terragrunt's (`.terragrunt-stack` next to the file, unless a block sets another
-one), because settings of backends often contain the path of the unit: in another directory it would have another state.
-Only directories made by planner or Terragrunt are written to."""
+one), because settings of backends often contain the path of the unit: in another directory, the unit would have another
+state. Only directories made by planner or Terragrunt are written to."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ _KNOWN = ("local", "values", "unit", "stack", "feature")
 
 def autoinclude_text(frame: Frame, part: DocumentBlock, target: str) -> str:
     """The content of the file that an `autoinclude` block defines for the unit in `target`; names of the stack's file
-    are replaced by their values. Raises Failure."""
+    are replaced with their values. Raises Failure."""
     if part.blocks.get("locals") or part.blocks.get("include"):
         kind = "locals" if part.blocks.get("locals") else "include"
         where = part.blocks[kind][0].header

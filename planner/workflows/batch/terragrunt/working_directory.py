@@ -25,8 +25,8 @@ _NEVER = (".git", ".terraform", ".terragrunt-cache", ".terragrunt-stack", ".plan
 
 
 def working_directory(folder: str, source: str, download: str = "") -> str:
-    """The directory in which a unit with this source runs; without a source its own directory, `folder`. `download`:
-    the unit's download_dir."""
+    """The directory in which a unit with this source runs. A unit without a source runs in its own directory, `folder`.
+    `download`: the unit's download_dir."""
     if not source:
         return folder
     base, sub = working_base(folder, download), split_subdirectory(source)[1]
@@ -143,8 +143,8 @@ def _drop(path: str, target: str) -> None:
 
 
 def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
-    """Copy the lock file of the unit; otherwise the source's, unless init has already written a lock file in the
-    working directory."""
+    """Copy the lock file of the unit. If there is none, copy that of the source, unless init has already written a lock
+    file in the working directory."""
     mine = os.path.join(place, _LOCK)
     for origin in (os.path.join(folder, _LOCK), os.path.join(package.folder, package.sub, _LOCK)):
         if os.path.isfile(origin):
@@ -154,7 +154,7 @@ def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
 
 
 def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
-    """Write or remove a generated file. `below`: existing files of its path in the linked directories. `if_exists`
+    """Write or remove a generated file. `below`: existing files with this path in the linked directories. `if_exists`
     determines whether an existing file is kept, overwritten or an error. Raises Failure."""
     path = os.path.normpath(os.path.join(place, file.path))
     there = below[0] if below else path
