@@ -20,8 +20,8 @@ from planner.workflows.batch.files_read import with_settled_time
 
 FLEETS = Shelf("fleets", 200, 1 << 30)
 LITTLE = 0.05
-"""if more than this share of the entries has changed, the first file is rewritten; otherwise a line is appended to the
-second file"""
+"""if at most this share of the entries has changed, a line is appended to the second file instead of rewriting the
+first one"""
 MOST_MORE = 0.25
 """the first file is rewritten when the appended lines have this fraction of its size"""
 _FORMAT = "8"

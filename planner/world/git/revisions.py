@@ -16,10 +16,11 @@ from planner.foundation.vocabulary.records import frozen
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
 _OFFLINE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
-"""git fetches nothing, not even missing objects of a partial clone: a fetch could start programs from the repository's
-settings"""
+"""git fetches nothing, not even missing objects of a partial clone, because a fetch could start programs from the
+repository's settings"""
 _SUBMODULES = "--ignore-submodules=dirty"
-"""git compares only the commits of submodules: to compare their files, it would use the settings of the submodules"""
+"""git compares only the commits of submodules, because comparing their files would use the settings of the
+submodules"""
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
 """environment variables that git sets for hooks; their paths may be relative to another working directory"""
 

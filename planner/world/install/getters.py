@@ -378,7 +378,7 @@ def _restricted_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_password(text: str, url: str) -> str:
-    """The output of a program without the URL's password, in all its forms."""
+    """The output of a program. The URL's password is removed in all its forms."""
     password = url.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2]
     for secret in (password, unquote(password), *unquote(password).split("/")):
         text = text.replace(secret, "...") if secret else text

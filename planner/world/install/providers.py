@@ -62,8 +62,9 @@ class Installer:
     environ: Mapping[str, str] = field(factory=dict, repr=False)
 
     def install(self, locks: Locks, wanted: Mapping[str, VersionSet], upgrade: bool = False) -> Installed:
-        """Select and install the `wanted` providers; with `upgrade`, in new versions. Never raises. A provider that
-        cannot be installed keeps its former selection; selections of providers that are not `wanted` are dropped."""
+        """Select and install the `wanted` providers. With `upgrade`, the versions in the lock file are not kept. Never
+        raises. A provider that cannot be installed keeps its former selection; selections of providers that are not
+        `wanted` are dropped."""
         problems: list[Diagnostic] = []
         builtin = [a for a in sorted(wanted) if is_builtin(a)]
         for address in builtin:

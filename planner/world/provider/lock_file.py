@@ -42,8 +42,8 @@ def lock(address: str, version: Version, constraints: str, hashes: Iterable[str]
 
 
 def lockable(address: str) -> bool:
-    """Whether the lock file can select a version of the provider: not of a built-in one, which is a part of this
-    program, nor for a legacy address (namespace `-`)."""
+    """Whether the lock file can select a version of the provider. It cannot for a built-in provider, which is a part of
+    this program, or for a legacy address (namespace `-`)."""
     return not is_builtin(address) and "/-/" not in address
 
 
@@ -105,7 +105,7 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
 
 
 ModuleHashes = Mapping[tuple[str, str], str]
-"""checksums of modules by (source, version); in comments, which OpenTofu ignores"""
+"""checksums of modules by (source, version), which are stored in comments, because OpenTofu ignores these"""
 
 
 def read_module_hashes(directory: str) -> dict[tuple[str, str], str]:

@@ -229,7 +229,8 @@ def document_not_saved(name: str, place: str, problem: OSError | Failure) -> lis
     return [warning("state.document", f'The document "{name}" was not saved next to the state', detail)]
 
 
-# Identities of states: the configuration that writes a state and the configurations that read it compute the same one.
+# Identities of states: the configuration that writes a state and the configurations that read it compute the same
+# identity.
 
 
 SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_secret", "credentials", "conn_str"))

@@ -179,7 +179,8 @@ def _resource(resource: ResourceState) -> dict[str, Any]:
 
 
 def object_json(key: InstanceKey, deposed: str, provider: str | None, obj: ObjectState) -> dict[str, Any]:
-    """An object as in state files. `key`: of its instance; `provider`: its provider, if the resource has several."""
+    """An object as in state files. `key`: the key of its instance. `provider`: its provider, if the resource has
+    several providers."""
     raw: dict[str, Any] = {}
     if key is not None:
         raw["index_key"] = key
@@ -235,8 +236,9 @@ def lineage_after(base: State | None) -> str:
 
 
 def successor(base: State | None, state: State, lineage: str, is_pending: bool = False) -> tuple[State, bool]:
-    """The successor of a state, and whether it differs; only then, the serial increases. `lineage`: for a new state,
-    the lineage in its journal. `is_pending`: the state must be written although its content is unchanged."""
+    """The successor of a state, and whether it differs from the state. The serial increases only if it differs.
+    `lineage`: for a new state, the lineage in its journal. `is_pending`: the state must be written although its content
+    is unchanged."""
     changed = base is None or is_pending or not same_content(base, state)
     serial = (base.serial if base else 0) + (1 if changed else 0)
     return evolve(

@@ -129,7 +129,7 @@ def _comparison_files(
     here: State, there: State | None, how: MigrationOptions, may_show: bool
 ) -> Iterator[tuple[str, str] | None]:
     """The paths of two files with the states (first the former, then the new backend), so that the user can compare
-    them before choosing. None if the states are stored encrypted (not `may_show`) or need no choice."""
+    them before choosing. None if the states are stored encrypted (not `may_show`), or if the user need not choose."""
     if not may_show or there is None or there.is_empty or how.force or how.ask is None:
         yield None
         return

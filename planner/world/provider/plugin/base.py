@@ -69,7 +69,8 @@ class PluginBase:
         self._command, self._keep_schema, self._attachment = list(command), keep_schema, attachment
         self._lock = RLock()
         self._starting = RLock()
-        """acquired after `_lock`; while it is held, the process starts, and a delayed configuration is sent"""
+        """a lock that is acquired after `_lock`, and held while the process starts and a delayed configuration is
+        sent"""
         self._client: PluginClient | None = None
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False

@@ -3,8 +3,8 @@ which calls may use cached responses.
 
 The key of a response is the plugin's file, the environment, the settings of the large clouds, the provider
 configuration, the request, and the sizes and times of all files that the request names, because providers compare such
-files in plans. Each response is encrypted with a key derived from its request, which is not stored. So only the
-configuration and the state from which a cached value was computed make it readable."""
+files in plans. Each response is encrypted with a key derived from its request, which is not stored. So a cached value
+can be read only with the configuration and the state from which it was computed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SETTING_VARIABLES = (
 )
 
 
-MAX_LOGGED = 1 << 25  # above this size of requests, in bytes, the calls of a command are not logged
+MAX_LOGGED = 1 << 25  # if its requests have more bytes than this, the calls of a command are not logged
 
 
 class CallLog:

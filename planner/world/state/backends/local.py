@@ -250,9 +250,9 @@ class StateStore:
             return 0o600
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state, unless the present one cannot be read. The serial of the saved state, which is returned, only
-        increases if the content differs from the last one read or written. A first state without a lineage gets that
-        of its journal, or a new one."""
+        """Save a state, unless the present one cannot be read. Returns the saved state, whose serial increases only if
+        the content differs from the state last read or written. A first state without a lineage gets the lineage of its
+        journal, or a new one."""
         if not self._read:
             _, diagnostics = self.read()
             if has_errors(diagnostics):

@@ -101,8 +101,8 @@ class PgConnection:
         self.do(lambda cursor: cursor.execute(query, values))
 
     def make(self, query: str) -> None:
-        """Run a CREATE statement, ignoring errors because the object exists. Such errors occur even with `IF NOT
-        EXISTS`, if two commands create the object at the same time. Raises ServiceError."""
+        """Run a CREATE statement, and ignore the error if the object already exists. Such errors occur even with `IF
+        NOT EXISTS`, if two commands create the object at the same time. Raises ServiceError."""
         errors = _psycopg().errors
 
         def create(cursor: Any) -> None:

@@ -95,8 +95,8 @@ def id_of(data: bytes) -> str:
 
 
 def mark_adopted(client: RemoteStateClient, journal: Copied) -> None:
-    """Record that the state contains the changes of this copy, so that the machine with the journal itself notices, and
-    remove the copy. Raises ServiceError."""
+    """Record that the state contains the changes of this copy, so that the machine with the original journal notices
+    this, and remove the copy. Raises ServiceError."""
     copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MAX_TAKEN]
     client.put_beside(TAKEN, json.dumps(copies).encode())
     forget(client, journal.id)

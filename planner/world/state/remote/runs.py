@@ -250,7 +250,7 @@ def ignore_patterns(folder: Path) -> Patterns:
 
 
 def is_ignored(name: str, patterns: Patterns) -> bool:
-    """Whether a file is excluded, itself or with a parent directory."""
+    """Whether a file is excluded, directly or with a parent directory."""
     ignored = False
     for pattern, leaves_out in patterns:
         if pattern.match(name):

@@ -96,7 +96,7 @@ class S3Client(StateClient):
     def __init__(self, at: S3Bucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
         self._written = ""
-        """the entity tag of our last write, which can be repeated if storing its digest failed"""
+        """the entity tag of our last write; the write can be repeated if storing the digest failed"""
 
     @property
     def place(self) -> str:

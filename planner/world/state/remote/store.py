@@ -257,8 +257,8 @@ class RemoteStore:
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
         """Save a state, unless the present one cannot be read. Returns it with its serial, which increases only if the
-        content differs from the state last read or written. A first state without a lineage gets that of its journal,
-        or a new one."""
+        content differs from the state last read or written. A first state without a lineage gets the lineage of its
+        journal, or a new one."""
         if not self._read:
             _, problems = self.read()
             if has_errors(problems):

@@ -391,8 +391,8 @@ def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _serial_lineage_outputs(data: bytes) -> tuple[int, str, bytes]:
-    """The serial, the lineage and the outputs (JSON) in a state file; no outputs of an encrypted state. 0, "" and no
-    outputs if the bytes are not a state."""
+    """The serial, the lineage and the outputs (JSON) in a state file; no outputs if the state is encrypted. 0, "" and
+    no outputs if the bytes are not a state."""
     try:
         state = json.loads(data)
         serial, lineage = int(state.get("serial") or 0), str(state.get("lineage") or "")
