@@ -3,8 +3,8 @@
  apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  ApplyResult
 
 The plan has the actions; the graph determines the order. The walk evaluates everything that the plan left unknown, runs
-operations of providers, and updates the state after each operation, so that the state always has the existing objects.
-"""
+operations of providers, and updates the state after each operation, so that the state always contains the existing
+objects. """
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
-"""codes of problems in `value_problems` after which planning can go on without the objects that need the variable"""
+"""codes of problems in `value_problems` after which planning can continue without the objects that need the variable"""
 
 _LOCAL = re.compile(r"\blocal\b(?:\s*\.\s*([\w-]+))?")  # group 1: the name of the local value, if it follows directly
 
@@ -159,8 +159,9 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
 
 
 def _may_name_local(expr: Expr, name: str) -> bool:
-    """Whether an expression may refer to the local value. Always true in JSON. In native syntax, false if each `local`
-    in the text is followed by another name: a search in the text is much faster than a walk over a large expression."""
+    """Whether an expression may refer to the local value. Always true in JSON. In native syntax, the text is searched,
+    because this is much faster than a walk over a large expression: false if each `local` is followed by the name of
+    another local value."""
     source = expr.source
     if source.filename.endswith(".json"):
         return True

@@ -177,7 +177,7 @@ def _prevents_destroy(
     decl: ResourceDecl, scope: Scope, address: str, destroys: bool, problems: list[Diagnostic]
 ) -> bool:
     """Whether prevent_destroy is true. An invalid expression and a sensitive, ephemeral or non-bool value are always
-    errors; an unknown or null value only if the plan `destroys` the object."""
+    errors; an unknown or null value is an error only if the plan `destroys` the object."""
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return False

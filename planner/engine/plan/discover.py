@@ -124,7 +124,7 @@ class _SearchReport:
         return value
 
     def _compared_with_state(self, results: list[FoundObject], identities: list[dict[str, Any]]) -> Database:
-        """Which results are managed objects: the relations that rules/discover/managed.dl derives."""
+        """The relations that show which results are managed objects, as rules/discover/managed.dl derives them."""
         facts = FactBuilder()
         for number, (result, identity) in enumerate(zip(results, identities, strict=True)):
             add_found(facts, self.it.address, number, self.it.type, identity, _id_of(result.value))

@@ -253,7 +253,7 @@ def propose(
     meta: Value = None,
     may_defer: bool = False,
 ) -> Proposal:
-    """Let the provider check a configuration and plan for it. `may_defer`: if the provider defers the object, its
+    """Let the provider check a configuration and plan the object. `may_defer`: if the provider defers the object, its
     response is returned instead of an error. Raises Failure with all problems so far."""
     assert it.decl is not None
     kept = None if current is None or current.record.tainted else current

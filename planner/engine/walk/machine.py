@@ -56,7 +56,8 @@ class Expanded:
 
 @frozen
 class Stopped:
-    """No new work may start; running work may finish. `not_begun`: nodes that were instructed to start but have not."""
+    """No new work may start; running work may finish. `not_begun`: nodes that were instructed to start but have not
+    started."""
 
     not_begun: tuple[str, ...] = ()
 
