@@ -491,8 +491,8 @@ def _as_ssh_errors(path: str) -> Iterator[None]:
 
 async def upload(files: Files, source: str | IO[bytes], destination: str) -> None:
     """Upload a stream, a file or a directory. `~` at the beginning of the destination is the user's home directory. If
-    the destination ends with a slash, a stream or a file gets the name of the destination inside this directory, as
-    with scp. A directory is uploaded into an existing destination; otherwise the destination is created as its copy. If
+    the destination ends with a slash, its last name is repeated for a stream or a file, as with scp: `a/b/` becomes
+    `a/b/b`. A directory is uploaded into an existing destination; otherwise the destination is created as its copy. If
     the path of a directory ends with a slash, only its content is uploaded, and the destination must exist. Raises
     SshError."""
     if destination == "~" or destination.startswith("~/"):

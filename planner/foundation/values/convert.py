@@ -348,7 +348,7 @@ def _with_common_element(items: list[Value], kind: str, path: Path) -> tuple[Typ
 
 
 def with_element_type(item: Value, element: Type) -> Value:
-    """Give a null or unknown item of unknown type the element type of its collection."""
+    """Convert a null or unknown item of unknown type to the element type of its collection."""
     cls = item.__class__
     if cls is Marked:
         return Marked(with_element_type(item.value, element), item.marks)

@@ -142,8 +142,8 @@ def short_text(value: Value, hidden: bool = False) -> str:
 
 def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str, str]:
     """Two values as JSON, shortened around their difference. None represents a missing value, which is shown as
-    "nothing". Of strings of several lines, the first different line is shown, with its number; of strings that contain
-    JSON, the first different part, with its path."""
+    "nothing". For strings of several lines, the first different line is shown, with its number. For strings that
+    contain JSON, the first different part is shown, with its path."""
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
     plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
     is_json = all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts

@@ -144,8 +144,8 @@ def empty_block(nested: NestedBlock) -> Value:
 
 
 def coerce(value: Value, schema: BlockSchema) -> Value:
-    """Convert an object to the schema's type: attributes are converted, missing ones become null, missing blocks are
-    added empty.
+    """Convert an object to the schema's type: attributes are converted, missing attributes become null, and missing
+    blocks become empty.
 
     Raises ConversionError if an attribute is not in the schema, a required one is missing, or a value cannot be
     converted.

@@ -160,7 +160,7 @@ def _unify_disguised(
     types: Sequence[Type], structural: type, to_collection: Callable[..., Type | None], kind: type, unsafe: bool
 ) -> Type | None:
     """Unify after converting objects to maps if there are maps, or tuples to lists if there are lists. None if there is
-    no common type of the kind."""
+    no common type of this kind."""
     collection = to_collection([t for t in types if t.__class__ is structural], unsafe)
     if collection is None:
         return None
