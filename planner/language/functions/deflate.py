@@ -211,8 +211,8 @@ def _write_block(out: Bits, block: _Block) -> None:
 
 
 def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
-    """The frequencies of the codes in a block, as two lists: literals, lengths and the end of the block (once) share
-    one code, distances have another one."""
+    """The frequencies of the symbols in a block, as two lists, because there are two codes: one for literals, lengths
+    and the end of the block (which occurs once), and one for distances."""
     literals, offsets = [0] * 286, [0] * 30
     for token in tokens:
         if token < 256:

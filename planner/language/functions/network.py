@@ -238,7 +238,7 @@ def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
             raise FunctionError(f"A prefix of {length} bits is too long for the address.", index)
         size = 1 << (network.bits - length)
         first = -(-end // size) * size
-        # OpenTofu rejects subnets that begin at address 0, and mapped ones
+        # OpenTofu rejects subnets that begin at address 0, and subnets of IPv4-mapped prefixes
         if first > network.last or first == 0 or (network.is_ipv4 and network.bits == 128):
             raise FunctionError(f"There is no room left for a subnet with a prefix of {length} bits.", index)
         subnets.append(f"{address_text(first, network.bits)}/{length}")

@@ -183,7 +183,7 @@ def _replace_matches(pattern: Pattern, string: str, replacement: str) -> str:
     return "".join(out)
 
 
-Choice = Callable[[Spans], int]  # returns the number of the group that matched, of several groups with one name
+Choice = Callable[[Spans], int]  # of several groups with the same name, returns the number of the one that matched
 
 
 def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:

@@ -229,7 +229,7 @@ def _escape(text: str) -> str:
 
 def _type(value: Pieces) -> Pieces:
     """A variable's type without quotes, and with element types: `list` becomes list(any). A quoted "list" becomes
-    list(string), because it is older than the type any."""
+    list(string), because this notation is older than the type any."""
     kinds = [piece.kind for piece in value]
     if kinds == [NAME] and value[0].text in _ANY:
         return [*value, FormatToken("(", "("), FormatToken(NAME, "any"), FormatToken("RPAREN", ")")]

@@ -71,9 +71,9 @@ class _RuleReader:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
         self.docs: dict[int, tuple[str, int, int]] = {}  # doc comment (text, start, end) by start of the next token
-        self.unread: list[int] = []  # positions of characters with which no token can begin
+        self.unread: list[int] = []  # positions of characters that cannot begin a token
         self.found: list[Statement] = []
-        self.done = 0  # the end of the last complete statement, or where parsing resumed
+        self.done = 0  # the end of the last complete statement, or the position at which parsing resumed
         self.tokens = self._scan()
         self.begun = self.failed = 0  # indexes of the first token of the incomplete statement, and of the wrong token
 

@@ -245,7 +245,7 @@ def needed_configurations(config: Config) -> dict[str, str]:
         table |= {str(ref): required.source for ref in required.configuration_aliases}
     for module in root.walk():
         if module.path and (module.call is None or module.call.providers):
-            continue  # uses configurations passed by its caller; they are checked there
+            continue  # this module uses configurations that its caller passes; they are checked there
         for resource in module.resources.values():
             ref = resource.provider
             if ref is None or ref.alias is None:
