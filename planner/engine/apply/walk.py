@@ -4,7 +4,8 @@
 
 The plan has the actions; the graph determines the order. The walk evaluates everything that the plan left unknown, runs
 operations of providers, and updates the state after each operation, so that the state always contains the existing
-objects. """
+objects.
+"""
 
 from __future__ import annotations
 

@@ -413,7 +413,7 @@ class ConfigurationWalk(ValueWalk):
 
 
 def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
-    """The rows of a relation in the database of the graph; empty without a database or such a relation."""
+    """The rows of a relation in the database of the graph; empty if there is no database or no such relation."""
     database = graph.database
     if database is None or name not in database:
         return set()

@@ -89,7 +89,7 @@ class Instance:
 
     @property
     def body(self) -> Body | None:
-        """The body in which problems that the provider reports are located; None without a declaration."""
+        """The body in which problems that the provider reports are located; None if there is no declaration."""
         return self.decl.body if self.decl is not None else None
 
     @property

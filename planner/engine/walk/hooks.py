@@ -148,7 +148,8 @@ class Hooks:
         return False
 
     def walk_progress(self, done: int, total: int) -> None:
-        """The number of vertices that are done, and of all vertices so far, which grows when vertices are expanded."""
+        """The number of vertices that are done, and the number of all vertices so far, which grows when vertices are
+        expanded."""
 
     def walk_complete(self) -> None:
         """The walk ended."""

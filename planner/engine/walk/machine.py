@@ -325,7 +325,7 @@ class Machine:
 @frozen(eq=False)
 class SlotLimits:
     """Limits for the nodes that run at the same time. `bounds`: the maximum number of running nodes by group, at least
-    1. `group_of`: the group of a node; only the bound of the walk limits groups without a bound."""
+    1. `group_of`: the group of a node; a group without a bound is limited only by the bound of the walk."""
 
     bounds: Mapping[str, int] = field(factory=dict)
     group_of: Callable[[str], str] = lambda node: ""
