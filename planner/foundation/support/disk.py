@@ -363,7 +363,7 @@ def _runs(process: int) -> bool:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """A context without garbage collection (reference counting continues), for creating many permanent objects:
+    """A context without garbage collection (reference counting continues), for creating many permanent objects, because
     collections would double the time. May be nested."""
     if not gc.isenabled():
         yield

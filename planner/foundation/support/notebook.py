@@ -13,8 +13,8 @@ _BOX, _GAP, _LINE = 22, 14, 7.2
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """A table with at most MAX_ROWS rows, followed by the number of remaining rows. Without columns, whether there are
-    any rows: `True.` or `False.`"""
+    """A table with at most MAX_ROWS rows, followed by the number of remaining rows. Without columns, the result shows
+    whether there are any rows: `True.` or `False.`"""
     head = "".join(f"<th style='{_CELL}'>{escape(name)}</th>" for name in columns)
     body = "".join(
         f"<tr>{''.join(f'<td style={_CELL!r}>{escape(str(value))}</td>' for value in row)}</tr>"
