@@ -39,7 +39,7 @@ def backend_settings(
     overrides: Overrides | None = None,
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
     """The settings of the root module's backend or cloud block as plain values: None for arguments that are not set;
-    empty without such a block. `overrides` take precedence. Sensitive and ephemeral values are errors, because the
+    empty if there is no such block. `overrides` take precedence. Sensitive and ephemeral values are errors, because the
     settings are stored unencrypted."""
     problems = Problems()
     backend = config.root.backend

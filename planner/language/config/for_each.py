@@ -93,9 +93,9 @@ def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[
 
 
 def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
-    """The instances of a block as (key, scope). Keys are written as in addresses, "" without repetition. If the
-    instances are unknown before planning, or the count is invalid, one pair with the key "" represents all of them; for
-    an invalid for_each the list is empty."""
+    """The instances of a block as (key, scope). Keys are written as in addresses; the key is "" if there is no
+    repetition. If the instances are unknown before planning, or the count is invalid, one pair with the key ""
+    represents all of them; for an invalid for_each the list is empty."""
     problems = Problems()
     for expr in (decl.enabled, decl.count, decl.for_each):
         if expr is None:

@@ -221,8 +221,8 @@ class ResourceDecl:
 
 @frozen(eq=False)
 class ModuleCall:
-    """`module "name"`. `inputs` are its arguments; `providers` are pairs of the name in the called module and the
-    caller's configuration."""
+    """`module "name"`. `inputs` are its arguments; `providers` are pairs of a name in the called module and a
+    configuration of the caller."""
 
     name: str
     source: str
@@ -370,8 +370,8 @@ class LanguageStatement:
 
     @property
     def requested(self) -> str:
-        """The language that the statement requires: TERRAFORM or NEXT; "" without a constraint, or if the constraint
-        allows OpenTofu 1.12."""
+        """The language that the statement requires: TERRAFORM or NEXT; "" if there is no constraint, or if it allows
+        OpenTofu 1.12."""
         if not self.constraint or parse_constraints(self.constraint).allows(COMPATIBLE_VERSION):
             return ""
         return TERRAFORM if self.language == TERRAFORM else NEXT

@@ -248,7 +248,7 @@ _RULE = BodySchema({"condition": True, "error_message": True})
 
 
 def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | None:
-    """The rule in a block; None without a condition, or in an override file (reported)."""
+    """The rule in a block; None if it has no condition or is in an override file (reported)."""
     if override:
         detail = f"Override files may not contain {block.type} blocks."
         problems.error("condition_in_override", f"Can't override {block.type} blocks", detail, block.header_span)

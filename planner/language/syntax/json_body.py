@@ -214,7 +214,7 @@ class JsonBody:
 
 def parse_json(source: Source) -> tuple[JsonBody | None, list[Diagnostic]]:
     """A configuration or variables file in JSON syntax; None if it is neither an object nor an array, or if its end was
-    not found. Of a malformed file, the result contains only the readable part."""
+    not found. For a malformed file, the result contains only the readable part."""
     value, diagnostics = read_json(source)
     if value is None:
         return None, diagnostics

@@ -146,7 +146,7 @@ def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource
 
 
 def _split_key(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
-    """The names in `a.b.c[key]`, and the key (None if there is no key). For other expressions, no names and no key."""
+    """The names in `a.b.c[key]`, and the key (None if there is no key). Other expressions have no names and no key."""
     node, key = written.node, None
     if isinstance(node, nodes.Index):
         key = Expr(node.key, written.source)
