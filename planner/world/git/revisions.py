@@ -116,7 +116,7 @@ class Head(NamedTuple):
 
 
 def head_of(directory: str) -> Head | None:
-    """The checked-out branch and commit; None without a repository, a commit or git."""
+    """The checked-out branch and commit; None if there is no repository, no commit or no git."""
     try:
         path = run(directory, ["rev-parse", "--show-prefix"])[0].strip().rstrip("/")
         lines = run(directory, ["status", "--porcelain=v2", "--branch", "--untracked-files=no", _SUBMODULES])[

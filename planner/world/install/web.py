@@ -389,7 +389,7 @@ class Hosts:
         return self._services[host]
 
     def credentials(self, host: str) -> dict[str, str]:
-        """The Authorization header for a host; empty without credentials. Raises InstallError."""
+        """The Authorization header for a host; empty if there are no credentials. Raises InstallError."""
         try:
             token = self._tokens.token(host)
         except ServiceError as problem:

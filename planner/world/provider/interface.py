@@ -241,7 +241,7 @@ class Provider(Protocol):
         """The results of a search as they arrive, up to the limit or an error. Closing the iterator ends the search."""
 
     def generate_config(self, type: str, value: Value) -> tuple[Value, list[AttributeDiagnostic]]:
-        """The configuration of an existing object. Only for providers whose schema has `generates_config`."""
+        """The configuration of an existing object. Only providers whose schema has `generates_config` support this."""
 
     def function(self, name: str) -> Any:
         """A function (planner.language.functions) in the schema, or registered when the provider was configured; None

@@ -48,8 +48,8 @@ def lockable(address: str) -> bool:
 
 
 def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The selections in the lock file of a directory, and warnings; empty without a lock file. Raises Failure if the
-    file is damaged."""
+    """The selections in the lock file of a directory, and warnings; empty if there is no lock file. Raises Failure if
+    the file is damaged."""
     path = Path(directory) / NAME
     try:
         text = read_whole(path).decode("utf-8")

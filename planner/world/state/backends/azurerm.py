@@ -112,7 +112,8 @@ class AzureClient(StateClient):
         body: bytes = b"",
         lease: str | None = None,
     ) -> HttpResponse:
-        """Send a request about the state's blob. `lease`: the id of a lease, "" for none, None for our own."""
+        """Send a request about the state's blob. `lease`: the id of a lease; "" for no lease, None for our own
+        lease."""
         held = self._lease if lease is None else lease
         headers_of_lease = {"x-ms-lease-id": held} if held else {}
         return self._to.ask(method, self._blob, query, {**headers_of_lease, **(headers or {})}, body)
