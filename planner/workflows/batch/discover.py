@@ -56,7 +56,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
         table: dict[str, StackFolder] = {}
         paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left, stacks=table)}
         stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in table.items()}
-        if folders and is_module(folder):  # a directory named by the command is a unit, whatever blocks it has
+        if folders and is_module(folder):  # a directory named by the command is a unit, regardless of its blocks
             paths.add(folder)
         if (
             not (paths or any(one.deployments for one in table.values()))

@@ -39,7 +39,7 @@ class UnitStateEntry:
 
 
 def known_units(root: str) -> dict[str, UnitStateEntry] | None:
-    """The known units; {} without a manifest, None if it cannot be read."""
+    """The known units; {} if there is no manifest, None if it cannot be read."""
     try:
         result = loads(read_whole(os.path.join(root, NAME)))["units"]
         return {str(name): _entry(raw) for name, raw in result.items()}

@@ -131,9 +131,9 @@ class RemovedUnit:
 
 @frozen(eq=False)
 class Fleet:
-    """The units below a root directory, sorted by name. `file`: path of the fleet's file, "" without one. `text`: the
-    content of this file and of the included files, and their units. `looked`: directories searched for units. `left`:
-    directories with a state that are not units, as (directory, state file)."""
+    """The units below a root directory, sorted by name. `file`: path of the fleet's file, "" if there is none. `text`:
+    the content of this file and of the included files, and their units. `looked`: directories searched for units.
+    `left`: directories with a state that are not units, as (directory, state file)."""
 
     root: str
     units: dict[str, Unit]
@@ -201,7 +201,7 @@ class Survey:
     files: tuple[str, ...] = ()
     problems: tuple[dict[str, Any], ...] = ()
     state_place: FileLocation | None = None
-    """the place of the backend block; None without one"""
+    """the place of the backend block; None if there is none"""
     outputs: tuple[str, ...] | None = None
     """root outputs; None if the configuration cannot be read"""
     variables: tuple[str, ...] | None = None

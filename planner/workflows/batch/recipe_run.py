@@ -252,8 +252,8 @@ def surroundings(wanted: Mapping[str, str], secrets: frozenset[str]) -> Iterator
 
 
 def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
-    """The variables that the `auth` program prints as a JSON object of strings; empty without such a program. They are
-    neither stored nor shown. Raises Failure."""
+    """The variables that the `auth` program prints as a JSON object of strings; empty if there is no such program. They
+    are neither stored nor shown. Raises Failure."""
     if not recipe.auth:
         return {}
     program, folder, seconds = recipe.auth[0], recipe.home or ".", recipe.seconds or 300

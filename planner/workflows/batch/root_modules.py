@@ -108,7 +108,7 @@ def unit_name(name: str, deployment: str) -> str:
 
 
 MARKERS = (".planner-unit",)
-"""marker files: a directory with configuration and such a file is a unit, whatever its blocks"""
+"""marker files: a directory with configuration and such a file is a unit, regardless of its blocks"""
 TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.hcl.json", "terragrunt.stack.hcl"))
 """Terragrunt's files, which planner.workflows.batch.terragrunt reads"""
 STATE = "terraform.tfstate"
@@ -149,8 +149,9 @@ def root_modules(
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
     """The sorted relative paths of the root modules in and below a directory ("." for the directory itself), without
-    sources of components. With a `pattern` other than `**`: all matching directories with configuration. `stacks`
-    receives {path: stack}. `left` receives the absolute paths of other directories with a state; only for `**`."""
+    sources of components. With a `pattern` other than `**`, the result is all matching directories with configuration.
+    `stacks` receives {path: stack}. `left` receives the absolute paths of other directories with a state; only for
+    `**`."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _matching_directories(folder, pattern, stacks)

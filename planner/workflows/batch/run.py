@@ -73,7 +73,7 @@ class BatchReport:
 
     @property
     def has_drift(self) -> bool:
-        """For a refresh-only plan: whether an object was changed outside planner."""
+        """Whether an object was changed outside planner, according to a refresh-only plan."""
         return any(d.result is not None and d.result.changes for d in self.done.values())
 
 

@@ -109,8 +109,8 @@ class Batch:
         self.known_bundles: dict[str, Bundle] = {}
 
     def standing_policies(self) -> FleetPolicies | None:
-        """The policies about all plans together; None without policies, or if this command only validates or refreshes.
-        Raises Failure."""
+        """The policies about all plans together; None if there are no policies, or if this command only validates or
+        refreshes. Raises Failure."""
         is_there = self.fleet_judges or os.path.lexists(os.path.join(self.fleet.root, FLEET))
         if not is_there or self.command == "validate" or self.options.operation.mode == "refresh-only":
             return None

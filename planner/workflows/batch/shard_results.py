@@ -29,7 +29,7 @@ from planner.workflows.batch.saved_plan import MOST_SHARDS, SavedManifest, files
 @frozen(eq=False)
 class PartRead:
     """The result of a shard. `name`: its path. `report`: see reports/document.py. `manifest`: the manifest of its
-    plans; None without plans."""
+    plans; None if there are no plans."""
 
     name: str
     report: dict[str, Any]

@@ -238,7 +238,7 @@ def _of_function(function: Function) -> str:
 
 
 def signature(model: Model, text: str, offset: int) -> Json | None:
-    """The signature of the function call around an offset, as LSP JSON; None without a known function."""
+    """The signature of the function call around an offset, as LSP JSON; None if the function is not known."""
     place = place_at(text, offset)
     function = _function(model, place.call) if place.call else None
     if function is None:

@@ -39,7 +39,7 @@ class DeclaredObject:
 
 
 def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObject, int, int] | None:
-    """The object whose name is at an offset, and the range of that name; None without an object."""
+    """The object whose name is at an offset, and the range of that name; None if there is no object."""
     hit = workspace.symbols(path).at(offset)
     if hit is None:
         return None
@@ -91,8 +91,8 @@ def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> 
 
 
 def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
-    """The declarations of the object or attribute at an offset. For the `source` of a module call: the main file of the
-    called module or, without one, its first file."""
+    """The declarations of the object or attribute at an offset. For the `source` of a module call, the result is the
+    main file of the called module or, if there is none, its first file."""
     hit = target_at(workspace, path, offset)
     if hit is not None:
         return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])

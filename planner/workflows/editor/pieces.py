@@ -79,7 +79,7 @@ def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
 
 
 def holder_of(pieces: Iterable[Piece], path: str, offset: int) -> Piece | None:
-    """The piece that contains an offset; None without one."""
+    """The piece that contains an offset; None if there is none."""
     return next((p for p in pieces if p.path == path and p.node.start <= offset < p.node.end), None)
 
 
@@ -105,8 +105,8 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def comments_of(block: Block) -> dict[str, list[str]]:
-    """{argument or nested block: comment lines above it}; "" for the block itself. Without comments inside of
-    expressions and nested blocks."""
+    """{argument or nested block: comment lines above it}; "" for the block itself. Comments inside of expressions and
+    nested blocks are left out."""
     text, result = block.source.text, dict[str, list[str]]()
     start, end = whole_lines(text, block.start, block.end)
     if not isinstance(block.body, NativeBody):

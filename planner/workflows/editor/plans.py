@@ -139,8 +139,8 @@ class Plans:
 
     def summary(self, directory: str, key: str) -> str:
         """The planned actions of a block and their cause, such as `+ 3, ~ 1: var.size 1 -> 2`, followed by "(as saved)"
-        while files have unsaved edits, because plans read the saved files. For a variable: the actions that it causes.
-        "" without actions."""
+        while files have unsaved edits, because plans read the saved files. For a variable, the result is the actions
+        that it causes. "" if there are no actions."""
         line = self._summary(directory, key)
         return f"{line} (as saved)" if line and self._is_edited() else line
 

@@ -202,7 +202,8 @@ def _record_path(options: OperationOptions) -> str:
 
 
 def _record(path: str) -> list[dict[str, Any]]:
-    """The recorded refactorings, oldest first; none without a file. Raises Failure if the file is not such a record."""
+    """The recorded refactorings, oldest first; none if there is no file. Raises Failure if the file is not such a
+    record."""
     try:
         entries = json.loads(read_whole(path))
         texts = [text for entry in entries for text in entry["command"]]

@@ -115,7 +115,7 @@ def declaration(book: Book, text: str, offset: int) -> Span | None:
 
 def mentions(book: Book, text: str, offset: int) -> list[Span]:
     """The places of a relation's name in all rule files of the directory: declarations and references. The relation is
-    the one whose name is at the offset; [] without one."""
+    the one whose name is at the offset; [] if there is none."""
     word = cursor_at(text, offset).word
     if word not in book.relations:
         return []

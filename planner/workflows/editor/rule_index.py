@@ -112,8 +112,8 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
 
 
 def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:
-    """Problems of conditions on attributes that no object has according to the available schemas. Only for policies
-    without errors."""
+    """Problems of conditions on attributes that no object has according to the available schemas. Only policies without
+    errors are examined."""
     if checked.program != "policy" or has_errors(checked.diagnostics):
         return []
     program, _ = rule_files.load(folder_files(path, opened), checked.program)
@@ -158,7 +158,7 @@ _HIGHEST = 5
 
 def shapes_near(path: str) -> Shapes:
     """The types of objects according to the provider schemas of the nearest configuration, in the directory of a file
-    or above; none without a readable configuration."""
+    or above; none if there is no readable configuration."""
     folder = os.path.dirname(os.path.abspath(path))
     for _ in range(_HIGHEST):
         if _is_configuration(folder):

@@ -105,7 +105,7 @@ class FileSymbols:
     problems: tuple[Diagnostic, ...] = ()
 
     def at(self, offset: int) -> DeclaredName | NameUse | None:
-        """The declaration or reference whose name is at an offset; None without one."""
+        """The declaration or reference whose name is at an offset; None if there is none."""
         for mention in self.mentions:
             if mention.start <= offset <= mention.end:
                 return mention

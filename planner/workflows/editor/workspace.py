@@ -111,7 +111,7 @@ class Workspace:
         return self.opened.document(path)
 
     def body(self, path: str) -> tuple[Body | None, str]:
-        """The valid part of a file (None without one), and its text. Raises OSError."""
+        """The valid part of a file (None if there is none), and its text. Raises OSError."""
         body, text, _ = self._parsed(path)
         return body, text
 

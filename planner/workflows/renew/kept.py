@@ -64,7 +64,7 @@ class KeptPlan:
     """{resource: position of its planned objects in `data`}; several resources share a position"""
     data: bytes = b""
     plugins: tuple[Any, ...] | None = None
-    """fields of planner.workflows.renew.plugin_calls.PluginCalls; None without plugins"""
+    """fields of planner.workflows.renew.plugin_calls.PluginCalls; None if there are no plugins"""
 
     has_secrets: bool = False
     """whether `data` contains sensitive values and is encrypted in the cache"""

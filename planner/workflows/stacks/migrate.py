@@ -49,7 +49,7 @@ class StackMigration:
 
     @property
     def schemas(self) -> Schemas | None:
-        """The schemas of the plan, with which changes are shown; None without a plan of an instance."""
+        """The schemas of the plan, with which changes are shown; None if no instance has a plan."""
         steps = self.plan.steps if self.plan is not None else ()
         made = next((s.planned.made for s in steps if s.planned is not None and s.planned.made is not None), None)
         return made.loaded.schemas if made is not None else None

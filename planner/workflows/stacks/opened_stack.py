@@ -100,8 +100,8 @@ def open_stack(
     readers: tuple[str, ...] = (),
     coming: Coming = NOTHING_COMES,
 ) -> OpenedStack:
-    """The installed and valid stack in a directory. `readers`: stacks whose published outputs use this stack's outputs,
-    nearest last. `coming`: planned outputs that replace recorded ones. Raises Failure."""
+    """The installed and valid stack in a directory. `readers`: stacks whose published outputs use this stack's outputs;
+    the nearest one is the last. `coming`: planned outputs that replace recorded ones. Raises Failure."""
     stack, problems = read_stack(directory)
     diagnostics.check(problems)
     diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))

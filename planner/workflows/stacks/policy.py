@@ -75,8 +75,8 @@ def standing_policies(directory: str) -> DeploymentPolicies | None:
 
 
 def judged(policies: DeploymentPolicies | None, plan: DeploymentPlan) -> list[Diagnostic]:
-    """The findings about a plan, and problems of the policies; empty without policies or for a plan with errors. Raises
-    Failure."""
+    """The findings about a plan, and problems of the policies; empty if there are no policies or the plan has errors.
+    Raises Failure."""
     if policies is None or has_errors(plan.diagnostics):
         return []
     return [*policies.problems, *diagnostics(policies.verdict(plan), plan.deployment)]

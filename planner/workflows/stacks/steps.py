@@ -33,7 +33,7 @@ class InstanceStep:
     planned: Planned[Start] | None = None
     put_off: PutOff = ()
     verdict: Verdict | None = None
-    """verdicts of policies on the plan; None without policies"""
+    """verdicts of policies on the plan; None if there are no policies"""
     objects: int = 0
     """number of objects in the state of a forgotten instance"""
     applied: bool = False
@@ -97,8 +97,8 @@ def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
 
 
 def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
-    """The plan with the findings of policies among its diagnostics, and the verdict: None without policies, for an
-    incomplete plan, and if a policy has errors."""
+    """The plan with the findings of policies among its diagnostics, and the verdict: None if there are no policies, if
+    the plan is incomplete, or if a policy has errors."""
     if planned.complete is None or not planned.complete.loaded.options.judges:
         return planned, None
     from planner.operations import policies

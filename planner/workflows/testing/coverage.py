@@ -148,8 +148,8 @@ MOST = 1000
 
 @frozen(eq=False)
 class Iteration:
-    """A loop over a collection. `names`: the name of the key (None without one) and of the element; a `dynamic` block
-    has a single name, with key and value as attributes."""
+    """A loop over a collection. `names`: the name of the key (None if there is none) and of the element; a `dynamic`
+    block has a single name, with key and value as attributes."""
 
     collection: Expr
     names: tuple[str | None, str]
@@ -270,8 +270,8 @@ def _value(expr: Expr, scope: Scope) -> Value:
 
 
 def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scope]:
-    """The scope of each instance of the resource. For a resource without instances, one scope without `each` and
-    `count`; without a resource, the scope of the module."""
+    """The scope of each instance of the resource. A resource without instances has one scope, without `each` and
+    `count`. If there is no resource, the result is the scope of the module."""
     if owner is None:
         return [module.scope]
     expansion = module.resource(owner.key).expansion

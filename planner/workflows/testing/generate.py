@@ -165,8 +165,8 @@ class _Generator:
             return True
 
     def _repaired(self, base: dict[str, Value], first: _Tried) -> tuple[dict[str, Value], _Tried]:
-        """Values with which a plan succeeds, and this plan. If no change of a single value is enough: the unchanged
-        values and the first plan."""
+        """Values with which a plan succeeds, and this plan. If no change of a single value is enough, the result is the
+        unchanged values and the first plan."""
         for name, value in self._others(base):
             result = self._try({**base, name: value})
             if result.passes:

@@ -358,8 +358,8 @@ class FileRunner:
         return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
-        """Write each state with managed objects to a file, when the user stops the tests immediately. Nothing is
-        cleaned up then."""
+        """Write each state with managed objects to a file, when the user stops the tests immediately. In this case
+        nothing is cleaned up."""
         for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
                 path, problems = save_beside(kept.state)

@@ -46,7 +46,8 @@ def with_page(part: DeploymentReport, plans: Plans) -> DeploymentReport:
 
 
 def _text(step: InstanceStep) -> str:
-    """The plan of an instance as `planner plan` shows it, or why the instance is deferred; "" without changes."""
+    """The plan of an instance as `planner plan` shows it, or why the instance is deferred; "" if there are no
+    changes."""
     if step.put_off:
         return f"deferred: {why_deferred(step)}\n"
     made = step.planned.complete if step.planned is not None else None

@@ -138,7 +138,7 @@ def _unit(report: BatchReport, done: FinishedUnit, is_brief: bool) -> dict[str, 
 
 
 def because_text(unit: dict[str, Any]) -> str:
-    """The causes of a unit's outcome, such as `because of dns, network and 2 more`; "" without a cause."""
+    """The causes of a unit's outcome, such as `because of dns, network and 2 more`; "" if there is no cause."""
     return units_text(unit.get("because_all") or [unit["because"]]) if unit["because"] else ""
 
 
@@ -241,8 +241,8 @@ def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
 
 
 def replaced_text(document: Mapping[str, Any]) -> str:
-    """For a plan with replaced objects, their number, such as ` (3 replaced)`: the totals count such an object twice.
-    "" for other reports."""
+    """The number of replaced objects, such as ` (3 replaced)`, because the totals count such an object twice; "" if
+    there are none, or if the report is not about a plan."""
     changes = (one for unit in document["units"] if not _is_rejected(document, unit) for one in unit["changes"])
     number = sum(one["action"] != "defer" and does(one["action"], "replaces") for one in changes)
     return f" ({number:,} replaced)" if number and document["command"] == "plan" else ""
