@@ -71,7 +71,7 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
     elif predicate.operator:
         yield f"Native: computed as {predicate.operator}({', '.join(predicate.inputs)})."
     elif entry.given:
-        yield f"Derived by rules, except in {enumerate_words(entry.given)}, where its facts are given."
+        yield f"Derived by rules, except in {enumerate_words(entry.given)}, where its facts are provided."
     else:
         yield "Derived by rules."
     if predicate.is_output:

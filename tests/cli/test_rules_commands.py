@@ -85,8 +85,8 @@ def test_doc_of_a_predicate(planner):
     assert "`dependent` may start only after `dependency` is done" in out
     assert "node: The name of a vertex of a graph" in out
     assert 'edge("root", N) :- inner_node(N, _, _, _), not inner_edge(_, N).' in out
-    assert "reduced_edge (native)" in out and "Derived by rules, except in policy, where its facts are given." in out
-    assert "Input: its facts are given" in planner("rules", "doc", "walk").out
+    assert "reduced_edge (native)" in out and "Derived by rules, except in policy, where its facts are provided." in out
+    assert "Input: its facts are provided" in planner("rules", "doc", "walk").out
     assert "Native: computed as reduction(edge)." in planner("rules", "doc", "reduced_edge").out
 
 

@@ -192,7 +192,7 @@ def test_policies_are_watched_and_their_verdicts_compared(folder: Path) -> None:
     assert "The plan is unchanged." in text and "causes" not in text
     shutil.rmtree(folder / ".planner")
     text = watching.until("Waiting")
-    assert "Policies: none any more." in text and "  - warn more terraform_data.x" in text
+    assert "Policies: none are checked any more." in text and "  - warn more terraform_data.x" in text
     (folder / "more.tf").write_text("")
     assert "Policies" not in watching.until("Waiting")
     assert watching.end() == 0

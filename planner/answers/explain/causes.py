@@ -426,7 +426,7 @@ class _Chains:
     def _unit(self, leaf: str) -> ChangedInput | None:
         name = plain(leaf)
         if self._ways.leaves.get(leaf) == "text":
-            name = f"{_TEXT}{name.removeprefix(_TEXT)}"  # a removed part, which has no text of its own, is not an object
+            name = f"{_TEXT}{name.removeprefix(_TEXT)}"  # a removed part has no text of its own, and is not an object
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(name)
 
     def _missing(self, unit: ChangedInput, value: str) -> str:

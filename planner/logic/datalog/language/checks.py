@@ -87,7 +87,7 @@ def check_derivations(rules: Iterable[Rule], predicates: Predicates) -> Iterator
         if predicate is None:
             continue
         if predicate.is_input or predicate.operator is not None:
-            how = "an input: its facts are given" if predicate.is_input else "computed by a native operator"
+            how = "an input: its facts are provided" if predicate.is_input else "computed by a native operator"
             detail = f"{predicate.name} is {how}. Derive another predicate and read both."
             yield error("rules.input_derived", "Rule for an input predicate", detail, span)
         elif predicate.is_core and not rule.is_core and not predicate.is_open:
@@ -478,7 +478,7 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
     for predicate in predicates.values():
         given = predicate.is_input or predicate.is_open or predicate.operator is not None
         if predicate.name not in heads and not given:
-            detail = f"No rule derives {predicate.name}. Add .input {predicate.name} if its facts are given."
+            detail = f"No rule derives {predicate.name}. Add .input {predicate.name} if its facts are provided."
             yield warning("rules.unproduced", "Predicate without rules", detail, predicate.span)
 
 
