@@ -1,7 +1,7 @@
 """The provisioners `file` and `remote-exec`, which use ssh.
 
 A failed connection is retried until its timeout, because the host may still be starting. Only a wrong host key or an
-error in the configuration ends the attempts at once. Uploaded scripts are readable only for the user who connects.
+error in the configuration ends the attempts immediately. Uploaded scripts are readable only for the user who connects.
 They are removed afterwards, also after a failure, if the host can still be reached."""
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Guard(Protocol):
 
 @frozen(eq=False, kw_only=True)
 class ApplyOptions(WalkOptions):
-    """The options of an apply walk. `journal`: records every change at once. `snapshots`: writes the current state
+    """The options of an apply walk. `journal`: records every change immediately. `snapshots`: writes the current state
     periodically. `suppress_forget_errors`: a destroy plan may leave forgotten objects without an error. `guard`: checks
     policies whose verdicts depend on values that the plan did not know."""
 

@@ -369,8 +369,8 @@ class EvaluationContext:
             yield from self.instances(module.path)
 
     def take_apart(self) -> None:
-        """Break reference cycles after the last evaluation, so that memory is freed at once: a process that plans many
-        units rarely runs the garbage collector."""
+        """Break reference cycles after the last evaluation, so that memory is freed immediately: a process that plans
+        many units rarely runs the garbage collector."""
         self.is_apart = True
         for module in list(self.all_instances()):
             module.resources.clear()
