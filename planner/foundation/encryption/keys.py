@@ -49,8 +49,8 @@ class MetadataError(Exception):
 
 
 class Key:
-    """A key whose length is known at once and whose bytes are computed on first use. Computing them may raise
-    ProviderError."""
+    """A key whose length is known from the beginning and whose bytes are computed on first use. Computing them may
+    raise ProviderError."""
 
     __slots__ = ("_bytes", "_make", "length")
 

@@ -43,7 +43,7 @@ class StopSignal:
         self._told, self._heard = Event(), Event()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call `listener` when the stop is requested; at once if it already is."""
+        """Call `listener` when the stop is requested, or immediately if it already is."""
         with self._lock:
             self._listeners.append(listener)
             told = self._told.is_set()
