@@ -267,8 +267,8 @@ class _Header(NamedTuple):
 
 
 def header_of(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -> _Header:
-    """The header that declares the codes of a block (RFC 1951, 3.2.7): the lengths of all codes, in which runs of equal
-    lengths are combined, encoded with a third code."""
+    """The header that declares the codes of a block (RFC 1951, 3.2.7). It contains the lengths of all codes, with runs
+    of equal lengths combined, and is encoded with a third code."""
     lengths = [length for codes, n in zip(own, (literal_count, offset_count), strict=True) for _, length in codes[:n]]
     runs: list[tuple[int, int, int]] = []  # symbol, value and number of the extra bits
     at = 0

@@ -232,8 +232,8 @@ def _match(length: int, distance: int) -> Iterator[int]:
 
 
 class _BlockWriter:
-    """Writes blocks. The end of a block is not written at once, because the next block may continue it with the same
-    codes."""
+    """Writes blocks. The end of a block is not written immediately, because the next block may continue it with the
+    same codes."""
 
     def __init__(self) -> None:
         self.out = Bits()
