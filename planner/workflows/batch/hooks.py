@@ -26,7 +26,7 @@ _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 @frozen
 class Ran:
-    """The end of a program. `is_late`: it exceeded its time limit."""
+    """The end of a program. `is_late`: the program exceeded its time limit."""
 
     code: int
     output: bytes

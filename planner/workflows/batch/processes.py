@@ -33,7 +33,7 @@ GRACE = 60.0
 FAREWELL = 0.5
 """seconds for a worker that is ending to send its result"""
 GOODBYE = 2.0
-"""seconds for the children of a worker to end if the worker must end at once"""
+"""seconds for the children of a worker to end if the worker must end immediately"""
 MOST_MEMORY = 1 << 30
 """peak memory in bytes above which a worker is replaced"""
 _STOP, _AT_ONCE = b"s", b"!"
@@ -249,8 +249,8 @@ def _listen(pipe: Any) -> None:
 
 
 def _hear(pipe: int) -> None:
-    """After SIGINT, the running unit finishes and nothing new starts; a second SIGINT ends the worker at once. After
-    SIGTERM, an idle worker ends at once, a busy one after its unit."""
+    """After SIGINT, the running unit finishes and nothing new starts; a second SIGINT ends the worker immediately.
+    After SIGTERM, an idle worker ends immediately, a busy one after its unit."""
     interrupts = 0
     while True:
         for number in os.read(pipe, 64):
@@ -266,7 +266,7 @@ def _hear(pipe: int) -> None:
 
 
 def _leave() -> None:
-    """End at once; running plugins and commands get GOODBYE seconds."""
+    """End immediately; running plugins and commands get GOODBYE seconds."""
     moment = threading.Timer(GOODBYE, os._exit, (130,))
     moment.daemon = True
     moment.start()

@@ -84,8 +84,8 @@ def _own_signals() -> Iterator[None]:
 
 
 class RayCarrier:
-    """Sends a parcel at once if an actor is free or can be added, and otherwise queues it. Only one thread calls Ray,
-    because a call in one of Ray's own callbacks would never return."""
+    """Sends a parcel immediately if an actor is free or can be added, and otherwise queues it. Only one thread calls
+    Ray, because a call in one of Ray's own callbacks would never return."""
 
     def __init__(self, ray: Any, context: Any, size: int) -> None:
         self.size = size

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CHUNK = 5
 """maximum number of units that one task surveys"""
 MANY = 100
-"""a fleet with more units than this and without a cache starts worker processes at once"""
+"""a fleet with more units than this and without a cache starts worker processes immediately"""
 
 
 @frozen

@@ -81,9 +81,9 @@ def decide(
     is_partial: bool = False,
     is_approved: bool = False,
 ) -> UnitDecision:
-    """The decisions about a unit. `before`: the units before the unit. `kept`: the unit's earlier result, with
-    unchanged inputs. `result`: the result of the unit's run as in UnitResult, "" before the end. `died`: how often its
-    worker died. `was_cut_off`: the unit was running when the resumed run was interrupted. `is_partial`: parts are
+    """The decisions about a unit. `before`: the units that run before this unit. `kept`: the unit's earlier result,
+    with unchanged inputs. `result`: the result of the unit's run as in UnitResult, "" before the end. `died`: how often
+    its worker died. `was_cut_off`: the unit was running when the resumed run was interrupted. `is_partial`: parts are
     deferred. `is_approved`: the rules of the deployment's group approve the plan."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)

@@ -36,7 +36,7 @@ class Carrier(Protocol):
         """Let running work finish, and start nothing new."""
 
     def close(self, at_once: bool = False) -> None:
-        """Close the carrier after the last parcel. `at_once`: do not wait for running work."""
+        """Close the carrier after the last parcel. `at_once`: end immediately, without waiting for running work."""
 
 
 class WorkerLost(BrokenExecutor):
