@@ -32,9 +32,9 @@ WORTH = 0.7
 
 @frozen
 class Ships:
-    """How units are sent to machines without shared files: the fleet's `root`, the first content of bundles (`needs`,
-    see shipping.py) and the `store` for bundles. `store` is "" for a Dask cluster whose workers share the files of this
-    machine."""
+    """The means to send units to machines without shared files: the fleet's `root`, the first content of bundles
+    (`needs`, see shipping.py) and the `store` for bundles. `store` is "" for a Dask cluster whose workers share the
+    files of this machine."""
 
     root: str
     needs: Callable[[Request], tuple[set[str], set[str]]]

@@ -163,7 +163,8 @@ def _stuck(unit: str, left: Iterable[tuple[str, str, str]]) -> Diagnostic:
 
 
 def written_at(request: Request, store: Store) -> float:
-    """When the state was written, for a plan without refresh; 0 if unknown (states in services) or irrelevant."""
+    """The time at which the state was written, for a plan without refresh; 0 if unknown (states in services) or
+    irrelevant."""
     if request.options.refresh:
         return 0.0
     try:

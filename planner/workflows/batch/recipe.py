@@ -63,10 +63,10 @@ class RecipeSource:
 
 @frozen
 class Recipe:
-    """How a unit is run. `environment`: variables for all programs of the unit. `auth`: a program that prints more
-    variables. `seconds`: time limit of a command, 0 for none. `refusals`: why the unit cannot run (as in `validate
-    -json`). `keeps`: the unit must not be destroyed. `lock_file`: the unit's lock file, updated from the one in its
-    working directory."""
+    """The settings for running a unit. `environment`: variables for all programs of the unit. `auth`: a program that
+    prints more variables. `seconds`: time limit of a command, 0 for none. `refusals`: why the unit cannot run (as in
+    `validate -json`). `keeps`: the unit must not be destroyed. `lock_file`: the unit's lock file, updated from the one
+    in its working directory."""
 
     hooks: tuple[Hook, ...] = ()
     retries: tuple[Retry, ...] = ()

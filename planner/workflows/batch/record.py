@@ -196,7 +196,7 @@ class Record:
         return sorted(unit for unit, is_open in open_.items() if is_open)
 
     def last_event(self) -> float:
-        """When the last event was written, in seconds since 1970; 0 without events."""
+        """The time at which the last event was written, in seconds since 1970; 0 if there are no events."""
         try:
             return os.stat(os.path.join(self.path, "events.jsonl")).st_mtime
         except OSError:

@@ -135,7 +135,7 @@ class Batch:
         return open_executor(self.options.executor, self.workers, jobs, self._ships())
 
     def _ships(self) -> Ships | None:
-        """How units are sent to machines without shared files; None if no unit is sent."""
+        """The means to send units to machines without shared files; None if no unit is sent."""
         return self._bundled() if self._is_shipping else None
 
     @property

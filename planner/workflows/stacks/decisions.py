@@ -54,8 +54,8 @@ def declaration(name: PromiseName) -> str:
 
 
 def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
-    """Why an instance must wait. `before`: {dependency of the instance: why the dependency itself waits}. `partial`:
-    instances with deferred objects."""
+    """The reason why an instance must wait. `before`: {dependency of the instance: why the dependency itself waits}.
+    `partial`: instances with deferred objects."""
     facts = [*facts_of(instance), ("deployment_mode", mode)]
     for other in instance.awaited:
         facts.append(("component", str(other)))

@@ -32,7 +32,7 @@ _BECAUSE = {
 
 
 def why_deferred(step: InstanceStep) -> str:
-    """Why a component is deferred, such as `how many instances there are is not known yet`."""
+    """The reason why a component is deferred, such as `how many instances there are is not known yet`."""
     return "; ".join(_BECAUSE[because].format(what) for because, what in step.put_off)
 
 

@@ -16,8 +16,8 @@ _PROBLEM = "problem"
 
 
 def counts_as(problem: Diagnostic, expected: bool) -> str:
-    """How a problem counts: "nothing", "error" or "warning". `expected`: the run expects a failure of the object that
-    the problem concerns."""
+    """The severity of a problem for a run: "nothing", "error" or "warning". `expected`: the run expects a failure of
+    the object that the problem concerns."""
     return _counts_as(problem.severity, _without_address(problem.checked), expected)
 
 

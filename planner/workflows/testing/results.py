@@ -158,7 +158,7 @@ LEFT_OVER = "errored_test.tfstate"
 
 
 def kept_path(file: TestFile, state: str) -> str:
-    """Where a run's kept state is written."""
+    """The path to which a run's kept state is written."""
     name = f"{quote(file.name, safe='')}{'-' * bool(state)}{quote(state, safe='')}.tfstate"
     return os.path.join(data_directory(os.environ), "test", name)
 

@@ -155,7 +155,7 @@ def _kept_files_text(left: list[str]) -> str:
 
 
 def _refusal(request: Request, tree: str) -> str:
-    """Why the request is refused; "" if it is accepted."""
+    """The reason why the request is refused; "" if it is accepted."""
     if request.directory != tree and not request.directory.startswith(f"{tree}/"):
         return "The bundle names a directory that is not in it."
     if ".." in request.directory.split("/"):

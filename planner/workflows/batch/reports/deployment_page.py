@@ -151,7 +151,7 @@ class _Drawn:
         return [Arrow(a, b, ("reference",), (a, b) not in reduced, self._reasons(a, b)) for a, b in sorted(self.edges)]
 
     def _reasons(self, name: str, other: str) -> tuple[Reason, ...]:
-        """Why one instance depends on another, with all source lines on the paths between them."""
+        """The reasons why one instance depends on another, with all source lines on the paths between them."""
         if self.relation != "edge":
             return (Reason("", f"{name} reads {other}", tuple(self.places.get((name, other), ()))),)
         leads = {str(a) for a, b in self.database["flows_on"] if b == other and a not in self.nodes} | {other}
