@@ -99,7 +99,7 @@ def test_values_of_variables_are_checked(editor: Editor, folder: Path) -> None:
     (problem,) = named.problems()
     assert text_at(problem["range"], named.text) == "[1]"
     json = editor.open(folder / "x.auto.tfvars.json", '{"size": {}}')
-    assert any("does not fit" in message for message in json.messages())
+    assert any("does not match" in message for message in json.messages())
 
 
 def test_tests_stacks_and_fleets_are_checked(editor: Editor, folder: Path) -> None:
@@ -302,7 +302,7 @@ def test_arguments_of_modules_are_checked(editor: Editor, folder: Path) -> None:
     assert any("It is too large." in message for message in root.messages())
     root.edit("10", '"many"')
     (problem,) = editor.wait(child.as_uri(), bool)  # at the declaration, as validate prints it
-    assert "given at main.tf:3 does not fit its type" in problem["message"]
+    assert "given at main.tf:3 does not match its type" in problem["message"]
     root.edit('  size   = "many"\n', "  sice   = 1\n")
     texts = root.messages()
     assert any('Did you mean "size"?' in text for text in texts) and any('"size" is required' in text for text in texts)

@@ -92,7 +92,7 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
         return RuleResult("error", "", tuple(problems))
     if held:
         return RuleResult("pass", "", tuple(problems))
-    detail = message or "This condition failed, and its error message cannot be used either."
+    detail = message or "This condition failed, and its error message cannot be evaluated either."
     title = f"{_TITLES[kind]} failed"
     failed = Diagnostic(severity, "plan.condition_failed", title, detail, span, **observed_values(rule, scope))
     problems.append(evolve(failed, is_check=kind == "assertion"))
@@ -128,7 +128,7 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
                 return RuleResult("fail", "", tuple(problems))
             if plain.__class__ is not Null:
                 message = _text(plain, where, problems)
-    message = message or "The value is not valid, and the error message cannot be used either."
+    message = message or "The value is not valid, and the error message cannot be evaluated either."
     detail = f"{message}\n\nThis was checked by the validation rule at {rule.span.place}."
     title = "Invalid value for variable"
     problems.append(error("plan.validation_failed", title, detail, subject, **observed_values(rule, scope)))

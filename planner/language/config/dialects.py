@@ -30,7 +30,7 @@ def check_languages(config: Config, problems: Problems) -> None:
         return
     first = declared[0].where if declared else None
     by = first if declared else "the variable PLANNER_COMPATIBILITY"
-    detail = f"The configuration is written for Terraform, according to {by}. planner and OpenTofu differ in this:"
+    detail = f"The configuration is written for Terraform, according to {by}. In planner and OpenTofu, this differs:"
     where = first if isinstance(first, Span) else None
     problems.warning("other_language", "Different meaning in Terraform", detail + "".join(lines), where)
 
@@ -58,7 +58,7 @@ def _removed_blocks(config: Config) -> Iterator[Difference]:
 
 
 def _provider_sources(config: Config) -> Iterator[Difference]:
-    text = "providers without a host come from registry.opentofu.org, in Terraform from registry.terraform.io"
+    text = "providers without a host are downloaded from registry.opentofu.org, in Terraform from registry.terraform.io"
     for module in config.root.walk():
         for required in module.required_providers.values():
             span = required.span
@@ -71,7 +71,7 @@ def _provider_sources(config: Config) -> Iterator[Difference]:
 
 
 def _module_sources(config: Config) -> Iterator[Difference]:
-    text = "modules without a host come from registry.opentofu.org, in Terraform from registry.terraform.io"
+    text = "modules without a host are downloaded from registry.opentofu.org, in Terraform from registry.terraform.io"
     for module in config.root.walk():
         for call in module.calls.values():
             if call.source_kind == "registry" and call.written_source.split("//")[0].count("/") == 2:

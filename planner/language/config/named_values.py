@@ -88,7 +88,7 @@ def variable_block(block: Block, override: bool, problems: Problems) -> Explicit
             continue
         validations.append(rule)
         if not refers_to_variable(rule.condition, name):
-            detail = f"The condition must test the value, so it must mention var.{name}."
+            detail = f"The condition must test the value, so it must refer to var.{name}."
             problems.error(
                 "validation_without_value", "Invalid variable validation condition", detail, rule.condition.span
             )
@@ -144,7 +144,7 @@ def _written_type(expr: ExpressionPiece, problems: Problems) -> tuple[TypeConstr
         return TypeConstraint((ListType if word == "list" else MapType)(DYNAMIC)), False
     written = native(expr, Problems())
     if written is None:
-        detail = "A type is string, number, bool or any, or made by list(), set(), map(), object() or tuple()."
+        detail = "A type is string, number, bool, any, or constructed by list(), set(), map(), object() or tuple()."
         problems.error("invalid_type", "Invalid type specification", detail, expr.span)
         return ANY, False
     constraint, diagnostics = parse_type_constraint(written.node, written.source)
@@ -177,7 +177,7 @@ def convert_default(value: Value, constraint: TypeConstraint, span: Span, proble
         value = constraint.convert(value)
         return constraint.convert(value) if has_dynamic(constraint.written) else value
     except ConversionError as problem:
-        detail = f"The default does not fit the type of the variable: {problem}."
+        detail = f"The default does not match the type of the variable: {problem}."
         problems.error("default_does_not_fit", "Invalid default value for variable", detail, span)
         return UNKNOWN
 

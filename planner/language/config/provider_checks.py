@@ -28,7 +28,7 @@ def check_provider_configurations(root: ModuleConfig, problems: Problems) -> Non
             continue
         detail = (
             f"An object is imported through the provider that its resource block names, and {declared.key} does not "
-            f"name {block.provider}. In an import block the argument is for configuration that is to be generated."
+            f"name {block.provider}. In an import block, this argument is only for generated configuration."
         )
         title = "Invalid import provider argument"
         problems.error("import_provider_differs", title, detail, block.provider.span or block.span)

@@ -153,7 +153,7 @@ def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any
         if is_null(value):
             raise ConversionError(f"a {want} is required, not null")
     except ConversionError as problem:
-        detail = f"The value of {attribute.name} does not fit: {problem}."
+        detail = f"The value of {attribute.name} is not valid: {problem}."
         problems.error("unsuitable_value", "Unsuitable value type", detail, expr.start_span, context=expr.span)
         return None
     return value

@@ -238,7 +238,7 @@ def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> V
     try:
         value = variable.constraint.convert(raw)
     except ConversionError as bad:
-        detail = f"The value of var.{variable.name} (declared at {variable.span}) does not fit: {bad}."
+        detail = f"The value of var.{variable.name} (declared at {variable.span}) is not valid: {bad}."
         problems.error("variable_does_not_fit", "Invalid value for input variable", detail)
         return Unknown(variable.constraint.type)
     if is_null(value) and not variable.nullable:

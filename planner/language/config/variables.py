@@ -291,7 +291,7 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
         final = variable.constraint.convert(value)
     except ConversionError as bad:
         source = f" given by {giver}" if giver else f" given at {span}" if span else ""
-        detail = f"The value of var.{variable.name}{source} does not fit its type: {bad.about(value)}."
+        detail = f"The value of var.{variable.name}{source} does not match its type: {bad.about(value)}."
         problems.error("variable_does_not_fit", "Invalid value for input variable", detail, variable.span)
         return Unknown(variable.constraint.type)
     if is_null(final) and not variable.nullable:

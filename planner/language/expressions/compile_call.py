@@ -171,7 +171,7 @@ def _check_arguments(
 
 
 def _argument_error(env: Environment, name: str, parameter: str, message: str, start: int, end: int) -> None:
-    detail = f"The argument {parameter} of {name} does not fit: {_clause(message)}"
+    detail = f"The argument {parameter} of {name} is not valid: {_clause(message)}"
     env.report("function_argument", "Invalid function argument", detail, start, end, name)
 
 

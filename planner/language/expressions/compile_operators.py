@@ -319,7 +319,7 @@ def compile_conditional(compiler: Compiler, node: nodes.Conditional | nodes.Temp
                 value = _to_common_type(value, type_of(no if choice else yes), wanted)
             except ConversionError as e:
                 place: Any = side or node
-                detail = f"The {'first' if choice else 'second'} result does not fit: {e}."
+                detail = f"The {'first' if choice else 'second'} result has the wrong type: {e}."
                 env.report("conditional_types", INCONSISTENT, detail, place.start, place.end)
                 value = Unknown(wanted)
         return mark(value, marks) if marks else value

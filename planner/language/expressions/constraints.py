@@ -153,7 +153,7 @@ class _Parser:
         if word is not None:
             return self._keyword(word, node), None
         if node.__class__ is not nodes.Call:
-            detail = "A type is string, number, bool or any, or made by list(), set(), map(), object() or tuple()."
+            detail = "A type is string, number, bool, any, or constructed by list(), set(), map(), object() or tuple()."
             self.report(detail, node.start, node.end)
             return DYNAMIC, None
         if not self._arity(node):
@@ -252,7 +252,7 @@ class _Parser:
         try:
             values[name] = convert(default, t)
         except ConversionError as e:
-            detail = f"The default value does not fit the type of the attribute: {e}."
+            detail = f"The default value does not match the type of the attribute: {e}."
             self.report(detail, node.start, node.end, "Invalid default value for optional attribute")
 
     def _tuple(self, argument: Any) -> tuple[Type, Defaults | None]:

@@ -59,13 +59,13 @@ def assumeequal(actual: Value, expected: Value) -> Value:
 def assumenotnull(value: Value) -> Value:
     """Returns a value, on the assumption that it is not null."""
     if type_of(value) is DYNAMIC:
-        raise FunctionError("Its type must be known; `convert` gives it one.", 0)
+        raise FunctionError("Its type must be known; `convert` sets the type.", 0)
     return _with(value, Refinement(not_null=True))
 
 
 @function(
     _assumed_parameter(STRING),
-    Param("prefix", STRING, "The assumed beginning."),
+    Param("prefix", STRING, "The assumed prefix."),
     result=STRING,
     not_null=False,
     into=FUNCTIONS,

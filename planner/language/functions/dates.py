@@ -77,7 +77,7 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
     result = seconds_of(match, *((23, 59) if strict else (24, 60))) if match else None
     if match and result:
         return Moment(result[0] * _SECOND + int(f"{match[7] or '0':0<9}"[:9]), result[1])
-    raise FunctionError(f'"{written}" is not a timestamp in the form of RFC 3339, like 2006-01-02T15:04:05Z.', argument)
+    raise FunctionError(f'"{written}" is not a timestamp in RFC 3339 format, like 2006-01-02T15:04:05Z.', argument)
 
 
 def parse_duration(written: str) -> int:
@@ -123,8 +123,8 @@ def _fraction(digits: str, unit: int) -> int:
 
 
 @function(
-    Param("format", STRING, "The form: letters like YYYY, MM, DD, hh, mm, ss, Z; other text between apostrophes."),
-    Param("time", STRING, "The timestamp, in the form of RFC 3339."),
+    Param("format", STRING, "The format: letters like YYYY, MM, DD, hh, mm, ss, Z; other text between apostrophes."),
+    Param("time", STRING, "The timestamp, in RFC 3339 format."),
     result=STRING,
     into=FUNCTIONS,
 )
@@ -140,7 +140,7 @@ def formatdate(form: str, timestamp: str) -> Value:
             end = _quote_end(form, position)
             quoted = form[position:end]
             if quoted == "'" or quoted[-1] != "'":
-                raise FunctionError("A text between apostrophes is not closed.", 0)
+                raise FunctionError("A literal text begins with an apostrophe but has no closing apostrophe.", 0)
             out.append("'" if quoted == "''" else quoted[1:-1].replace("''", "'"))
         elif character.isascii() and character.isalpha():
             while end < len(form) and form[end] == character:
@@ -202,7 +202,7 @@ def plantimestamp(*, context: CallContext) -> Value:
 
 
 @function(
-    Param("timestamp", STRING, "The timestamp, in the form of RFC 3339."),
+    Param("timestamp", STRING, "The timestamp, in RFC 3339 format."),
     Param("duration", STRING, "The duration, like 1h30m or -10s."),
     result=STRING,
     not_null=False,
@@ -215,7 +215,7 @@ def timeadd(timestamp: str, duration: str) -> Value:
 
 
 @function(
-    Param("timestamp_a", STRING, "A timestamp, in the form of RFC 3339."),
+    Param("timestamp_a", STRING, "A timestamp, in RFC 3339 format."),
     Param("timestamp_b", STRING, "Another one."),
     result=NUMBER,
     into=FUNCTIONS,

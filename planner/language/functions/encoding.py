@@ -226,7 +226,7 @@ def _json_type(string: Value) -> Type:
 
 
 @function(
-    Param("str", STRING, "The table; its first line holds the names of the columns."),
+    Param("str", STRING, "The CSV table; its first line contains the names of the columns."),
     result=lambda string: DYNAMIC if string.__class__ is Unknown else _csv_type(string),
     into=FUNCTIONS,
 )
@@ -252,7 +252,7 @@ def _csv_type(string: str) -> Type:
     except CsvError as problem:
         raise FunctionError(str(problem)) from None
     if first is None:
-        raise FunctionError("There is no line with the names of the columns.")
+        raise FunctionError("The line with the names of the columns is missing.")
     names = first[1]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

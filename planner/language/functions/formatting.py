@@ -71,8 +71,8 @@ def format_values(form: str, values: list[Value]) -> str:
         next_argument = verb.argument + 1
         if verb.argument > len(values):
             raise FunctionError(
-                f"There is no value for {verb.text}: it needs value number {verb.argument}, and there are "
-                f"{len(values)}."
+                f"There is no value for {verb.text}: it needs value number {verb.argument}, but the "
+                f"number of values is {len(values)}."
             )
         out.append(_format_verb(verb, values[verb.argument - 1]))
     if used < len(values):
@@ -104,7 +104,7 @@ def _convert_argument(verb: Verb, value: Value, t: Any) -> Any:
     try:
         return convert(value, t)
     except ValueError as problem:
-        raise FunctionError(f"The value for {verb.text} does not fit: {problem}.") from None
+        raise FunctionError(f"The value for {verb.text} is not valid: {problem}.") from None
 
 
 def _as_is(verb: Verb, value: Value) -> str:

@@ -187,7 +187,7 @@ def trim(string: str, cutset: str) -> Value:
 
 @function(
     Param("str", STRING, "The string to trim."),
-    Param("prefix", STRING, "What to remove."),
+    Param("prefix", STRING, "The prefix to remove."),
     result=STRING,
     into=FUNCTIONS,
 )
@@ -204,7 +204,7 @@ def trimspace(string: str) -> Value:
 
 @function(
     Param("str", STRING, "The string to trim."),
-    Param("suffix", STRING, "What to remove."),
+    Param("suffix", STRING, "The suffix to remove."),
     result=STRING,
     into=FUNCTIONS,
 )

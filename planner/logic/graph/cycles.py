@@ -220,8 +220,8 @@ def cut_lines(knot: Knot) -> list[str]:
     of several removals (preferably in an edited line) or by several removals together."""
     if knot.cut.stuck:
         return [
-            "No reference can be removed to break it, because the cycle results only from the order of creating and "
-            "destroying: " + ", ".join(knot.cut.stuck) + "."
+            "No reference can be removed to break it, because the cycle results only from the order of creation and "
+            "destruction: " + ", ".join(knot.cut.stuck) + "."
         ]
     if len(knot.edited) == 1:
         return [f"To break it, remove {removal_text(knot.edited[0])}, which was edited since the last commit."]

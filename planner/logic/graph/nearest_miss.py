@@ -127,7 +127,7 @@ class _MissSearch:
             proof = self.prover.why("mentions", row)
             result = next(iter(self.sources(proof)), None) if proof is not None else None
             sources += [result] if result else []
-            how = "a rule of yours" if row[2] == ORDER else row[2]
+            how = "one of your rules" if row[2] == ORDER else row[2]
             at = place(result)
             lines.append(f"{row[1]} ({how}{f', {at}' if at else ''})")
         if len(rows) > _FEW:

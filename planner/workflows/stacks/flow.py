@@ -398,7 +398,7 @@ def output_value(declared: OutputDecl, value: Value) -> Value:
         try:
             value = declared.type.convert(value)
         except ConversionError as bad:
-            detail = f"The value of output.{declared.name} does not fit its type: {bad.about(value)}."
+            detail = f"The value of output.{declared.name} does not match its type: {bad.about(value)}."
             raise Failure(error("stack.output_type", "Invalid output value", detail, declared.value.span)) from None
     if EPHEMERAL in unmark_deep(value)[1] and not declared.ephemeral:
         detail = f"The value of output.{declared.name} is ephemeral, so the output must set ephemeral = true."

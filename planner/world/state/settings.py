@@ -74,7 +74,7 @@ def check_settings(
             if wanted == NUMBER and (result[name].__class__ is not int or abs(result[name]) >= 1 << 63):
                 raise ConversionError("a whole number is required")
         except (ConversionError, CodecError) as bad:
-            problems.append(_wrong(f'"{name}" does not fit: {getattr(bad, "reason", None) or bad}.'))
+            problems.append(_wrong(f'"{name}" is not valid: {getattr(bad, "reason", None) or bad}.'))
     return result, problems
 
 

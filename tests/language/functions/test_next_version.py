@@ -98,7 +98,7 @@ output "b" {
     assert "No changes." in (plan := forked.run(["plan", "-no-color"], tmp_path, environ).stdout)
     assert "were compared" not in plan
     (tmp_path / "main.tf").write_text('output "a" {\n  value = convert([], number)\n}\n')
-    assert "The argument value of convert does not fit" in forked.run(["plan"], tmp_path, environ).stderr
+    assert "The argument value of convert is not valid" in forked.run(["plan"], tmp_path, environ).stderr
     assert "v1.13.0 as announced" in forked.run(["version"], tmp_path, environ).stdout
     refused = forked.run(["plan"], tmp_path, {"HOME": str(tmp_path)})
     assert refused.returncode == 1 and "Invalid reference" in refused.stderr

@@ -108,7 +108,7 @@ class _StackChecks:
         if isinstance(node, nodes.Traversal) and node.root in ("component", "stack"):
             self.mention(node, reference.source, ExpressionSite("depends_on"), whole=True)
             return
-        detail = "depends_on names component.NAME and stack.NAME."
+        detail = "depends_on can name only components and child stacks: component.NAME or stack.NAME."
         self.error("invalid_dependency", "Invalid depends_on reference", detail, reference.span)
 
     def check_inputs(self, key: str, config: Config, inputs: Expr | None, span: Span) -> None:
@@ -170,7 +170,7 @@ class _StackChecks:
         there = {str(inner) for inner, _ in given}
         for name in sorted(set(wanted) - there):
             detail = (
-                f"{key} uses {provider_display(wanted[name])}. Give it a configuration: "
+                f"{key} uses {provider_display(wanted[name])}. Pass a configuration: "
                 f"providers = {{ {name} = provider.{name.partition('.')[0]}.NAME }}."
             )
             self.error("missing_provider", "Missing provider configuration", detail, span)

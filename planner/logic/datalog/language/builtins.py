@@ -256,7 +256,7 @@ round(number: number, digits: number) = number [rounded fails]
     the nearest number with `digits` digits after the point; halves are rounded away from 0
     > N = round(1.25, 1)
 format_number(number: number, digits: number) = symbol [fails]
-    the number as text, with `digits` digits after the point
+    the number as a string, with `digits` digits after the point
     > T = format_number(12.5, 2)
 """,
 )
@@ -334,7 +334,7 @@ is_time(value: any)
     the string is a time in RFC 3339
     > is_time("2026-01-31T12:00:00Z")
 is_duration(value: any)
-    the text is a duration such as 72h30m, 30d or P30D
+    the string is a duration such as 72h30m, 30d or P30D
     > is_duration("72h30m")
 time_seconds(time: time) = number [fails]
     seconds since 1970-01-01T00:00:00Z, exactly

@@ -287,7 +287,7 @@ def form(rules: Iterable[Rule], most: int = MAX_LITERALS) -> Iterator[Diagnostic
             yield from _form(rule, literal, literal is rule.head, False)
         length = len(rule.body) + max((len(x.body) for x in rule.body if isinstance(x, syntax.Aggregate)), default=0)
         if length > most:
-            detail = f"A body can have at most {most} literals. Move a part of it into a predicate of its own."
+            detail = f"A body can have at most {most} literals. Move a part of it to another predicate."
             yield error("rules.too_long", "Rule too long", detail, rule.span)
 
 

@@ -56,7 +56,7 @@ class Linker:
                 if not isinstance(
                     statement, syntax.TypeDeclaration | syntax.Declaration | syntax.Directive | syntax.RuleSyntax
                 ):
-                    detail = "Cases (.case, .want) belong in a file of their own, with the ending .case."
+                    detail = "Cases (.case, .want) belong in a separate file with the ending .case."
                     self._error("rules.syntax", "Case in a rule file", detail, statement.span)
 
     def _error(self, code: str, summary: str, detail: str, span: Span) -> None:
@@ -72,7 +72,7 @@ class Linker:
         for statement in statements:
             name = statement.name.text
             if name in BASE_TYPES:
-                detail = f"The type {name} belongs to the language."
+                detail = f"The type {name} is built into the language."
                 self._error("rules.duplicate", "Type declared twice", detail, statement.within(statement.name))
             elif name in declared:
                 detail = f"The type {name} is already declared at {declared[name].span}."
@@ -358,7 +358,7 @@ def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple
     if number > MAX_ALTERNATIVES:
         detail = (
             f"The alternatives of this rule expand to {number} rules; at most {MAX_ALTERNATIVES} are allowed. Move "
-            "some of them into a predicate of their own."
+            "some of them to another predicate."
         )
         place = Span(source, body[0].start, body[-1].end)
         return [], [error("rules.too_long", "Too many alternatives", detail, place)]

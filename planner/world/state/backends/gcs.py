@@ -34,8 +34,8 @@ SCHEMA = BlockSchema(
         "access_token": text("An OAuth2 token used for GCP authentication"),
         "impersonate_service_account": text("The service account to impersonate for all Google API Calls"),
         "impersonate_service_account_delegates": texts("The delegation chain for the impersonated service account"),
-        "encryption_key": text("A base64-encoded key of 32 bytes that the state is encrypted with in the bucket."),
-        "kms_encryption_key": text("The name of a Cloud KMS key that the state is encrypted with in the bucket."),
+        "encryption_key": text("A base64-encoded key of 32 bytes, with which the state is encrypted in the bucket."),
+        "kms_encryption_key": text("The name of a Cloud KMS key, with which the state is encrypted in the bucket."),
         "storage_custom_endpoint": text("The address of the storage API"),
         "universe_domain": text("The domain of a sovereign cloud"),
     }
