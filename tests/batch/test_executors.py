@@ -139,7 +139,7 @@ def test_a_process_that_dies_is_made_up_for(tmp_path: Path) -> None:
     assert (ran.code, ran.outcomes) == (0, {"a": "unchanged", "b": "applied"})
     found = ran.unit("b")
     assert found["attempts"] == 2
-    assert found["diagnostics"][0]["summary"] == "A process died"
+    assert found["diagnostics"][0]["summary"] == "A process ended unexpectedly"
 
 
 def test_what_was_being_made_is_not_replaced_unasked(tmp_path: Path) -> None:

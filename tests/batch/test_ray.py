@@ -89,7 +89,9 @@ def test_a_worker_that_dies(cluster: str, fleet: Path) -> None:
         write(fleet, {"a/main.tf": first, "b/main.tf": second + more})
         ran = batch(fleet, "apply", "-auto-approve", "-json", executor)
         assert ran.code == 0, ran.errors + ran.out
-    assert ran.unit("b")["attempts"] == 2 and ran.unit("b")["diagnostics"][0]["summary"] == "A process died"
+    assert (
+        ran.unit("b")["attempts"] == 2 and ran.unit("b")["diagnostics"][0]["summary"] == "A process ended unexpectedly"
+    )
     assert len(flag.read_text().split()) == 2
 
 

@@ -44,8 +44,8 @@ def test_objects_are_looked_at_unless_an_age_is_allowed(tmp_path: Path, world: P
     assert reused(allowed) == ["a", "b", "c"]
     assert allowed.unit("a")["age"] >= 0 and allowed.unit("c")["age"] is None
     text = batch(tmp_path / "fleet", "plan", "-reuse=15m").out
-    assert "(from before, 0s ago)" in text or "(from before, " in text
-    assert "3 from before, up to " in text
+    assert "(reused, read 0s ago)" in text or "(reused, read " in text
+    assert "3 reused, read up to " in text
     assert reused(plan(tmp_path, "-reuse=0s")) == ["c"]
     write(tmp_path / "fleet", {"a/main.tf": MAIN % "other"})
     changed = plan(tmp_path, "-reuse=15m")
@@ -61,9 +61,15 @@ def test_drift_is_seen(tmp_path: Path, world: Path) -> None:
     drifted = plan(tmp_path, "-refresh-only", "-detailed-exitcode")
     assert drifted.code == 2 and drifted.outcomes == {"a": "unchanged", "b": "changes", "c": "unchanged"}
     assert drifted.unit("b")["changes"] == [{"address": "test_thing.t", "action": "delete", "reason": "drift"}]
-    assert "Objects: 1 gone." in batch(tmp_path / "fleet", "plan", "-refresh-only", "-markdown=d.md").out
+    assert (
+        "Objects: 1 destroyed outside planner."
+        in batch(tmp_path / "fleet", "plan", "-refresh-only", "-markdown=d.md").out
+    )
     report = (tmp_path / "fleet/d.md").read_text()
-    assert "Objects: **1** gone." in report and "was destroyed outside planner; an apply creates it again" in report
+    assert (
+        "Objects: **1** destroyed outside planner." in report
+        and "was destroyed outside planner; an apply creates it again" in report
+    )
     assert plan(tmp_path, "-refresh=false", "-detailed-exitcode").code == 0
     seen = plan(tmp_path, "-detailed-exitcode")
     assert seen.code == 2 and seen.unit("b")["changes"][0]["action"] == "create"

@@ -177,7 +177,7 @@ def test_what_was_is_not_on_record(planner, work: Path):
     assert lines[2] == "     [checked: then no change]"
     (work / ".terraform.tfstate.applied.json").unlink()
     lines = told(planner, "terraform_data.a", "-var=x=3", "-var=y=4")
-    assert lines[-1].startswith("No earlier apply is on record here, so the causes are only") and len(lines) == 6
+    assert lines[-1].startswith("No earlier apply is recorded here, so the causes are only") and len(lines) == 6
     assert lines[-1].endswith("apply once with planner, or compare with a commit: -since=REF")
     note = f"\nNote: {lines[-1]}\n"
     for question in ((), ("terraform_data.a",)):

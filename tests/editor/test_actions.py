@@ -133,7 +133,7 @@ def test_lenses_show_what_the_plan_does_and_why(tmp_path: Path) -> None:
         editor.receive()
     cause = "var.size 1 -> 2"
     assert _lenses(document) == {
-        0: "sets off ~ 2, -/+ 2",
+        0: "causes ~ 2, -/+ 2",
         4: f"~ 1: {cause}",
         8: f"-/+ 2: {cause}",
         13: f"~ 1: {cause}",
@@ -263,7 +263,7 @@ def test_a_denial_is_waived(tmp_path: Path) -> None:
 def test_a_change_is_avoided(tmp_path: Path) -> None:
     text = _applied_with(tmp_path, REPLACED)
     editor, document = _planned(tmp_path, text, CREATES)
-    title = "Find what avoids the change of terraform_data.a (planner why -fix)"
+    title = "Find edits that avoid the change of terraform_data.a (planner why -fix)"
     command = _actions(document, 'data" "|a"')[title]["command"]
     editor.chosen = "Do 1"
     params = {"command": command["command"], "arguments": command["arguments"]}

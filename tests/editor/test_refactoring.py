@@ -362,7 +362,7 @@ def test_plans_that_differ_without_edits_are_called_so(applied: Path, planner: R
     random = 'resource "terraform_data" "random" {\n  input = file("/proc/sys/kernel/random/uuid")\n}\n'
     (applied / "main.tf").write_text(MAIN + random)
     done = planner("refactor", "mv", "terraform_data.reads", "reader")
-    assert done.code == 1 and "without the edits differ, too: in terraform_data.random." in " ".join(done.err.split())
+    assert done.code == 1 and "without the edits also differ, in terraform_data.random." in " ".join(done.err.split())
 
 
 ACTION = """action "local_command" "%s" {

@@ -263,7 +263,7 @@ REFUSED = {
         ["terraform_data.app", "terraform_data.reads", "terraform_data.middle", "-to=../a"],
         "Another root module cannot refer to that in depends_on",
     ),
-    "a variable": (["var.size", "-to=../a"], "cannot move by itself"),
+    "a variable": (["var.size", "-to=../a"], "cannot be moved alone"),
     "in a module": (["module.net.terraform_data.inner", "-to=../a"], "Only blocks of the root module"),
     "here": (["module.net", "-to=."], "the same directory"),
     "a called module": (["module.net", "-to=../net"], "is called as a module"),

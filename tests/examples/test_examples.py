@@ -187,7 +187,7 @@ def policies(outputs: Outputs, folder: Path) -> None:
 
 
 def fleet(outputs: Outputs, folder: Path) -> None:
-    assert "Batch plan: 9 unchanged (9 from before)." in outputs["planner batch plan"][0]  # of two, the later one
+    assert "Batch plan: 9 unchanged (9 reused)." in outputs["planner batch plan"][0]  # of two, the later one
     (why,) = [out for command, (out, _) in outputs.items() if command.startswith("planner batch why mon")]
     assert "monitoring waits for network, through 2 others:" in why
     assert "planner.batch.hcl:" in why and "live/monitoring/main.tf:12" in why

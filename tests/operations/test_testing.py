@@ -733,7 +733,7 @@ def test_a_module_that_is_made_up_is_the_cause_and_not_covered(here: Path, plann
     write(here, {"main.tf": main, "m/main.tf": child, "a.tftest.hcl": text})
     planner("init")
     ran = planner("test", "-no-color", "-explain=line", "-coverage")
-    assert "module.m.a is 1: given by override_module (a.tftest.hcl:3)" in ran.err
+    assert "module.m.a is 1: set by override_module (a.tftest.hcl:3)" in ran.err
     assert "really" not in ran.err
     assert "m/main.tf:1: output module.m.output.a: never evaluated" in ran.out
     (here / "a.tftest.hcl").write_text(text.replace("a = 1", ""))

@@ -64,7 +64,7 @@ def test_failures(host: GitHubDouble, planner: Callable[..., Ran], tmp_path: Pat
     assert "::error file=main.tf,line=8," in ran.out
     (tmp_path / "main.tf").write_text("resource {")
     ran = planner("ci", "-comment", "--", "plan")  # already init fails
-    assert ran.code == 1 and "No plan exists for" in host.texts()[0] and "failed with exit code 1" in host.texts()[0]
+    assert ran.code == 1 and "There is no plan for" in host.texts()[0] and "failed with exit code 1" in host.texts()[0]
     host.fails = 9
     assert "The comment could not be written" in planner("ci", "-comment", "-init=false", "--", "plan").out
 
@@ -89,7 +89,7 @@ def test_a_job_that_is_cancelled(host: GitHubDouble, tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) != 0
     (text,) = host.texts()
-    assert "was cancelled" in text or "No plan exists" in text or "Apply failed" in text
+    assert "was cancelled" in text or "There is no plan" in text or "Apply failed" in text
 
 
 def test_annotations() -> None:

@@ -34,10 +34,10 @@ def test_one_comment_is_updated_in_place(host: Host, planner: Callable[..., Ran]
     first = host.texts()[-1]
     assert "Plan: 1 to change." in first and "terraform_data.a" in first
     assert planner("comment", "-start").code == 0
-    assert "A run of `abcdef0123` ([log](" in host.texts()[-1] and "is under way" in host.texts()[-1]
+    assert "A run of `abcdef0123` ([log](" in host.texts()[-1] and "is in progress" in host.texts()[-1]
     assert "Plan: 1 to change." in host.texts()[-1]
     assert planner("comment", "-cut").code == 0
-    assert "its run was cancelled, or lost its runner" in host.texts()[-1] and "under way" not in host.texts()[-1]
+    assert "its run was cancelled, or lost its runner" in host.texts()[-1] and "in progress" not in host.texts()[-1]
     assert host.texts()[-1].count("of an earlier run") == 1 and "Plan: 1 to change." in host.texts()[-1]
     (tmp_path / "report.md").write_text("### Plan: 2 to change.\n")
     assert "updated" in planner("comment", "report.md").out
@@ -82,7 +82,7 @@ def test_a_comment_on_a_cut_run_without_a_report(host: Host, planner: Callable[.
     planner("comment", "-cut")
     (text,) = host.texts()
     assert (
-        "No plan exists for `abcdef0123`" in text
+        "There is no plan for `abcdef0123`" in text
         and "its run was cancelled, or lost its runner" in text
         and "99" in text
     )
@@ -95,9 +95,9 @@ def test_an_older_report_under_a_cut_run_is_folded(host: Host, planner: Callable
     for word in ("-start", "-cut", "-start", "-cut"):
         planner("comment", word)
     (text,) = host.texts()
-    assert text.index("No plan exists for `abcdef0123`") < text.index("Plan of an older commit, 4f1c9d2e8a")
+    assert text.index("There is no plan for `abcdef0123`") < text.index("Plan of an older commit, 4f1c9d2e8a")
     assert (
-        text.count("No plan exists") == text.count("Plan of an older commit") == text.count("Plan: 1 to change.") == 1
+        text.count("There is no plan") == text.count("Plan of an older commit") == text.count("Plan: 1 to change.") == 1
     )
     planner("comment", "-name=apply", "old.json")
     planner("comment", "-name=apply", "-cut")

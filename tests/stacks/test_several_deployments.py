@@ -124,7 +124,7 @@ def test_a_process_that_dies_takes_one_deployment_with_it(stack: Path, planner: 
     )
     (stack / "m/main.tf").write_text(text)
     ran = planner("stacks", "apply", "-auto-approve", "-workers=2", "-deployment=[elus]*")
-    assert ran.code == 1 and ran.err.count("A process died") == 1, ran.err
+    assert ran.code == 1 and ran.err.count("A process ended unexpectedly") == 1, ran.err
     assert len(re.findall("2 added, 0 changed, 0 destroyed", ran.out)) == 4
     assert planner("stacks", "apply", "-auto-approve", "-deployment=[elus]*", "-workers=2").code == 0
 

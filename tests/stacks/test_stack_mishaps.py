@@ -278,7 +278,7 @@ def test_what_nobody_has_published_yet_is_named_before_anything_is_made(run: Pla
     deploy = 'upstream_input "up" {\n  type   = "stack"\n  source = "./up"\n}\n'
     deploy += 'deployment "d" { inputs = { n = upstream_input.up.n } }\n'
     said = " ".join(run(deploy, "apply", "-auto-approve", components=components, code=1).err.split())
-    assert "Still unknown: name of component.c." in said
+    assert "Values of component.c that are still unknown: name." in said
     assert "The deployment d has no known value for n" in said
     assert not os.path.exists("stack-states/d.c/terraform.tfstate")
 

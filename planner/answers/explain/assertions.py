@@ -97,7 +97,7 @@ class _Follower:
         made_up = place.module.config.outputs[place.name].made_up if place.kind == "output" else None
         if made_up is not None:
             is_given, span = made_up
-            self._tell(place, depth, "given by override_module" if is_given else "left null by override_module", span)
+            self._tell(place, depth, "set by override_module" if is_given else "left null by override_module", span)
             return
         origins = self.places.origins(place)
         if origins is None:

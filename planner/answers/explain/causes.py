@@ -26,7 +26,7 @@ RELATIONS = (
 )
 """relations that `chains_of` reads"""
 UNRECORDED = (
-    "No earlier apply is on record here, so the causes are only candidates. To see the input that changed, apply once "
+    "No earlier apply is recorded here, so the causes are only candidates. To see the input that changed, apply once "
     "with planner, or compare with a commit: -since=REF"
 )
 """note shown without former values"""

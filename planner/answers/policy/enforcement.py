@@ -25,7 +25,7 @@ _SAYS = {
     "too_wide": "matches everything, so it waives nothing: name the objects that it is for",
     "unnamed": "names neither a type nor a module, as the organisation requires, so it waives nothing",
     "wide": "names neither a type nor a module: it waives {findings}",
-    "too_long": "ends later ({until}) than the organisation lets waivers last, so it waives nothing",
+    "too_long": "ends later ({until}) than the organisation allows, so it waives nothing",
     "of_no_policy": "names a code that does not belong to any policy",
     "forbidden": "is for a policy that the organisation does not allow to be waived",
     "expired": "has expired ({until})",

@@ -310,8 +310,8 @@ class Judging:
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
         if messages and not self.facts.hidden:
             return sorted(messages)
-        verb = "is refused" if name == "deny" else "is warned about"
-        return [f"{verb}, whatever {what or 'a value that is not known yet'} turns out to be"]
+        verb = "is denied" if name == "deny" else "has a warning"
+        return [f"{verb} for every possible value of {what or 'a value that is not known yet'}"]
 
     def _only_message(self, name: str, code: str) -> str:
         """The message of the rules for a code if it is constant and the only one; otherwise ""."""

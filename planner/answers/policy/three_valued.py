@@ -178,11 +178,11 @@ class _Rewriter:
             file.declare(predicate.name, columns, predicate.doc, kind, predicate.operator or "", predicate.inputs)
         for name, arity in self.parts.items():
             columns = [(f"c{i}", "any") for i in range(arity)]
-            file.declare(name, columns, f"{name}: the first literals of a rule could hold.")
+            file.declare(name, columns, f"{name}: the first literals of a rule could be true.")
         for name in sorted(self.dependent - self.parts.keys()):
             columns = [(c.name, "any") for c in self.program.predicates[name].columns]
             could = self.could[name]
-            file.declare(could, columns[:2] if name in VERDICTS else columns, f"{could}: {name} could come to hold.")
+            file.declare(could, columns[:2] if name in VERDICTS else columns, f"{could}: {name} could become true.")
         for name, arity in self.doubts.items():
             columns = [(f"c{i}", "any") for i in range(arity)]
             file.declare(name, columns, f"{name}: unknown values could change an aggregate.")

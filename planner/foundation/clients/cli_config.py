@@ -326,4 +326,4 @@ def _expand(text: str, environ: Mapping[str, str]) -> str:
 
 def _invalid(file: Path, reason: str) -> Diagnostic:
     detail = f"{file} cannot be used: {reason}."
-    return error("provider.cli_config", "Invalid settings of the command line tool", detail)
+    return error("provider.cli_config", "Invalid CLI configuration", detail)

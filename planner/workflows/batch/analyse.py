@@ -193,7 +193,7 @@ def analyse(
 
 def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -> Iterable[Diagnostic]:
     for unit, other, state in database.sorted("shared_state"):
-        detail = f"{unit} and {other} would both write {state}. Give one of them a backend or workspace of its own."
+        detail = f"{unit} and {other} would both write {state}. Use a separate backend or workspace for one of them."
         yield error("batch.shared_state", "Two units write the same state", detail)
     for unit, state in database.sorted("orphaned_state"):
         detail = (

@@ -40,7 +40,7 @@ def _client(address: str) -> Any:
         connect: Any = Client
         client = connect(address, timeout="10s", set_as_default=False)
     except (OSError, TimeoutError, ValueError) as problem:
-        detail = f"No scheduler answers at {address}: {problem}."
+        detail = f"No scheduler responds at {address}: {problem}."
         raise Failure(error("batch.dask", "Cannot reach the Dask scheduler", detail)) from None
     if not client.scheduler_info()["workers"]:
         client.close()

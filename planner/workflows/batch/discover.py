@@ -73,9 +73,9 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
         problems = _add_stacks(units, stacks)
     units = {name: units[name] for name in sorted(units)}
     detail = (
-        "A unit is a directory with configuration that the command names, a directory with a backend, cloud or "
-        f"required_ setting in a terraform block or with a file {MARKERS[0]}, a deployment of a stack, or a unit "
-        f"in a file {NAME}."
+        "A unit is one of these: a directory with configuration that the command names; a directory with a file "
+        f"{MARKERS[0]}, or with a backend, cloud or required_ setting in a terraform block; a deployment of a stack; "
+        f"or a unit in a file {NAME}."
     )
     if not units:
         problems += (error("batch.no_units", f"No units below {', '.join(folders) or root}", detail),)

@@ -249,8 +249,8 @@ def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: 
     """The result of a unit whose tainted objects are not replaced, because a process died while it applied the unit."""
     names = "".join(f"\n  - {address}" for address in tainted)
     detail = (
-        f"A process that applied {request.unit} died. These objects are tainted, and applying again would "
-        f"destroy them and create them again:{names}\n\nNothing more was done. Inspect them; then apply again to "
+        f"A process that applied {request.unit} ended unexpectedly. These objects are tainted, and applying again "
+        f"would destroy them and create them again:{names}\n\nNothing more was done. Inspect them; then apply again to "
         "replace them, or keep them with `planner untaint`."
     )
     problem = error("batch.tainted", "Tainted objects are not replaced without approval", detail)

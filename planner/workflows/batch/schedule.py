@@ -242,7 +242,12 @@ class Schedule:
         self.done[done.unit] = done
         if done.result is not None and done.attempts > 1 and done.outcome != "died":
             detail = f"A process that worked on {done.unit} was ended from outside; the unit was run again."
-            note = {"severity": "warning", "summary": "A process died", "detail": detail, "code": "batch.died"}
+            note = {
+                "severity": "warning",
+                "summary": "A process ended unexpectedly",
+                "detail": detail,
+                "code": "batch.died",
+            }
             done = self.done[done.unit] = evolve(
                 done, result=evolve(done.result, diagnostics=(note, *done.result.diagnostics))
             )
@@ -279,7 +284,7 @@ def _died(unit: str, times: int) -> dict[str, Any]:
         "changes, the journal next to the unit's state contains the operations that it started, and the next plan "
         "lists those that were in progress."
     )
-    return {"severity": "error", "summary": "A process died", "detail": detail, "code": "batch.died"}
+    return {"severity": "error", "summary": "A process ended unexpectedly", "detail": detail, "code": "batch.died"}
 
 
 def _failure(unit: str, problem: BaseException) -> UnitResult:

@@ -251,8 +251,10 @@ class Batch:
         except Exception as problem:
             if not is_death(problem):
                 raise
-            detail = "Processes that read the configurations were ended from outside, twice. Is there enough memory?"
-            raise Failure(error("batch.died", "A process died", detail)) from None
+            detail = (
+                "Processes that read configurations were ended from outside twice. Check that there is enough memory."
+            )
+            raise Failure(error("batch.died", "A process ended unexpectedly", detail)) from None
 
     def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
         # a relative path in a configuration refers to its own directory

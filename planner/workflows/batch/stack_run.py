@@ -239,7 +239,7 @@ def _failure(done: FinishedUnit) -> Diagnostic:
             f"The worker process of the deployment {done.unit} ended without a result. The operations that it started "
             "are in the journals next to its states: the next plan lists those that were in progress."
         )
-        return error("stack.died", "A process died", detail)
+        return error("stack.died", "A process ended unexpectedly", detail)
     reason = "; ".join(one["detail"] for one in done.result.diagnostics)
     detail = f"{reason} This is a mistake in planner: please report it."
     return error("stack.internal", f"{done.unit}: internal error", detail)

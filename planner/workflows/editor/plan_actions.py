@@ -44,7 +44,7 @@ def plan_actions(plans: Plans, path: str, symbols: Iterable[DeclaredName], offse
         title = f"Waive policy {code} for {address} for {_DAYS} days"
         yield {"title": title, "kind": "quickfix", "edit": edit}
     for root, address in plans.avoidable(workspace.directory_of(path), symbol.key)[:1]:
-        title = f"Find what avoids the change of {address} (planner why -fix)"
+        title = f"Find edits that avoid the change of {address} (planner why -fix)"
         yield {
             "title": title,
             "kind": "quickfix",

@@ -160,7 +160,7 @@ class Plans:
         changes = self._changes(directory, key)
         causes = _causes(changes)
         if key.startswith("var."):
-            return next((f"sets off {_counts(cause['sets_off'])}" for cause in self._causes_named(directory, key)), "")
+            return next((f"causes {_counts(cause['sets_off'])}" for cause in self._causes_named(directory, key)), "")
         if not changes:
             return ""
         counts = _counts(Counter(change["verb"] for change, _ in changes))

@@ -314,7 +314,7 @@ def check(
     different = {name: detail for name, detail in all_different if gone is None or not gone.match(name)}
     if different:
         if unsteady := dict(differences(before.plan, plan_or_fail(options).plan, str)):
-            raise refusal(f"Plans without the edits differ, too: in {', '.join(unsteady)}. Nothing was written.")
+            raise refusal(f"Two plans without the edits also differ, in {', '.join(unsteady)}. Nothing was written.")
         raise Failure([error(CHANGES, "The plan would change", detail) for detail in different.values()])
     pending = {(c.previous_address, c.address) for c in before.plan.changes}
     moves = ((c.previous_address, c.address) for c in after.plan.changes if c.previous_address not in ("", c.address))

@@ -144,7 +144,7 @@ class _Transfer:
     def _add(self, key: str) -> None:
         piece = piece_of(self.workspace, DeclaredObject(self.source, key))
         if piece.holder.type not in _MOVED:
-            raise refusal(f"{key} cannot move by itself: name resources, data sources, modules and outputs.")
+            raise refusal(f"{key} cannot be moved alone: name resources, data sources, modules and outputs.")
         self.moved[key] = piece
 
     def _complete(self) -> None:

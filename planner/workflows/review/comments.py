@@ -50,7 +50,8 @@ def annotate_start(review: CodeReview, name: str, revision: str, address: str) -
     existing = _existing(review, name)
     if existing:
         run = _run(revision)
-        note = f"A run{f' of {run}' if run else ''}{_log(address)} is under way. The report below is not about it."
+        of = f" of {run}" if run else ""
+        note = f"A run{of}{_log(address)} is in progress. The report below is from an earlier run."
         _put_note(review, name, existing[-1], f"{_UNDER_WAY}{note}", revision)
 
 
@@ -63,10 +64,12 @@ def annotate_cut(review: CodeReview, name: str, revision: str, address: str, end
     of = " ".join(words if command in ("plan", "apply", "drift") else (command, *words))
     run += f" in {code(of)}" if of else ""
     if command == "apply":
-        text = f"**No report exists of the apply of {run}: its run {ended}{log}.** It may have changed objects. "
+        text = f"**There is no report of the apply of {run}: its run {ended}{log}.** It may have changed objects. "
         text += f"Plan again to see what is left to do. {_LOCKED}"
     else:
-        text = f"**No plan exists for {run}: its run {ended}{log}. Do not approve on this comment; run it again.** "
+        text = (
+            f"**There is no plan for {run}: its run {ended}{log}. Do not approve it with this comment; run it again.** "
+        )
         text += f"Planning changes no objects. {_LOCKED}"
     if existing:
         _put_note(review, name, existing[-1], f"{_CUT}{text}", revision)

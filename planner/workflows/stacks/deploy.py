@@ -279,7 +279,7 @@ class _Applying:
 
     def _unknown(self, instance: ComponentInstance, names: Iterable[str]) -> Diagnostic:
         """The error for an instance whose inputs are unknown although its dependencies are done."""
-        detail = f"Still unknown: {', '.join(sorted(names))} of {instance.name}."
+        detail = f"Values of {instance.name} that are still unknown: {', '.join(sorted(names))}."
         given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
         if given:
             detail += (

@@ -171,8 +171,8 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
     if not os.path.lexists(path):
         return []
     detail = (
-        f"{path} has objects that an earlier run of this file made and did not clean up (skip_cleanup). Destroy them "
-        f"with 'planner destroy -state={path}', then remove the file."
+        f"{path} has objects that an earlier run of this file created and did not clean up (skip_cleanup). Destroy "
+        f"them with 'planner destroy -state={path}', then remove the file."
     )
     return [error("test.state_kept", "State of an earlier test remains", detail, run.span)]
 

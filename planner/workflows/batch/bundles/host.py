@@ -46,8 +46,8 @@ def take(store: Store, run: str, attempt: int) -> bool:
             return False
         client.put_beside(NAME, json.dumps({"run": run, "attempt": attempt}).encode())
     except ServiceError as problem:
-        detail = f"{problem.text}. It is unknown whether this execution was started before, so it was not started."
-        raise Failure(error("batch.lease", "The lease on the unit's state cannot be taken", detail)) from None
+        detail = f"{problem.text}. It is not known whether this execution was already started, so it was not started."
+        raise Failure(error("batch.lease", "The lease on the unit's state cannot be acquired", detail)) from None
     return True
 
 

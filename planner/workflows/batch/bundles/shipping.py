@@ -146,7 +146,7 @@ class Shipping(Workplace):
             if answer.missing:
                 self._again(request, bundle, future, number, answer.missing)
             elif answer.begun:
-                future.set_exception(WorkerLost(f"{request.unit} was begun by a worker that is lost"))
+                future.set_exception(WorkerLost(f"{request.unit} was started by a worker that was lost"))
             else:
                 if request.command != "state":  # to read a state, a small part of the archive is enough
                     self.known[request.unit] = bundle

@@ -146,9 +146,9 @@ def note(unit: dict[str, Any]) -> str:
     """A remark about a unit: the number of invoked actions, the units that caused its outcome, and the ages of a reused
     result and of the state; "" if there are none of these."""
     because = because_text(unit)
-    seen = "from before" if unit["reused"] else ""
+    seen = "reused" if unit["reused"] else ""
     if unit["age"] is not None and unit["reused"]:
-        seen = f"from before, {age_text(unit['age'])} ago"
+        seen = f"reused, read {age_text(unit['age'])} ago"
     state = f"state {age_text(unit['state_age'])} old" if unit["state_age"] is not None else ""
     ages = "; ".join(filter(None, (seen, state)))
     invoked = sum(unit["counts"].get(name) or 0 for name in ("invoke", "failed"))
@@ -165,13 +165,13 @@ def age_text(seconds: float) -> str:
 
 
 def summary_line(document: dict[str, Any]) -> str:
-    """A line such as `Batch plan: 3 units change, 2 unchanged (1 from before).`"""
+    """A line such as `Batch plan: 3 units change, 2 unchanged (1 reused).`"""
     parts = [_outcome_text(document, outcome, number) for outcome, number in document["outcomes"].items()]
     reused = sum(unit["reused"] for unit in document["units"])
     ages = [unit["age"] for unit in document["units"] if unit["age"] is not None]
-    oldest = f", up to {age_text(max(ages))} ago" if ages else ""
+    oldest = f", read up to {age_text(max(ages))} ago" if ages else ""
     states = [unit["state_age"] for unit in document["units"] if unit["state_age"] is not None]
-    words = [f"{reused} from before{oldest}"] if reused else []
+    words = [f"{reused} reused{oldest}"] if reused else []
     words += [f"states up to {age_text(max(states))} old"] if states else []
     more = f" ({'; '.join(words)})" if words else ""
     about = document.get("about", "Batch")
@@ -216,7 +216,7 @@ def totals_text(document: dict[str, Any], mark: str = "") -> str:
     `mark` surrounds numbers."""
     numbers = {name: number for name, number in totals(document).items() if number}
     if document.get("mode") == "refresh-only":
-        words = {"change": "changed by others", "remove": "gone"}
+        words = {"change": "changed outside planner", "remove": "destroyed outside planner"}
     elif document["command"] == "plan":
         words = PENDING
     else:

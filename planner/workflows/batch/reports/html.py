@@ -110,7 +110,7 @@ def _view(document: dict[str, Any], grounds: Mapping[Edge, UnitEdgeSource], numb
     )
     edges = {(a, b) for a, b in document["edges"] if a in names and b in names}
     reduced = reduction(edges, {})
-    return PageView("units", "Units and what they wait for", items, tuple(_arrows(edges, reduced, grounds)), boxes)
+    return PageView("units", "Units and their dependencies", items, tuple(_arrows(edges, reduced, grounds)), boxes)
 
 
 def _arrows(edges: set[Edge], reduced: Any, grounds: Mapping[Edge, UnitEdgeSource]) -> list[Arrow]:

@@ -156,8 +156,8 @@ class _Fleet:
             ("failed", "without a plan, because of errors", units_of("failed", "died", "stopped")),
         )
         return grave, reasons(
-            ("skipped", "without a plan, because of others", units_of("skipped")),
-            ("incomplete", "planned again when more is known", units_of("incomplete", "deferred")),
+            ("skipped", "without a plan, because of other units", units_of("skipped")),
+            ("incomplete", "planned again when their inputs are known", units_of("incomplete", "deferred")),
         )
 
     def _denials(self) -> Iterator[str]:
