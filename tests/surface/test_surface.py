@@ -223,16 +223,16 @@ def test_nothing_is_listed_twice() -> None:
 
 
 TITLES = {
-    "better": "On purpose",
+    "better": "Intended differences",
     "hosted": "Not supported: parts of runs in a hosted service",
-    "none": "Without a meaning for planner",
+    "none": "Not applicable to planner",
     "next": "Of OpenTofu 1.13, which is not released",
 }
 
 
 HEAD = """# Differences from OpenTofu
 
-## At first sight
+## The most visible differences
 
 - On a terminal, `plan`, `show` and `why` open a pager if the output is longer than the screen, as git does: `q` closes
   it. `-pager=false`, or an empty `PLANNER_PAGER`, turns the pager off. In CI, and if output is redirected, no pager is
