@@ -383,7 +383,7 @@ _DECIDED = {"replace_by_request": "replace_requested", "replace_because_tainted"
 _CAUSES = {
     "text": "{what} was edited",
     "file": "{what} changed",
-    "drift": "{what} was changed outside",
+    "drift": "{what} was changed outside planner",
     "replace_by_request": "-replace names {what}",
     "replace_because_tainted": "{what} is tainted",
 }

@@ -248,8 +248,8 @@ def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnos
         if len(item) == 2:
             vertex, instance = item[VERTEX], item[_INSTANCE]
             detail = (
-                f"{name} is a vertex in {vertex.predicate}, but an instance in {instance.predicate}, and no vertex of "
-                "the graph that policies see has the name of an instance: the rule never derives anything. "
+                f"{name} is a vertex in {vertex.predicate}, but an instance in {instance.predicate}. In the "
+                "graph that policies see, no vertex has the name of an instance, so the rule never derives anything. "
                 "To get the vertex of an instance use node(N, _, Object), instance_of(A, Object)."
             )
             span = Span(rule.span.source, vertex.start, vertex.end)

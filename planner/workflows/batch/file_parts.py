@@ -127,7 +127,7 @@ def _included(pattern: str, file: str, root: str, span: Span, problems: Problems
 # generated.
 
 
-MARK = "Written by planner from planner.batch.hcl; every run overwrites this file."
+MARK = "Written by planner from planner.batch.hcl, and written again with every run."
 _LIST = os.path.join(FOLDER, "generated.json")
 
 
