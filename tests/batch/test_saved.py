@@ -204,7 +204,7 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
         lambda root: edit(
             root / "saved/manifest.json", lambda d: d["units"]["a"]["files"].update({"../../etc/passwd": "0" * 32})
         ),
-        "which leads elsewhere",
+        "which is outside the fleet",
     ),
     (
         lambda root: edit(root / "saved/manifest.json", lambda d: d["units"]["a"].update(outcome="applied")),

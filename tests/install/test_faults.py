@@ -72,7 +72,7 @@ def expired_certificate(world: World) -> None:
             (lambda w: replaced(w, b"no zip at all"), "the archive is damaged"),
             (
                 lambda w: replaced(w, package({"../terraform-provider-box": b"x"})),
-                "a member whose name leads out of it",
+                "a member whose path is outside the archive",
             ),
             (lambda w: replaced(w, package({"README": b"x"})), "does not contain the program terraform-provider-box"),
             (file(ARCHIVE, Reply(b"something else")), "has the checksum zh:"),

@@ -189,7 +189,7 @@ def test_archives(project: Project, world: World, path: str, directory: str) -> 
         ("git::https://[x/y", "https://[x/y is not a valid URL"),
         ("URL/circle", "redirects too many times"),
         ("URL/bad.zip", "the archive is damaged"),
-        ("URL/out.tgz", "a member whose name leads out of it"),
+        ("URL/out.tgz", "a member whose path is outside the archive"),
         ("URL/a/box.zip//nowhere", "no directory nowhere"),
         ("URL/a/box.zip?checksum=md5:00", "has the md5 checksum"),
         ("URL/a/box.zip?checksum=crc:00", "not a checksum of a known kind"),

@@ -366,7 +366,7 @@ def test_links_out_of_a_pack_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "p" / "d.csv").symlink_to(tmp_path / "secret.csv")
     with pytest.raises(Failure) as caught:
         policy_files([str(tmp_path / "p")])
-    assert "leads out of the directory" in caught.value.diagnostics[0].detail
+    assert "is outside the directory" in caught.value.diagnostics[0].detail
 
 
 def test_dependencies_that_are_missing_or_of_another_version() -> None:

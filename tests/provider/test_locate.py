@@ -155,7 +155,7 @@ def test_a_member_of_an_archive_stays_inside(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     members = {"../../../evil": "x", "terraform-provider-box": "#!/bin/sh\n"}
     archive(tmp_path / "home" / ".terraform.d" / "plugins", "1.0.0", **members)
-    assert "a member whose name leads out of it" in code(locator(tmp_path, environ))
+    assert "a member whose path is outside the archive" in code(locator(tmp_path, environ))
     assert not list(tmp_path.rglob("evil")) and not list((tmp_path / "cache").rglob("terraform-provider-box"))
 
 

@@ -367,7 +367,7 @@ def test_what_checks_of_a_group_approve_is_not_asked_about(stack: Stack) -> None
     stack.write(TWO, RULES % ("b", ""))
     text = " ".join(stack.run("apply", "-input=false", code=1).split())
     assert "Not approved by calm: the check at x.tfdeploy.hcl:8" in text
-    assert "does not hold: It changes 2 objects of 2." in text
+    assert "is false: It changes 2 objects of 2." in text
     assert "prompts are disabled" in text
     assert stack.states()["a.net"] == ["a"]
     stack.run("apply", "-auto-approve")
@@ -404,7 +404,7 @@ deployment_auto_approve "r" {
     [
         ("null", "cannot be decided: it is neither true nor false"),
         ('"true"', "cannot be decided: it is neither true nor false"),
-        ("context.plan.changes.add == 0", "does not hold: (sensitive)"),
+        ("context.plan.changes.add == 0", "is false: (sensitive)"),
     ],
 )
 def test_checks_that_approve_nothing(condition: str, said: str, stack: Stack) -> None:

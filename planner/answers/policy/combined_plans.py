@@ -63,7 +63,7 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
     files_read: list[tuple[str, str]] = []
     for word in words:
         if word.startswith("builtin:"):
-            raise Failure(error("policy.pack_for_all", "Packs judge single plans", f"{word}: {of_packs}"))
+            raise Failure(error("policy.pack_for_all", "Packs check single plans", f"{word}: {of_packs}"))
         problems: list[Diagnostic] = []
         files = files_below(word, problems) if os.path.isdir(word) else [Path(word)]
         if problems:
@@ -73,7 +73,7 @@ def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
         for file in files:
             if is_pack_file(str(file)):
                 detail = f"{file}: {of_packs}"
-                raise Failure(error("policy.pack_for_all", "Packs judge single plans", detail))
+                raise Failure(error("policy.pack_for_all", "Packs check single plans", detail))
             try:
                 files_read.append((str(file), read_text(file)))
             except (OSError, ValueError) as problem:

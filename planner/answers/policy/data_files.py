@@ -183,7 +183,7 @@ def _header(source: Source, cells: list[str], types: dict[str, str]) -> list[str
             raise _at_line(source, 1, f"There are two columns {name}.")
     for name in types:
         if name not in names:
-            raise _at_line(source, 1, f"There is no column {name}, which the pack gives a type.")
+            raise _at_line(source, 1, f"There is no column {name}, for which the pack declares a type.")
     return names
 
 

@@ -122,7 +122,7 @@ def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) 
     for data in data_names(manifest, str(file.parent)):
         if os.path.isfile(data):
             if not Path(os.path.realpath(data)).is_relative_to(os.path.realpath(file.parent)):
-                detail = f"{data} leads out of the directory of the pack."
+                detail = f"{data} is outside the directory of the pack."
                 problems.append(error("policy.data", "Data file is outside the pack", detail))
                 continue
             _read(Path(data), texts, problems)

@@ -129,7 +129,7 @@ def _only(words: str) -> frozenset[str]:
     wanted = frozenset(word.strip() for word in words.replace("|", ",").split(",") if word.strip())
     if wanted - known:
         wrong = ", ".join(sorted(wanted - known))
-        raise UsageError(f"Unknown action {wrong}", f"-only takes {', '.join(sorted(known))}, separated by commas.")
+        raise UsageError(f"Unknown action {wrong}", f"-only accepts {', '.join(sorted(known))}, separated by commas.")
     return wanted
 
 

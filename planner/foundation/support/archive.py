@@ -119,7 +119,7 @@ def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipI
 def _parts(name: str) -> tuple[str, ...]:
     """The path elements of a member's name. Raises InstallError if the name leads out of the archive or is invalid."""
     if name.startswith(("/", "\\")) or _DRIVE.match(name) or ".." in _SEPARATORS.split(name):
-        raise InstallError(f"the archive has a member whose name leads out of it ({name!r})")
+        raise InstallError(f"the archive has a member whose path is outside the archive ({name!r})")
     if "\0" in name or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
         raise InstallError(f"the archive has a member with an invalid name ({name[:80]!r})")
     return tuple(part for part in name.split("/") if part not in ("", "."))
@@ -145,7 +145,7 @@ def check_links(folder: Path) -> None:
         for name in sorted((*folders, *files)):
             path = os.path.join(base, name)
             if os.path.islink(path) and not stays(os.readlink(path), depth):
-                raise InstallError(f"{os.path.relpath(path, folder)!r} is a link that leads out of the directory")
+                raise InstallError(f"{os.path.relpath(path, folder)!r} is a link to a target outside the directory")
 
 
 def _check_duplicate(member: Member, seen: set[str]) -> None:
@@ -240,7 +240,9 @@ class _UnpackDirectory:
         if not links:
             raise InstallError(f"the archive has a link ({member.name!r}), which is not allowed")
         if not stays(member.target, len(member.parts) - 1):
-            raise InstallError(f"the archive has a link that leads out of it ({member.name!r} to {member.target!r})")
+            raise InstallError(
+                f"the archive has a link to a target outside the archive ({member.name!r} to {member.target!r})"
+            )
         os.symlink(member.target, member.parts[-1], dir_fd=folder)
 
     def _file(self, member: Member, folder: int, blocks: Iterable[bytes], is_program: bool) -> None:
@@ -282,7 +284,7 @@ def _zip_member(package: ZipFile, entry: ZipInfo) -> Member:
         return Member(name, parts, "folder")
     if stat.S_ISLNK(mode):
         if entry.file_size > _LONGEST_NAME:
-            raise InstallError(f"the archive has a link that leads out of it ({name!r})")
+            raise InstallError(f"the archive has a link to a target outside the archive ({name!r})")
         return Member(name, parts, "link", entry.file_size)
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
         raise InstallError(f"the archive has a member that is neither file nor directory ({name!r})")

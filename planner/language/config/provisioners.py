@@ -78,7 +78,7 @@ def provisioner_block(block: Block, problems: Problems) -> Provisioner | None:
 
 
 def duplicate_escape(block: Block, first: Block, problems: Problems) -> None:
-    detail = f'Only one block "_" may hold escaped arguments; the first is at {first.header_span}.'
+    detail = f'Only one block "_" may contain escaped arguments; the first is at {first.header_span}.'
     problems.error("duplicate_escape", "Duplicate escaping block", detail, block.header_span)
 
 

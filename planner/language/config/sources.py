@@ -166,7 +166,7 @@ def without_secrets(text: str) -> str:
 def _registry(text: str) -> str:
     package, sub = split_subdirectory(text)
     if sub.partition("/")[0] == "..":
-        raise SourceError(f"The sub-directory {sub} leads out of the module package.")
+        raise SourceError(f"The sub-directory {sub} is outside the module package.")
     parts = package.split("/")
     if len(parts) not in (3, 4):
         raise SourceError("The address of a registry module has three or four parts separated by slashes.")
@@ -189,7 +189,7 @@ def _registry(text: str) -> str:
 def _remote(text: str) -> str:
     package, sub = split_subdirectory(text)
     if sub.partition("/")[0] == "..":
-        raise SourceError(f"The sub-directory {sub} leads out of the module package.")
+        raise SourceError(f"The sub-directory {sub} is outside the module package.")
     normal, more = split_subdirectory(_detect(package))
     if more:
         sub = posixpath.normpath(posixpath.join(more, sub)) if sub else more

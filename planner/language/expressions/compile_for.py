@@ -198,7 +198,7 @@ def _object(env: Environment, loop: _Loop, collection: Value, marks: frozenset[A
         if node.group:
             groups.setdefault(key, []).append(item)
         elif key in result:
-            detail = f'Two elements give the key "{key}". Write ... after the value to collect them all in a list.'
+            detail = f'Two elements have the key "{key}". Write ... after the value to collect them all in a list.'
             env.report("duplicate_key", "Duplicate object key", detail, node.key_expr.start, node.key_expr.end)
         else:
             result[key] = item
@@ -325,7 +325,7 @@ def _of_known(env: Environment, value: Value, each: Run, slot: int, node: nodes.
             element_type = t
         elif t is not DYNAMIC and t != element_type:
             detail = (
-                "The inner splat returns elements of different types, which a list cannot hold. "
+                "The inner splat returns elements of different types, which a list cannot contain. "
                 "A for expression returns a tuple instead."
             )
             env.report("nested_splat", "Invalid nested splat expressions", detail, node.each.start, node.each.end)

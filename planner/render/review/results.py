@@ -17,7 +17,7 @@ _LISTS = {
     LEFT: "created, but the former object still exists",
     TAINTED: "created, but tainted, so the next apply replaces it",
     FAILED: "failed",
-    UNMET: "done, but a condition does not hold",
+    UNMET: "done, but a condition is false",
     NOT_REACHED: "not reached, so unchanged",
     DONE: "done",
 }
@@ -127,7 +127,7 @@ def result_text(change: Mapping[str, Any]) -> str:
         )
         return f"{first}created, but tainted"
     texts = {
-        UNMET: f"{done}, but a condition does not hold",
+        UNMET: f"{done}, but a condition is false",
         FAILED: f"could not be {done}",
         NOT_REACHED: f"not reached, so not {done}",
     }

@@ -30,7 +30,7 @@ class Refusal:
 
     @property
     def text(self) -> str:
-        word = "does not hold" if self.outcome == "fails" else "cannot be decided"
+        word = "is false" if self.outcome == "fails" else "cannot be decided"
         reason = f": {self.reason}" if self.reason else ""
         return f"Not approved by {self.rule}: the check at {self.place} {word}{reason}"
 

@@ -258,7 +258,7 @@ def below(folder: Path, sub: str) -> Path:
     InstallError, also if a link leads out of a fetched package; local directories may contain any links."""
     sub = sub.lstrip("/")
     if ".." in sub.split("/"):
-        raise InstallError(f"the sub-directory {sub} leads out of the package", "subdirectory")
+        raise InstallError(f"the sub-directory {sub} is outside the package", "subdirectory")
     place, whole = folder / sub, folder.resolve()
     if any(c in sub for c in "*?["):
         folders = sorted(whole.glob(sub))
@@ -267,7 +267,7 @@ def below(folder: Path, sub: str) -> Path:
             raise InstallError(f"the pattern {sub} must match exactly one directory of the package, but matches {many}")
         place = folder / folders[0].relative_to(whole)
     if not folder.is_symlink() and not place.resolve().is_relative_to(whole):
-        raise InstallError(f"the sub-directory {sub} is a link that leads out of the package", "subdirectory")
+        raise InstallError(f"the sub-directory {sub} is a link to a target outside the package", "subdirectory")
     return place
 
 

@@ -550,7 +550,7 @@ def recovery_warnings(path: str, recorded: JournalContent, count: int) -> list[D
     detail = (
         f"The {recorded.operation} of {recorded.time} {how}. Its journal {path} has {count} "
         f"change{'' if count == 1 else 's'}, which planner treats as part of the state from now on. Other programs "
-        "see them when planner has written the state (`planner state journal -adopt` writes it at once)."
+        "see them when planner has written the state (`planner state journal -adopt` writes it immediately)."
     )
     if recorded.is_torn:
         detail += " Its last line is incomplete: the operation ended at that point."

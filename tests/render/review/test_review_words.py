@@ -238,7 +238,7 @@ RESULTS = [
     ("replace", "lost", "destroyed, but not created again", "destroyed, but not created again"),
     ("replace", "left", "created, but the former object still exists", "created, but the former object still exists"),
     ("update", "failed", "could not be updated", "failed"),
-    ("update", "unmet", "updated, but a condition does not hold", "done, but a condition does not hold"),
+    ("update", "unmet", "updated, but a condition is false", "done, but a condition is false"),
     ("delete", "not_reached", "not reached, so not destroyed", "not reached, so unchanged"),
     ("update", "done", "updated", "done"),
 ]

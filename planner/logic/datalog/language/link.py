@@ -118,7 +118,7 @@ class Linker:
                     detail = f"{name.text} belongs to the product: only the product's files may have directives for it."
                     self._error("rules.core_predicate", "Directive for a built-in predicate", detail, span)
                 elif directive.kind == "input" and declaration.operator is not None:
-                    detail = f"{name.text} is computed by a native operator and cannot be given as facts."
+                    detail = f"{name.text} is computed by a native operator, so it cannot be an input."
                     self._error("rules.input_derived", "Derived input predicate", detail, span)
                 else:
                     flags[directive.kind].add(name.text)

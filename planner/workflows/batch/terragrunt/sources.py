@@ -40,7 +40,7 @@ def locate(source: str, folder: str, version: str, library: Library, span: Span)
     if is_local(source, folder):
         package, sub = split_subdirectory(source)
         if sub.partition("/")[0] == "..":
-            detail = f"The directory {sub} after the double slash leads out of {package}."
+            detail = f"The directory {sub} after the double slash is outside {package}."
             raise Failure(error("terragrunt.source", "Invalid source", detail, span))
         result = os.path.normpath(os.path.join(folder, package))
         if not os.path.isdir(os.path.join(result, sub)):

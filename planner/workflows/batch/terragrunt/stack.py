@@ -116,7 +116,7 @@ def _target(frame: Frame, part: DocumentBlock, folder: str) -> str:
     path = frame.text(part.attributes["path"])
     target = os.path.normpath(os.path.join(base, path))
     if not f"{target}/".startswith(f"{os.path.normpath(base)}/") or target == base:
-        detail = f"The path {path} leads out of {base}."
+        detail = f"The path {path} is outside {base}."
         raise Failure(error("terragrunt.stack_path", "Path leaves its directory", detail, part.attributes["path"].span))
     return target
 

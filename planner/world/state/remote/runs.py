@@ -217,7 +217,7 @@ def archive(folder: Path) -> bytes:
                 path = folder / name
                 if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
                     raise ServiceError(
-                        f"{name} is a link that leads out of the configuration; exclude it with .terraformignore"
+                        f"{name} is a link to a target outside the configuration; exclude it with .terraformignore"
                     )
                 packed.add(path, name, recursive=False)
                 if buffer.tell() > _LARGEST:
