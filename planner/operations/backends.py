@@ -317,7 +317,7 @@ def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagn
     migrate(old, default, _migration(how, pointer.type, "local", problems))
     problems += write_pointer(folder, None)
     if not has_errors(problems):
-        how.log(f'Successfully unset the backend "{pointer.type}". The state is kept in this directory now.')
+        how.log(f'Successfully unset the backend "{pointer.type}". The state is now stored in this directory.')
     return problems
 
 

@@ -347,6 +347,6 @@ class _ConfigLoader:
         child = evolve(child, is_remote=module.is_remote or call.source_kind != "local")
         child = self._with_children(child, child_scope, (*above, real), problems)
         if child.backend is not None and child.backend.type != "cloud":
-            detail = "State is kept by the root module's backend; this one has no effect."
+            detail = "The backend of the root module stores the state; this backend has no effect."
             problems.warning("ignored_backend", "Backend configuration ignored", detail, child.backend.span)
         return child

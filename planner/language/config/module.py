@@ -134,7 +134,8 @@ class ModuleBuilder:
             self.cloud = cloud
         if self.backend is not None and self.cloud is not None:
             detail = (
-                f"State is kept either by a backend or by the cloud block at {self.cloud.span}: remove one of them."
+                f"The state is stored either by a backend or by the cloud block at {self.cloud.span}: "
+                "remove one of them."
             )
             title = "Both a backend and a cloud configuration are present"
             problems.error("backend_and_cloud", title, detail, self.backend.span)

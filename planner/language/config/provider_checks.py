@@ -121,7 +121,7 @@ def _check_module(
     if mine.configured and forbidden is not None:
         detail = (
             f"Module {'.'.join(module.path)} configures providers itself, so its calls cannot have count, for_each, "
-            "enabled or depends_on. Let the module take its providers from its callers."
+            "enabled or depends_on. Let the module receive its providers from its callers."
         )
         title = "Module is incompatible with count, for_each, enabled and depends_on"
         problems.error("provider_in_repeated_module", title, detail, forbidden)

@@ -85,7 +85,7 @@ def minimum(*given: Value) -> Value:
 
 
 @function(
-    Param("num", NUMBER, "The number to take the logarithm of."),
+    Param("num", NUMBER, "The argument of the logarithm."),
     Param("base", NUMBER, "The base."),
     result=NUMBER,
     into=FUNCTIONS,

@@ -133,7 +133,7 @@ def strrev(string: str) -> Value:
 
 
 @function(
-    Param("str", STRING, "The string from which to take a part.", allow_dynamic=True),
+    Param("str", STRING, "The string that contains the substring.", allow_dynamic=True),
     Param("offset", NUMBER, "Index of the first character; a negative one counts from the end.", allow_dynamic=True),
     Param(
         "length",

@@ -339,7 +339,7 @@ def _unknown_orders(graph: Graph, addresses: list[str]) -> list[Diagnostic]:
         known = sorted({row[0] for row in graph.database.facts.relation("resource")})
         hint = did_you_mean(address, known)
         detail = (
-            f"order_before takes whole resources and module calls of the configuration, but {address} is neither.{hint}"
+            f"order_before needs whole resources or module calls of the configuration, but {address} is neither.{hint}"
         )
         ordered = (row for row in sorted(graph.database["order_before"]) if address in row)
         proof = prover.why("order_before", next(ordered))

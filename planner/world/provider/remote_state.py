@@ -18,7 +18,9 @@ NAME = "terraform_remote_state"
 SCHEMA = ResourceSchema(
     BlockSchema(
         {
-            "backend": AttributeSchema(STRING, required=True, description="Where the state is kept, e.g. `local`."),
+            "backend": AttributeSchema(
+                STRING, required=True, description="The type of the backend that stores the state, such as `local`."
+            ),
             "config": AttributeSchema(
                 DYNAMIC, optional=True, description="An object with the arguments that a `backend` block would have."
             ),
