@@ -19,7 +19,7 @@ GLOBAL = (
 """options before the command"""
 
 _GROUPS = {
-    "What to do": "adopt auto-approve backend causes check component config deployment destroy discard draw-cycles "
+    "Operation": "adopt auto-approve backend causes check component config deployment destroy discard draw-cycles "
     "dry-run exclude exclude-file expand filter fix force generate get module not offline only plan recursive refresh "
     "refresh-only replace select since target target-file type update upgrade watch write allow-deferral allow-missing "
     "or-create no-tests mutants depth group tag changed shard reuse no-cache keep older-than program "
@@ -35,8 +35,8 @@ _GROUPS = {
 }
 PURPOSES = {name: purpose for purpose, names in _GROUPS.items() for name in names.split()}
 """{flag: heading in help}; `OTHER` without an entry"""
-OTHER = "How to work"
-ORDER = ("What to do", "Values", "State", "Policies and rules", OTHER, "Output")
+OTHER = "Execution"
+ORDER = ("Operation", "Values", "State", "Policies and rules", OTHER, "Output")
 
 
 def overview() -> str:

@@ -10,7 +10,7 @@ PURPOSES = {
     "Everyday": ("init", "validate", "plan", "apply", "destroy", "test", "fmt"),
     "Explain": ("why", "what-if", "vars", "query", "explore", "watch", "suggest", "cycles", "graph"),
     "Review": ("ci", "comment", "drift", "policy", "sign", "show"),
-    "Many": ("batch", "stacks"),
+    "Fleets and stacks": ("batch", "stacks"),
     "Objects": (
         "import",
         "discover",
