@@ -293,8 +293,8 @@ def _report(view: View, checked: list[VerifiedFile], problems: list[Diagnostic])
     """Shows the journals of operations that ended before they could save the state: completed changes, and
 operations that were in progress. Journals count as part of the state until planner writes the state again; -adopt
 writes it immediately, so that other programs can read it. If another program has changed the state in the meantime,
-each command reports the objects that are only in a journal: -adopt reads them and adds those that exist to the state, and
--discard sets the journals aside.""",
+each command reports the objects that are only in a journal: -adopt reads them and adds those that exist to the state,
+and -discard sets the journals aside.""",
     (
         Flag(
             "adopt",
