@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.cli.options import W
 
 QUESTIONS = {
-    "normal": ("Do you want to perform these actions{}?", "Everything described above will be done."),
+    "normal": ("Do you want to perform these actions{}?", "All actions described above will be performed."),
     "destroy": (
         "Do you really want to destroy all resources{}?",
         "All managed objects will be destroyed, as shown above. This cannot be undone.",

@@ -70,7 +70,7 @@ configuration at a git revision, which is read without a checkout: planner plan 
     (
         Flag("out", "string", "Save the plan in this file.", value="FILE"),
         Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),
-        Flag("generate-config-out", "string", "Write configuration for imported objects without one.", value="FILE"),
+        Flag("generate-config-out", "string", "Write configuration for imported objects that have none.", value="FILE"),
         OFFLINE,
         DESTROY,
         INPUT,

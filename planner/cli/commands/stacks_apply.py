@@ -275,7 +275,7 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
 
 def _approved(deployment: str, arguments: Arguments, terminal: Terminal) -> bool:
     question = f"Do you want to perform these actions in the deployment {deployment}?"
-    remark = "Everything described above will be done.\nOnly 'yes' will be accepted to approve."
+    remark = "All actions described above will be performed.\nOnly 'yes' will be accepted to approve."
     return ask(question, remark, terminal, may_ask(arguments)) == "yes"
 
 

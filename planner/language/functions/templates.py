@@ -70,7 +70,7 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
         raise FunctionError("It must be a map or an object.", 1)
     if variables.__class__ is Marked:
         _check_syntax(source, filename)
-        raise FunctionError("The variables as a whole must not be sensitive; mark single variables instead.")
+        raise FunctionError("The variables as a whole must not be sensitive; mark individual variables instead.")
     assert context.evaluate_template is not None
     scope = entries(variables)
     for name in sorted(scope):
