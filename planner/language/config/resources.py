@@ -423,7 +423,7 @@ def _check_trigger(item: ExpressionPiece, problems: Problems) -> None:
         report(wrong.summary, wrong.detail)
     if bad:
         return
-    what = "replace_triggered_by must name a resource or an attribute of a resource, with the key count.index or each.key."
+    what = "replace_triggered_by must name a resource or one of its attributes, with the key count.index or each.key."
     allowed: dict[str, str] = {"each": "key", "count": "index"}
     for ref in refs:
         if ref.kind in allowed and ref.name != allowed[ref.kind]:
