@@ -99,7 +99,7 @@ def test_signatures_of_something_else(world: World, monkeypatch: pytest.MonkeyPa
     world.sign("alice")
     shutil.copy("p", "q")
     shutil.copy(f"p{ENDING}", f"q{ENDING}")
-    assert "it is about p, and the file is called q" in world.refusal("alice", name="q")
+    assert "it is for p, but the file is called q" in world.refusal("alice", name="q")
     data = bytearray((world.folder / "p").read_bytes())
     data[len(data) // 2] ^= 1
     (world.folder / "p").write_bytes(bytes(data))
@@ -109,7 +109,7 @@ def test_signatures_of_something_else(world: World, monkeypatch: pytest.MonkeyPa
     assert "another plan, or the plan was changed" in world.refusal("alice")
     world.sign("alice")
     monkeypatch.setenv("TF_WORKSPACE", "other")
-    assert "about the workspace default, and this one is other" in world.refusal("alice")
+    assert "for the workspace default, but this one is other" in world.refusal("alice")
 
 
 def test_expired(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +219,6 @@ def test_plans_of_a_fleet(world: World, planner: Any) -> None:
     assert ran.code == 0, ran.err
     assert planner("batch", "plan", "-out=out", "fleet").code == 0  # another plan, beside the signature of the first
     ran = planner("batch", "apply", *keys, "out")
-    assert ran.code == 1 and "it is about another plan" in " ".join(ran.err.split())
+    assert ran.code == 1 and "it is for another plan" in " ".join(ran.err.split())
     ran = planner("batch", "apply", *keys, "-auto-approve", "fleet")
     assert ran.code == 1 and "Only saved plans are signed" in ran.err

@@ -112,7 +112,7 @@ def test_services_that_keep_nothing_else(kind: str, tmp_path: Path) -> None:
         (place.folder / "main.tf").write_text(MAIN.replace('"v1"', '"v2"'), "utf-8")
     assert roots(one) == {"terraform_data.a": ['var.image "v1" -> "v2"']}
     assert "Note" not in one.good(OURS, "why")
-    assert two.good(OURS, "why").count(" holds only the state, so the record ") == 1
+    assert two.good(OURS, "why").count(" stores only the state, so the record ") == 1
 
 
 def test_a_state_that_moved_leaves_no_documents(tmp_path: Path) -> None:
