@@ -133,7 +133,8 @@ def _why_forced(
             error(
                 "why.not_forced",
                 "Nothing forces it",
-                f"It is created before it is destroyed, but not because of other objects: {steps_text}.",
+                "Its new object is created before the old one is destroyed, but not because of other objects: "
+                f"{steps_text}.",
             )
         )
     proof, problems = _proved(target_graph, text, False)

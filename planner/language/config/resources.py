@@ -186,7 +186,7 @@ def declared_data(
     for inner in content.blocks:
         if inner.type == "lifecycle":
             if check is not None:
-                detail = "A data source in a check block has no lifecycle of its own."
+                detail = "A data source in a check block cannot have a lifecycle block."
                 problems.error("nested_lifecycle", "Invalid lifecycle block", detail, inner.header_span)
             if lifecycle_block is not None:
                 _duplicate("lifecycle", inner, lifecycle_block, problems)
