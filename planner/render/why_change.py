@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.answers.explain.causes import TRIGGER, CauseStep
 from planner.foundation.vocabulary.records import evolve
-from planner.logic.programs.actions import actions, does, words_for
+from planner.logic.programs.actions import actions, does, verb_of, words_for
 from planner.render.alike import alike
 from planner.render.cause_line import (
     INSIDE,
@@ -53,8 +53,9 @@ def in_words(text: str) -> str:
 
 
 def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The answer about a change with certain causes, a tainted object, an object created or destroyed because of its
-    own declaration, or an unchanged object; "" for other changes, whose proof is more informative."""
+    """The answer about a change with certain causes or several possible ones, a tainted object, an object created or
+    destroyed because of its own declaration, or an unchanged object; "" for other changes, whose proof is more
+    informative."""
     _, _, action = document["goal"]
     document = _with_lines(document)
     if action == "no-op":
@@ -75,6 +76,8 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         lines += [f"  {remedy}" for root in _roots(document) if (remedy := remedy_of(cause_step(root)))]
     elif own := _own_reason(document):
         lines = [own]
+    elif possible := _possible_causes(document):
+        lines = [_decision_text(document), *possible]
     else:
         return ""
     return folded_text(_with_headline(lines), paint, width)
@@ -225,13 +228,27 @@ def _roots(document: dict[str, Any]) -> list[dict[str, Any]]:
     return document.get("root_causes", []) if document.get("because_is_certain") else []
 
 
+def _possible_causes(document: dict[str, Any]) -> list[str]:
+    """The possible causes of an update or a replacement, if there are several of which not all could be checked."""
+    roots, (_, name, action) = document.get("root_causes", ()), document["goal"]
+    if len(roots) < 2 or document.get("because_is_certain", True) or verb_of(action) not in ("update", "replace"):
+        return []
+    lines = [f"  <- {words_of(cause_step(root), {name: action})}" for root in roots[:MOST_LINES]]
+    more = [f"  {len(roots) - MOST_LINES} more (-full)"] if len(roots) > MOST_LINES else []
+    return ["  Possible causes, not all of which could be checked:", *lines, *more]
+
+
 # ---------------------------------------------------------------- the decision
+
+
+def _decision_text(document: dict[str, Any]) -> str:
+    return CODE.sub("", in_words(document["proofs"][document["root"]]["reason"]))
 
 
 def _headline(document: dict[str, Any]) -> str:
     """The decision, with the number of differing parts, or a trigger's place."""
     proofs, root = document["proofs"], document["proofs"][document["root"]]
-    text = CODE.sub("", in_words(root["reason"]))
+    text = _decision_text(document)
     if root["rule"] == "plan/causes.triggered":
         below = (proofs[entry["proof"]] for entry in root["body"] if "proof" in entry)
         return text + next(_at(step) for step in below if step["tuple"][0] == "watches")

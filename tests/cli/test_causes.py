@@ -501,6 +501,9 @@ def test_with_a_record_many_candidates_are_listed(planner: Run, tmp_path: Path) 
     summary = planner("why").out
     assert "no record" not in summary
     assert summary.count("may be a cause") == 5  # what the former key was is not recorded
+    answer = planner("why", "terraform_data.app").out
+    assert "is updated in place: input differs\n  Possible causes, not all of which could be checked:\n" in answer
+    assert answer.count("  <- ") == 5 and '  <- var.v[2] "1" -> "2" (terraform.tfvars:5)\n' in answer
 
 
 def test_keys_that_a_module_variable_gained_and_lost_in_all_instances(planner: Run, tmp_path: Path) -> None:
