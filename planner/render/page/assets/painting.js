@@ -3,6 +3,7 @@
 const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3], [4, 2]]; // by layer, as the legend has them
 const FAINT = 0.35; // how much is seen of what is not marked
 const LETTER_OF = 0.602; // the width of a letter at size 1
+const SMALLER = 0.86; // the size of a type above a name, as a part of that of the name
 const READABLE = 9; // pixels of letters below which texts are left out
 const CONDENSED = 1.35; // how many times as many letters as usual a label may have in its room
 const CROWDED = 40; // edges from which on those within a layer are faint
@@ -229,7 +230,7 @@ class Painting {
     const [type, name] = this.scene.labelLines(thing), isDouble = type && 2.2 * sizeOf(k) < h;
     const numbers = causeNumbers(this.scene.causesShown(thing));
     const taken = numbers ? (numbers.length * LETTER_OF + 1.2) * sizeOf(k) : 0; // by the numbers
-    if (isDouble) this.letters(context, type, x + 9, y + h * 0.28, w - 15 - taken, this.colours.quiet, k);
+    if (isDouble) this.letters(context, type, x + 9, y + h * 0.27, w - 15 - taken, this.colours.quiet, k, "", SMALLER);
     if (isDouble && numbers) this.pill(context, numbers, x + w - 5, y + h * 0.27, k);
     const middle = y + h * (isDouble ? 0.7 : 0.5), right = this.badges(context, this.scene.badges(thing), x + w - 6, middle, k, 0.6);
     this.letters(context, name, x + 9, middle, right - x - 9, this.colours.ink, k, isDouble ? "600 " : "");
@@ -263,8 +264,8 @@ class Painting {
     return right;
   }
   /** Text around the middle of a line, larger than usual where the scale is small; condensed, or without a part behind its middle, if it is too long. */
-  letters(context, text, x, y, room, colour, k, weight = "") {
-    const size = sizeOf(k);
+  letters(context, text, x, y, room, colour, k, weight = "", part = 1) {
+    const size = sizeOf(k) * part;
     if (size * k < READABLE) return;
     context.font = `${weight}${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
     context.textBaseline = "middle";
