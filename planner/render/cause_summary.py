@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.answers.explain.causes import UNRECORDED, Because, CauseStep, RootCause, grouped, is_part
+from planner.answers.explain.checked_roots import wholes
 from planner.foundation.vocabulary.records import evolve
 from planner.logic.programs.actions import actions, verb_of, words_for
 from planner.render.alike import alike
@@ -490,7 +491,8 @@ def title_of(group: RootCause, place: str = "") -> str:
     root = group.root
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)
-    several = len({MODULES.sub("", name_of(evolve(root, what=what))) for what, _ in group.parts})
+    names = {MODULES.sub("", name_of(evolve(root, what=what))) for what, _ in group.parts}
+    several = len(names - {whole for name in names for whole in wholes(name) if whole != name})
     changed = f": {several} changed values" if several > 1 and not root.before and not root.value else ""
     if root.kind == "variable":
         value = changed if root.before or not root.value else f" = {root.value}"

@@ -474,8 +474,13 @@ variable "key" {
   sensitive = true
 }
 
+variable "salt" {
+  default   = "old"
+  sensitive = true
+}
+
 resource "terraform_data" "app" {
-  input = [data.terraform_remote_state.zone.outputs, var.v, var.key]
+  input = [data.terraform_remote_state.zone.outputs, var.v, "${var.key}-${SALT}"]
 }
 """
 
@@ -483,9 +488,9 @@ resource "terraform_data" "app" {
 def test_a_removed_element_of_an_argument_is_one_cause_with_its_value_and_line(planner: Run, tmp_path: Path) -> None:
     zone = {"version": 4, "serial": 1, "lineage": "l", "terraform_version": "1.12.6", "outputs": {}, "resources": []}
     (tmp_path / "zone.tfstate").write_text(json.dumps(zone))
-    (tmp_path / "main.tf").write_text(REMOVED)
+    (tmp_path / "main.tf").write_text(REMOVED.replace("SALT", "var.salt"))
     assert planner("apply", "-auto-approve").code == 0
-    (tmp_path / "main.tf").write_text(REMOVED.replace(", { port = 80 }", ""))
+    (tmp_path / "main.tf").write_text(REMOVED.replace("SALT", "var.salt").replace(", { port = 80 }", ""))
     summary = planner("why").out
     assert summary.count("ingress") == 1
     assert "[1] terraform_data.wall.input.ingress[1] removed, was { port = 80 } (main.tf:5)\n" in summary
@@ -494,16 +499,25 @@ def test_a_removed_element_of_an_argument_is_one_cause_with_its_value_and_line(p
 def test_with_a_record_many_candidates_are_listed(planner: Run, tmp_path: Path) -> None:
     zone = {"version": 4, "serial": 1, "lineage": "l", "terraform_version": "1.12.6", "outputs": {}, "resources": []}
     (tmp_path / "zone.tfstate").write_text(json.dumps(zone))
-    (tmp_path / "main.tf").write_text(REMOVED)
+    (tmp_path / "main.tf").write_text(REMOVED.replace("SALT", "var.salt"))
     assert planner("apply", "-auto-approve").code == 0
-    (tmp_path / "main.tf").write_text(REMOVED.replace(", { port = 80 }", ""))
-    (tmp_path / "terraform.tfvars").write_text('key = "new"\nv = [\n"2",\n"2",\n"2",\n]\n')
+    (tmp_path / "main.tf").write_text(REMOVED.replace("SALT", "var.salt").replace(", { port = 80 }", ""))
+    (tmp_path / "terraform.tfvars").write_text('key = "new"\nsalt = "new"\nv = [\n"2",\n"2",\n"2",\n]\n')
     summary = planner("why").out
     assert "no record" not in summary
-    assert summary.count("may be a cause") == 5  # what the former key was is not recorded
+    assert summary.count("may be a cause") == 6  # the former values of the key and the salt are not on record
     answer = planner("why", "terraform_data.app").out
     assert "is updated in place: input differs\n  Possible causes, not all of which could be checked:\n" in answer
-    assert answer.count("  <- ") == 5 and '  <- var.v[2] "1" -> "2" (terraform.tfvars:5)\n' in answer
+    assert answer.count("  <- ") == 6 and '  <- var.v[2] "1" -> "2" (terraform.tfvars:6)\n' in answer
+
+
+def test_the_only_possible_cause_of_a_sensitive_value_is_certain(planner: Run, tmp_path: Path) -> None:
+    (tmp_path / "zone.tfstate").write_text(json.dumps({"version": 4, "serial": 1, "lineage": "l", "resources": []}))
+    (tmp_path / "main.tf").write_text(REMOVED.replace("SALT", "var.key"))
+    assert planner("apply", "-auto-approve").code == 0
+    (tmp_path / "terraform.tfvars").write_text('key = "new"\nv = ["1", "1", "2"]\n')
+    summary = planner("why").out
+    assert summary.count("causes the only change: update terraform_data.app") == 2
 
 
 def test_keys_that_a_module_variable_gained_and_lost_in_all_instances(planner: Run, tmp_path: Path) -> None:

@@ -44,14 +44,31 @@ class CheckedRoots:
         instances: Mapping[ChangedInput, Sequence[str]],
         name_of: Callable[[ChangedInput, str], str],
     ) -> None:
-        self._steps, self._checks, self._unit, self._owner = steps, checks, unit, owner
+        self._steps, self._unit, self._owner = steps, unit, owner
         self._instances, self._name_of = instances, name_of
         self._further, self._leaves = steps.further, steps.leaves
+        self._checks = {value: self._only_input(value) if units is None else units for value, units in checks.items()}
         self._known: dict[tuple[str, bool, bool], frozenset[str] | None] = {}
         self._met: dict[str, set[str]] = {}
         """{name: values and instances between it and its roots}"""
         self._met_besides: dict[str, set[str]] = {}
         """like `_met`, for steps from an instance to its values in `Steps.besides`"""
+
+    def _only_input(self, value: str) -> ChangedInputs | None:
+        """The input of a value that could not be checked, for example because its former value is sensitive: if only
+        one leaf leads to the value, this must be the cause. None if there may be other causes."""
+        seen, waiting = {value}, [value]
+        for at in waiting:
+            if self._is_noted(at) or (at != value and at in self._steps.besides):
+                return None
+            further = [step for step in self._further.get(at, ()) if step not in seen]
+            if any(self._owner(step) is not None for step in further):
+                return None
+            seen.update(further)
+            waiting += further
+        leaves = [leaf for leaf in waiting if leaf in self._leaves]
+        unit = self._unit(leaves[0]) if len(leaves) == 1 and self._leaves[leaves[0]] in _INPUTS else None
+        return frozenset((unit,)) if unit is not None else None
 
     def is_alone(self, name: str) -> bool:
         """Whether a change is its own root, because no step leads to it."""

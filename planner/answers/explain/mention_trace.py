@@ -390,7 +390,7 @@ class MentionTrace:
                     continue
                 if chain.start == given.node.start and chain.end == given.node.end:
                     target = target.at(_join_paths(target.path, given.rest), given.fresh)
-                    copies = direct and not unknown and len(mentioned) == 1
+                    copies = direct and not unknown and len(mentioned) == 1 and not given.key_only
                 else:
                     copies = False
                 span = self._source(place) if hidden else Span(given.source, chain.start, chain.end)

@@ -66,7 +66,7 @@ class GivenExpression(NamedTuple):
     """The expression of the value at a place. `rest`: path into its value. `scope`: values of names. `bound`: names of
     `for` expressions around it. `fresh`: the value at `rest` exists only before or only after the plan. `before`: the
     former value at `rest`, None if the expression certainly changed. `same_text`: whether the expression certainly did
-    not change."""
+    not change. `key_only`: the part exists because the expression has its key, but may have another value."""
 
     node: Expression
     source: Source
@@ -76,6 +76,7 @@ class GivenExpression(NamedTuple):
     bound: Mapping[str, Bound] = {}
     before: Value = None
     same_text: bool = False
+    key_only: bool = False
 
     @property
     def span(self) -> Span:
@@ -248,7 +249,8 @@ def _of_loop(given: GivenExpression, node: For) -> list[GivenExpression] | None:
         same_keys = isinstance(node.key_expr, Variable) and node.key_expr.name == node.key
         kept = same_keys if collection.__class__ in (dict, Map) else node.key_expr is None
         deeper = given.rest if kept and collection.__class__ is not Set else ()
-        over = given.to(node.collection, deeper, True)
+        is_copied = isinstance(node.value_expr, Variable) and node.value_expr.name == node.value
+        over = given.to(node.collection, deeper, True)._replace(key_only=not is_copied)
         choosing = (node.condition, None if same_keys else node.key_expr)
         return [over, *(given.to(x) for x in choosing if x is not None)]
     for number, (step, value) in enumerate(parts(collection)):

@@ -184,7 +184,8 @@ def type_to_json(t: Type) -> Any:
 
 
 def type_from_json(j: Any) -> Type:
-    """The type in the ecosystem's JSON, with all attributes required. Raises ValueError."""
+    """The type from the ecosystem's JSON; the third item of an object type lists its optional attributes. Raises
+    ValueError."""
     if isinstance(j, str) and j in PRIMITIVES:
         return PRIMITIVES[j]
     if isinstance(j, list) and len(j) >= 2:
@@ -195,7 +196,7 @@ def type_from_json(j: Any) -> Type:
             return TupleType(tuple(type_from_json(e) for e in arg))
         optional = j[2] if len(j) > 2 else []
         if kind == "object" and isinstance(arg, dict) and _are_names(optional):
-            return ObjectType({k: type_from_json(v) for k, v in arg.items()})
+            return ObjectType({k: type_from_json(v) for k, v in arg.items()}, frozenset(optional))
     raise ValueError(f"not a type: {j!r}")
 
 
