@@ -22,7 +22,7 @@ from planner.logic.programs.actions import NO_OP
 
 RELATIONS = (
     *("because", "leaf", "unrecorded_value", "former_value"),
-    *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides", "mentions_part"),
+    *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides", "mentions_part", "sole_input"),
 )
 """relations that `chains_of` reads"""
 UNRECORDED = (
@@ -727,6 +727,7 @@ class _Ways:
         self.renewed = {row[0] for row in relations["renewed"]}
         self.perhaps_renewed = {row[0] for row in relations["perhaps_renewed"]}
         self.doubtful = {row[0] for row in relations["perhaps_edited"]}
+        self.alone = {row[0] for row in relations["sole_input"]}
         self.forces: dict[str, list[str]] = {}
         self.besides: dict[str, list[str]] = {}
         for table, relation in ((self.forces, "forces"), (self.besides, "changed_besides")):

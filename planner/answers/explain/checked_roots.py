@@ -16,7 +16,8 @@ class Steps(Protocol):
     """Relations of rules/plan/because.dl. `further`: next steps from each name. `leaves`: {final step: kind}. `forces`:
     steps each of which would replace an instance. `besides`: values that would change a created instance if it had
     existed before. `renewed`: values that are unknown because their instance is replaced; `perhaps_renewed`: values
-    that may be unknown for this reason. `doubtful`: values whose known causes may be incomplete."""
+    that may be unknown for this reason. `doubtful`: values whose known causes may be incomplete. `alone`: values in
+    `sole_input`."""
 
     further: dict[str, list[str]]
     leaves: dict[str, str]
@@ -25,6 +26,7 @@ class Steps(Protocol):
     renewed: set[str]
     perhaps_renewed: set[str]
     doubtful: set[str]
+    alone: set[str]
 
     def is_guess(self, name: str) -> bool:
         """Whether the steps to a name are only candidates."""
@@ -55,19 +57,16 @@ class CheckedRoots:
         """like `_met`, for steps from an instance to its values in `Steps.besides`"""
 
     def _only_input(self, value: str) -> ChangedInputs | None:
-        """The input of a value that could not be checked, for example because its former value is sensitive: if only
-        one leaf leads to the value, this must be the cause. None if there may be other causes."""
-        seen, waiting = {value}, [value]
-        for at in waiting:
-            if self._is_noted(at) or (at != value and at in self._steps.besides):
+        """The input of a value that could not be checked because a former value is sensitive: if everything on the way
+        to a leaf has a single input, the leaf must be the cause. None if there may be other causes."""
+        seen = {value}
+        while value in self._steps.alone and not self._is_noted(value):
+            steps = self._further.get(value, ())
+            if len(steps) != 1 or steps[0] in seen:
                 return None
-            further = [step for step in self._further.get(at, ()) if step not in seen]
-            if any(self._owner(step) is not None for step in further):
-                return None
-            seen.update(further)
-            waiting += further
-        leaves = [leaf for leaf in waiting if leaf in self._leaves]
-        unit = self._unit(leaves[0]) if len(leaves) == 1 and self._leaves[leaves[0]] in _INPUTS else None
+            value = steps[0]
+            seen.add(value)
+        unit = self._unit(value) if self._leaves.get(value) in _INPUTS else None
         return frozenset((unit,)) if unit is not None else None
 
     def is_alone(self, name: str) -> bool:
