@@ -73,7 +73,7 @@ class _Actions:
     # ---------------------------------------------------------------- names
 
     def corrections(self, problems: Iterable[Any]) -> Iterator[Json]:
-        """Replace a name as a diagnostic suggests."""
+        """Replace a misspelled name with the name that its diagnostic suggests."""
         for problem in problems:
             match = _HINT.search(problem.message)
             start, end = self.document.at(problem.range.start), self.document.at(problem.range.end)
@@ -105,8 +105,9 @@ class _Actions:
             yield self._action(f'Declare local value "{name}"', self._local(name, "null"))
 
     def _type(self, around: list[Any]) -> str:
-        """The type of a new variable. In a variables file it is the type of the value; elsewhere it is the type of an
-        argument whose whole value is the variable. The result is "string" or "any" if the type is unknown."""
+        """The type of a new variable. In a variables file it is the type of the value; elsewhere it is the type of the
+        argument that consists of a reference to the variable. If the type is unknown, the result is "any" in a
+        variables file and "string" elsewhere."""
         if kind_of(self.path) == "values":
             return _type_of(around[-1].expr) if around and isinstance(around[-1], Attribute) else "any"
         blocks = [BlockHeader(n.type, tuple(label.value for label in n.labels)) for n in around if isinstance(n, Block)]
@@ -124,8 +125,8 @@ class _Actions:
         return "string"
 
     def _append(self, target: DeclaredObject, name: str, block: str) -> Edits:
-        """Append a block to the file that usually contains such blocks, to the current file, to the module's first
-        file, or to a new file."""
+        """Append a block to the first of these files that exists: the module's file `name`, the current file, the
+        module's first file. If there is none, create the file `name`."""
         files = [path for path in self.workspace.module(target.directory).files if path.endswith((".tf", ".tofu"))]
         usual = [path for path in files if os.path.basename(path).split(".")[0] == name]
         own = [self.path] if self.path in files else []
@@ -153,7 +154,8 @@ class _Actions:
     # ---------------------------------------------------------------- missing parts of a block
 
     def completed(self, blocks: list[Block]) -> Iterator[Json]:
-        """Add a block's missing required arguments, and the requirement of its provider."""
+        """Add the required arguments that a block lacks, and the entry in required_providers that its provider
+        lacks."""
         outer, block = blocks[0], blocks[-1]
         if self.path.endswith(".json"):
             return

@@ -1,6 +1,6 @@
 """Plans with generated configuration for the targets of import blocks, for `adopt`. Configuration can be generated only
-for a resource without count and for_each. So each instance in an import block is first planned as a separate resource,
-under an unused name."""
+for a resource without count and for_each. So each instance that is the target of an import block is first planned as a
+separate resource, under an unused name."""
 
 from __future__ import annotations
 

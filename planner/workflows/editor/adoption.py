@@ -1,6 +1,7 @@
-"""`adopt`: writes configuration for objects of the state and of import blocks that have none. A block first contains
-required arguments and arguments with values; if a plan shows that more are needed, these are added. A value that comes
-from another object becomes a reference, and a repeated value becomes a variable."""
+"""`adopt`: writes configuration for objects without any: objects in the state, and targets of import blocks. A new
+block first contains the required arguments and the arguments with values; if a plan shows that the block needs more
+arguments, these are added. A value that is an attribute of another object becomes a reference to that attribute, and a
+repeated value becomes a variable."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
 
 
 def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
-    """A refactoring that creates the file `to` with configuration for objects that have none: for those at the
-    addresses, or for all. Raises Failure."""
+    """A refactoring that creates the file `to`. The file declares the objects without configuration at these addresses,
+    or all such objects if there are no addresses. Raises Failure."""
     path = os.path.join(os.path.abspath(options.directory), to)
     if path_exists(path):
         raise refusal(f"{to} exists already: name a new file with -to=FILE.")
@@ -284,9 +285,9 @@ class _Adoption:
 
     @staticmethod
     def _nested(one: _NewResource, contents: list[list[Block]]) -> tuple[str, dict[str, list[str]]]:
-        """The source of the nested blocks that are equal in all instances; and, for each other type of nested blocks, a
-        list with the source of the blocks in each instance. Raises Failure if blocks that differ contain blocks or have
-        labels."""
+        """Returns two values: the source of the nested blocks that are equal in all instances, and {block type: [source
+        of the blocks in each instance]} for the types of nested blocks that differ. Raises Failure if blocks that
+        differ contain blocks or have labels."""
         kept, dynamic = [], {}
         for name in dict.fromkeys(block.type for blocks in contents for block in blocks):
             own = [[block for block in blocks if block.type == name] for blocks in contents]

@@ -67,8 +67,8 @@ class Checking:
         return known
 
     def recent_model(self, path: str) -> Model:
-        """A model for answers between two keystrokes. It may lack the last edits, if these do not change declared
-        names."""
+        """A model of a file's module for requests while the user types. The model may lack the latest edits, if these
+        declare no new names or make a JSON file unreadable."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)
         if former is not None and self._is_unreadable(path):
@@ -114,8 +114,8 @@ class Checking:
                 yield
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
-        """Start a process that checks a module with all modules below it, which takes seconds for large trees. None if
-        the module is small and calls no other module, or on a system without fork."""
+        """Start a process that checks a module with all modules below it, which takes seconds for large trees. Returns
+        None if the module is small and calls no other module, or if the system has no fork."""
         if not hasattr(os, "fork"):
             return None
         if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:
@@ -148,7 +148,7 @@ class Checking:
         return (kind, os.path.dirname(path)) if kind in ("stack", "rules") else (kind, path)
 
     def reached(self, path: str) -> list[tuple[str, str]]:
-        """The subjects with open files that a change of a file may affect."""
+        """The subjects that have open files and that a change of this file may affect."""
         own = self.subject(path)
         result = {own: None} if own[0] else {}
         directory = os.path.dirname(path)
@@ -193,11 +193,12 @@ class Checking:
         return start_fork(lambda: json.dumps(self._problems(subject)).encode())
 
     def keep(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
-        """Record the result of `start_check`. Returns the diagnostics of each file where these may have changed."""
+        """Record the result of `start_check`. Returns the diagnostics of each file whose diagnostics may have
+        changed."""
         return self._keep(subject, json.loads(result))
 
     def check(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
-        """Check a subject in this process. Returns the diagnostics of each file where these may have changed."""
+        """Check a subject in this process. Returns the diagnostics of each file whose diagnostics may have changed."""
         return self._keep(subject, self._problems(subject))
 
     def _problems(self, subject: tuple[str, str]) -> Found:
@@ -212,7 +213,7 @@ class Checking:
         before = self._found.pop(subject, {})
         kind, name = subject
         tree = self._found.get(("tree", name)) if kind == "module" else None
-        if tree is not None:  # made before the edit, but its diagnostics of other modules may still be valid
+        if tree is not None:  # checked before the edit, but its diagnostics of other modules may still be valid
             before = {**before, **tree}
             self._found["tree", name] = {path: of for path, of in tree.items() if os.path.dirname(path) != name}
         opened = self._open_paths(subject)

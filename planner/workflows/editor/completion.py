@@ -163,7 +163,7 @@ def _json_place(model: Model, kind: str, text: str, offset: int) -> Place:
 
 
 def _without_insertion(one: Json) -> Json:
-    """The completion with only its name as inserted text."""
+    """The completion without its own text to insert: the editor inserts the name."""
     return {key: value for key, value in one.items() if key not in ("insertText", "insertTextFormat")}
 
 
@@ -433,7 +433,8 @@ def type_at(model: Model, path: tuple[str, ...], blocks: tuple[BlockHeader, ...]
 
 
 def _object_keys(model: Model, place: Place) -> Iterator[Json]:
-    """Keys of an object in an argument, from the type of the module's variable or of the nested attribute."""
+    """Keys for an object expression in an argument, from the type of the called module's variable or of the resource's
+    attribute."""
     type: Type | None = None
     if place.blocks and place.blocks[0].type == "module" and len(place.blocks) == 1:
         child = model.child(place.blocks[0].labels[0]) if place.blocks[0].labels else None

@@ -43,7 +43,8 @@ class Place:
 
 
 class _OpenBracket:
-    """An open bracket: its token, its block or name, the tokens of the current item in it, and the number of commas."""
+    """An open bracket: its token, its block or name, the tokens of the current item in it, and the number of commas
+    before that item."""
 
     def __init__(self, token: str, block: BlockHeader | None = None, name: str = "") -> None:
         self.token, self.block, self.name = token, block, name

@@ -109,7 +109,8 @@ class _Extraction:
         self.inner: dict[str, Changes] = {}
         """{file: edits within the moved blocks}"""
         self.providers: dict[str, set[str]] = {}
-        """{local name: aliases}; "" for the configuration without an alias"""
+        """{local name of a provider: aliases of its configurations that moved blocks use}; the alias "" means the
+        configuration without an alias"""
         self._names: dict[tuple[str, ...], str] = {}
         for piece in self.in_order():
             self._bring(piece)
@@ -122,7 +123,7 @@ class _Extraction:
             raise refusal(f"{where} has configuration files already: name a new directory.")
         check_directory(self.workspace, self.to)
         if f"/{data_directory(os.environ)}/" in f"{self.to}/":
-            raise refusal(f"{where} is in the working directory of planner, which an init replaces.")
+            raise refusal(f"{where} is in the data directory of planner, whose content init replaces.")
         name = name or os.path.basename(self.to)
         if not valid_identifier(name):
             raise refusal(f'"{name}" is not a valid name of a module: choose one with -name=NAME.')
@@ -168,7 +169,7 @@ class _Extraction:
     # ---------------------------------------------------------------- inputs of the new module
 
     def _bring(self, piece: Piece) -> None:
-        """Make the edits in a moved block, with the variables and providers that it needs. Raises Failure."""
+        """Make the edits in a moved block, and add the variables and providers that the block needs. Raises Failure."""
         changes = self.inner.setdefault(piece.path, [])
         wholes = {use.key for use in uses_in(piece) if not use.attribute and use.role == "value"}
         for use in uses_in(piece):
@@ -264,7 +265,8 @@ class _Extraction:
     # ---------------------------------------------------------------- outputs of the new module
 
     def _outside(self) -> Edits:
-        """Edits of references in remaining blocks. Raises Failure."""
+        """Edits of the references to moved objects in remaining blocks. Adds the outputs that these references need.
+        Raises Failure."""
         edits: Edits = {}
         staying = [
             (path, use)

@@ -146,7 +146,8 @@ def _resource(model: Model, decl: ResourceDecl, plan: str) -> str:
 def _of_node(
     model: Model, node: Any, blocks: list[Block], offset: int, planned: Planned
 ) -> tuple[str, int, int] | None:
-    """The documentation of a syntax node, and its range; None if only an outer node may have documentation."""
+    """The documentation of a syntax node, and the range to which it applies; None if the caller has to look at the
+    enclosing node."""
     if isinstance(node, Call):
         if offset <= node.name_end:
             function = _function(model, node.name)

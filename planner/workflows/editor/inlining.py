@@ -163,8 +163,8 @@ class _Inlining:
     # ---------------------------------------------------------------- inputs of the module
 
     def _comments(self) -> dict[str, list[str]]:
-        """{key: comment lines} of removed variables and outputs, with their arguments' comments; "" for the call
-        itself."""
+        """{key: comment lines} of the removed variables and outputs, including the comments on their arguments. The key
+        "" has the comments on the call itself."""
         own = comments_of(self.call.holder)
         result: dict[str, list[str]] = {}
         for block in (one for body in self.bodies.values() for one in body.blocks):

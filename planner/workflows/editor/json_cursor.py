@@ -28,7 +28,8 @@ class _Bracket:
 
 
 def place_in_json(text: str, offset: int, top: dict[str, int], label_count: LabelCount) -> Place:
-    """The context of an offset; outside of strings its kind is "comment". `top`: {block type: number of labels}."""
+    """The context of an offset. An offset outside of strings has the kind "comment". `top`: {block type: number of
+    labels}."""
     stack = [_Bracket(False)]
     last, inside = "", None
     for match in _TOKEN.finditer(text[:offset]):

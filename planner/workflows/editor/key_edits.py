@@ -1,4 +1,5 @@
-"""Edits of the keys of repeated objects: renames a for_each key, or changes count to for_each."""
+"""Edits of the instance keys of resources and module calls. One function renames a for_each key, another changes count
+to for_each."""
 
 from __future__ import annotations
 
@@ -68,8 +69,8 @@ def rename_key_edits(
     workspace: Workspace, target: DeclaredObject, old: str, new: str
 ) -> tuple[Edits, list[DeclaredObject]]:
     """Rename a for_each key in the place where it is written and in references to the instance, and add a moved block.
-    The key is also renamed in other objects whose for_each uses the key from the same place. Returns the edits and all
-    these objects. Raises Failure."""
+    The key is also renamed in other objects whose for_each uses the key from the same place. Returns the edits, and all
+    objects in which the key is renamed. Raises Failure."""
     path, _, repeated = found_attribute(workspace, target, "for_each")
     if repeated is None:
         raise refusal(f"{target.key} has no for_each.")
@@ -99,7 +100,7 @@ def rename_key_edits(
 
 
 def _with_same_key(workspace: Workspace, target: DeclaredObject, keys: _KeyTexts) -> list[DeclaredObject]:
-    """The object, and other objects whose for_each uses the key from the same place. Raises Failure."""
+    """The object, and all objects whose for_each uses the key from the same place in the source. Raises Failure."""
     own, seen = keys.offsets, dict.fromkeys((target, *keys.holders))
     waiting, users = list(seen), {target: None}
     while waiting:
@@ -148,7 +149,7 @@ class _KeyTexts:
         return {(path, node.start) for path, node, _ in self.places}
 
     def look(self, directory: str, path: str, node: Expression) -> None:
-        """Search an expression, and the local values and variables that it uses."""
+        """Search for the key in an expression, and in the local values and variables that the expression uses."""
         if isinstance(node, (Parens, Wrap)):
             self.look(directory, path, node.expr)
         elif isinstance(node, Conditional):
@@ -200,7 +201,7 @@ class _KeyTexts:
                     self.look(above, path, attribute.expr)
 
     def _is_json(self, places: Iterable[tuple[str, DeclaredName]]) -> bool:
-        """Whether a call is in a JSON file. Raises Failure if that file mentions the key."""
+        """Whether one of a call's declarations is in a JSON file. Raises Failure if that file mentions the key."""
         for path, _ in places:
             if path.endswith(".json") and quote(self.key) in self.workspace.document(path).text:
                 raise refusal(

@@ -158,8 +158,8 @@ class Model:
         return guessed_provider(self._own, address, [self._text])
 
     def _cached(self, address: str) -> Provider:
-        """The provider in the version installed in this directory, or in a directory that calls this module. Raises
-        Failure."""
+        """The provider in the version that is installed in this directory, or in the directory of a module that calls
+        this one. Raises Failure."""
         folders = (self.directory, *self.workspace.roots_above(self.directory))
         wanted = provider_constraints(self._own)
         first: Failure | None = None
@@ -287,7 +287,7 @@ class Model:
                 yield warning("provider.schema_not_cached", "Provider schema is not known", detail, where)
 
     def _values(self) -> Iterator[Diagnostic]:
-        """Problems of values in variables files that do not match their variables."""
+        """Problems of variables files: values that do not match the declarations of their variables."""
         given = {name: raw for name, raw in self._begun.given.items() if raw.origin != "environment"}
         return _placed(self.root.variables, given)
 

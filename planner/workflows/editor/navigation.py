@@ -66,7 +66,8 @@ def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject |
 
 
 def declarations(workspace: Workspace, target: DeclaredObject) -> list[tuple[str, DeclaredName]]:
-    """The declarations of an object, as (path, declaration): several, if override files declare it, too."""
+    """The declarations of an object, as (path, declaration). There are several if override files also declare the
+    object."""
     return workspace.module(target.directory).symbols.get(target.key, [])
 
 
@@ -209,7 +210,7 @@ def check_renamable(workspace: Workspace, target: DeclaredObject) -> None:
         if symbol.block in ("provider", "mock_provider", symbol.key):
             raise _refusal(f"A block of type {symbol.block} cannot be renamed.")
         if not workspace.is_inside(place) or "/.terraform/" in place:
-            detail = f"{target.key} is declared in {place}, which is an installed module or outside the workspace."
+            detail = f"{target.key} is declared in {place}, which is in an installed module or outside the workspace."
             raise _refusal(detail)
 
 

@@ -53,7 +53,7 @@ def native_body(workspace: Workspace, path: str) -> NativeBody:
     if path.endswith(".json"):
         raise refusal(f"{os.path.relpath(path)} is in JSON syntax: only names can be edited there.")
     if not isinstance(body, NativeBody) or not is_plain:
-        raise refusal(f"{os.path.relpath(path)} cannot be edited: it has mistakes, or is not plain UTF-8.")
+        raise refusal(f"{os.path.relpath(path)} cannot be edited: it has syntax errors, or is not plain UTF-8.")
     return body
 
 
@@ -65,7 +65,7 @@ def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
         raise refusal(f"{target.key} is declared {how} in {os.path.relpath(target.directory)}.")
     path, symbol = places[0]
     if "/.terraform/" in path or not workspace.is_inside(path):
-        raise refusal(f"{target.key} is declared in {path}, which is an installed module or outside the repository.")
+        raise refusal(f"{target.key} is declared in {path}, which is in an installed module or outside the repository.")
     text = workspace.document(path).text
     for block in native_body(workspace, path).partial_content(FILE)[0].blocks:
         if block.start == symbol.start:
@@ -100,7 +100,7 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
     stop = text.find("\n", max(start, end - 1) if text[end - 1 : end] == "\n" else end)
     opened = text.rfind("/*", end, stop)
     if stop >= 0 and opened >= 0 and text.find("*/", opened, stop) < 0 and not _NOTE.search(text, end, opened):
-        stop = text.find("\n", text.find("*/", opened))  # a comment that continues below
+        stop = text.find("\n", text.find("*/", opened))  # the comment ends on a later line
     return begin, len(text) if stop < 0 else stop + 1
 
 
@@ -143,7 +143,7 @@ def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[st
 
 def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
     """The edit that removes a range of whole lines, and the blank lines after it if a blank line, the beginning of the
-    file or an opening brace precedes it."""
+    file or an opening brace precedes the range."""
     before = text[:start]
     if before.strip() and not text[end:].strip():
         return len(before.rstrip()), len(text), "\n"
@@ -256,9 +256,9 @@ def _is_elsewhere(body: NativeBody) -> bool:
 
 
 def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> Iterator[tuple[str, Use]]:
-    """All references, as (file, reference), in the files and tests of a module that mention one of the objects `keys`.
-    Without keys, the references in all files and tests except JSON files. Raises Failure if a JSON file mentions such
-    an object."""
+    """The references in a module's files and tests, as (file, reference). With `keys`, only the files that mention one
+    of these objects are read, and a JSON file that mentions one raises Failure. Without keys, all files except JSON
+    files are read."""
     wanted = frozenset(keys)
     for path, file in workspace.module(directory).files.items():
         if path.endswith(".json"):

@@ -56,7 +56,7 @@ def _waiver(code: str, address: str) -> str:
     """A temporary waiver of one finding, owned by the current user."""
     try:
         owner = getpass.getuser()
-    except (KeyError, OSError):  # the user has no name
+    except (KeyError, OSError):  # the user's ID has no name
         owner = "unknown"
     expires = (date.today() + timedelta(days=_DAYS)).isoformat()
     lines = (

@@ -1,6 +1,6 @@
 """Plans root modules in the background, to show a block's planned actions and their causes. Each plan is a process
-(`planner plan -lock=false -review=FILE`, with -offline in the mode `offline`). Requests are answered from its last
-review and do not wait for it."""
+(`planner plan -lock=false -review=FILE`, with -offline in the mode `offline`). Requests are answered from the last
+review and do not wait for a running plan."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Plans:
         return directory in self._reviews or directory in self._running
 
     async def follow(self, path: str, is_first: bool, model_of: Callable[[str], Model]) -> bool:
-        """Plan the root modules to which a saved file belongs. `is_first`: only modules without a plan. Returns whether
-        there is a new plan."""
+        """Plan the root modules to which a saved file belongs. `is_first`: plan only modules without a plan. Returns
+        whether there is a new plan."""
         directory = self.workspace.directory_of(path)
         is_new = False
         for folder in (directory, *self.workspace.roots_above(directory)):

@@ -44,7 +44,7 @@ CHANGES = "refactor.changes"
 
 
 class ObjectMove(Protocol):
-    """The move of objects to another state, together with their blocks."""
+    """A move of objects to another root module's state, together with their blocks."""
 
     def carry_out(self, options: OperationOptions) -> None:
         """Move the objects to the other state. Raises Failure."""
@@ -72,7 +72,7 @@ class Refactoring:
 
     @property
     def shown_paths(self) -> list[str]:
-        """The edited files without the manifest of installed modules."""
+        """The edited files, except the manifest of installed modules."""
         return sorted(path for path in self.texts if not path.endswith("modules.json"))
 
     def diff(self) -> str:
@@ -174,8 +174,8 @@ def _strings(workspace: Workspace, directory: str, path: str, node: Expression) 
 
 
 def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """{former key: new key} of installed modules after calls in a directory were renamed. `moves`: (former, new) paths
-    of calls relative to that directory, such as `a.b`. Unchanged keys are left out."""
+    """{former key: new key} in the manifest of installed modules, after calls in a directory were renamed. `moves`:
+    (former, new) paths of calls relative to that directory, such as `a.b`. Unchanged keys are left out."""
     root = os.path.abspath(options.directory)
     records, _ = read_manifest(root, data_directory(os.environ))
     result = {}
@@ -282,9 +282,10 @@ def check(
     gone: re.Pattern[str] | None = None,
     later: OperationOptions | None = None,
 ) -> Refactoring:
-    """Check that the plan with the edits is equal to the plan without them. `more`: {file to create: content}; None
-    removes it. `back`: returns the former address of a planned object. `calls`: {former key: new key} of installed
-    modules. `gone`: matches removed checks. `later`: options of the plan with the edits. Raises Failure."""
+    """Check that the plan with the edits is equal to the plan without them. `more`: {file to create: content}; None as
+    content removes the file. `back`: returns the former address of a planned object. `calls`: {former key: new key} in
+    the manifest of installed modules. `gone`: matches the names of removed checks. `later`: options of the plan with
+    the edits. Raises Failure."""
     before = before if before is not None else plan_or_fail(options)
     texts: dict[str, str | None] = dict(more or {})
     former: dict[str, str | None] = {path: _text(path) for path in texts}
@@ -330,7 +331,7 @@ def _files(made: MadePlan[Any]) -> Iterator[str]:
 
 def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[str, str | None]:
     """{path: text} for all paths that a plan uses for these files, including links; None for a file to remove. Raises
-    Failure if a file would get different texts."""
+    Failure if the texts for two links to the same file differ."""
     by_file: dict[str, str | None] = {}
     for path, text in texts.items():
         if by_file.setdefault(os.path.realpath(path), text) != text:
@@ -371,7 +372,7 @@ def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Itera
 
 
 def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, ResourceChange | OutputChange]]:
-    """(former address, change) of each object and output."""
+    """(former address, change) of each object, and (name, change) of each output."""
     for one in (*made.changes, *(deferred.change for deferred in made.deferred_changes)):
         if not one.deposed:
             yield one.previous_address if one.previous_address not in ("", one.address) else back(one.address), one
@@ -389,8 +390,9 @@ def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceC
 
 
 def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
-    """{former address: (action, planned value)} of the objects and outputs that change, of action invocations, and of
-    all checks, with their status."""
+    """The effects of a plan as {name: (action, value)}. An object or output that changes has its former address, its
+    action and its planned value. An action invocation has the action "invoke" and its configuration. Every check has
+    its status instead of an action, and no value."""
     changes = {}
     for c in (*made.changes, *(one.change for one in made.deferred_changes)):
         if c.action != "no-op":

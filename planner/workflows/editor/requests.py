@@ -29,8 +29,8 @@ class Choice:
 
 
 def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]) -> list[Choice]:
-    """The completions at an offset of a rule file, sorted by kind and name; none in comments. `shapes` is called only
-    for resource types and paths of attributes."""
+    """The completions at an offset of a rule file, sorted by kind and name. There are none in comments. `shapes` is
+    called only for resource types and paths of attributes."""
     at = cursor_at(text, offset)
     relation = book.relations.get(at.relation)
     if at.is_in_text:

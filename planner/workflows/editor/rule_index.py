@@ -44,8 +44,8 @@ class IndexedRelation:
 
 @frozen
 class Book:
-    """The rule files of a directory, and the relations of these files and of the product. `program`: the product's
-    program for which the files are written."""
+    """The rule files of a directory, and the relations of these files and of the product. `program`: the program of
+    product rules, such as policies, that the files extend."""
 
     program: str
     relations: dict[str, IndexedRelation]
@@ -123,7 +123,7 @@ def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list
 def _problems_of_cases(path: str, opened: Texts) -> Iterator[Diagnostic]:
     files = folder_files(path, opened)
     program, _ = rule_files.load(files, rule_files.choose([*files, (path, opened[path])]))
-    if program is not None:  # None if the rules are invalid, which their own files report
+    if program is not None:  # None if the rules are invalid; the check of the invalid rule file reports that
         cases = rule_tests.cases_of(program, path, opened[path], gather(tuple(files)))
         yield from (d for d in cases[1] if _is_about(d, path))
 

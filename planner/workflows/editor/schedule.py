@@ -35,7 +35,7 @@ _SLICE = 0.01
 
 
 class CheckSchedule:
-    """Due checks, and the diagnostics that the editor has."""
+    """Checks that are due, and the diagnostics that were last sent to the editor."""
 
     def __init__(self, server: EditorServer, checking: Checking) -> None:
         self._server, self._checking, self._workspace = server, checking, checking.workspace

@@ -41,7 +41,7 @@ schedule = CheckSchedule(server, checking)
 def serve() -> int:
     """Serve an editor over standard input and output until it exits. Returns the exit code."""
     config_load.keep_files(MOST_PARSED)
-    gc.disable()  # collected between keystrokes instead
+    gc.disable()  # garbage is collected between keystrokes instead
     return server.serve()
 
 
@@ -185,7 +185,7 @@ def _lenses(params: lsp.CodeLensParams) -> Any:
 
 @server.command(WHY)
 def _why(uri: str, key: str = "") -> str:
-    """The planned actions of a block and their causes, as Markdown, which the editor also displays."""
+    """Return the planned actions of a block and their causes as Markdown, and show them in the editor."""
     text = plans.markdown(workspace.directory_of(path_of(uri)), key) or f"The last plan has no actions for {key}."
     server.show_result(lsp.MessageType.Info, text)
     return text

@@ -111,7 +111,8 @@ class StateLinks:
         self._secrets = frozenset(secrets)
 
     def read_from(self, store: Store, options: OperationOptions) -> None:
-        """Make the consumer read the producer's state from this store. Raises Failure if it cannot."""
+        """Make the consumer read the producer's state from this store. Raises Failure if the state is not a plain local
+        file of the default workspace."""
         workspace, _ = selected_workspace(evolve(options, directory=self.producer))
         if not isinstance(store, StateStore) or store.seal is not PLAIN or workspace != DEFAULT_WORKSPACE:
             detail = f"{self._reason} The other root module would have to read that from the state of"
@@ -134,8 +135,8 @@ class StateLinks:
         return result
 
     def coming_states(self, directory: str, other: State) -> dict[str, ComingState]:
-        """{identity of the state that a root module's data source is going to read: the outputs}; empty unless the root
-        module is the consumer."""
+        """{identity of the state that the consumer's data source is going to read: the outputs in the state `other`};
+        empty unless the root module in `directory` is the consumer."""
         name = state_identity("local", {"path": self._path}, "default") if directory == self.consumer else None
         return {name: ComingState("", {name: one.value for name, one in other.outputs.items()})} if name else {}
 
@@ -158,8 +159,9 @@ def _state_read(workspace: Workspace, directory: str, key: str) -> str:
 
 
 def unlinked(workspace: Workspace, directory: str, producer: str, state: str) -> Iterator[tuple[str, Edits]]:
-    """Data sources without count in a root module that read another root module's state, each with edits that replace
-    the references to it with the values of outputs. Raises Failure."""
+    """(key, edits) of each data source in the root module `directory` that reads the file `state`, the state of the
+    root module `producer`. The edits replace the references to the data source with the values of the producer's
+    outputs. Data sources with count are left out. Raises Failure."""
     for key in [one for one in workspace.module(directory).symbols if one.startswith(READER)]:
         edits: Edits = {}
         if "count" in attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body):

@@ -1,7 +1,7 @@
 """`split-state` and `merge-state`: move blocks to another root module, and their objects to its state.
 
-Both plans are made in memory, with the edited files and the future states. The state that gains objects is written
-first, so that each object is always in at least one state."""
+Before anything is written, both root modules are planned in memory, with the edited files and the future states. The
+state that gains objects is written first, so that each object is always in at least one state."""
 
 from __future__ import annotations
 
@@ -182,7 +182,8 @@ class _Transfer:
             self.copied[key] = one
 
     def _add_readers(self) -> bool:
-        """Add an output or check whose objects all move. Returns whether there was any. Raises Failure."""
+        """Move one more output or check, if it refers only to moved objects. Returns whether there was one. Raises
+        Failure."""
         for key, places in self.symbols.items():
             if places[0][1].block not in ("output", "check") or key in self.moved or places[0][0].endswith(".json"):
                 continue
@@ -271,7 +272,7 @@ class _Transfer:
                     self.links.changes.setdefault(file, []).extend(changes)
 
     def _check_readers(self, stores: Iterable[Store]) -> None:
-        """Raises Failure if another data source may read one of the two states."""
+        """Raises Failure if a data source that is not replaced may read one of the two states."""
         states = {os.path.realpath(one.path) for one in stores if isinstance(one, StateStore)}
         for directory in (self.source, self.target) if self.whole or self.there else ():
             for key in self.workspace.module(directory).symbols:
@@ -318,7 +319,7 @@ class _Transfer:
         return edits
 
     def _text(self, before: MadePlan[Any]) -> str:
-        """The content of the new file with the moved and copied blocks in the target."""
+        """The content of the new file in the target, which has the moved and copied blocks."""
         pieces = [p for key, p in {**self.moved, **self.copied}.items() if key not in self.there]
         pieces.sort(key=lambda piece: (piece.path, piece.start))
         order = ("provider", "variable", "", "output")
@@ -365,8 +366,8 @@ class _Transfer:
             yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
 
     def _values(self, before: MadePlan[Any]) -> str:
-        """A variables file with the copied variables' values that differ from defaults. Secrets are used for the plan
-        but not written."""
+        """The content of a variables file with the values of copied variables, without values equal to the default.
+        Values of sensitive and ephemeral variables are left out; they are recorded in `self.values` for the plan."""
         lines = []
         for key in self.copied:
             kind, _, name = key.partition(".")
@@ -419,7 +420,7 @@ class _Transfer:
         before += [self._plan_of(self.target, target)] if self.there else []
         pending = [c.address for c in before[0].plan.changes if c.previous_address not in ("", c.address)]
         if pending:
-            raise refusal(f"{pending[0]} gets its address by a moved block that is not applied yet: apply first.")
+            raise refusal(f"{pending[0]} gets its address from a moved block that is not applied yet: apply first.")
         if self.links.producer:
             self.links.look_for_secrets(before[0])
         texts, former = self._files(before[0])
@@ -437,7 +438,7 @@ class _Transfer:
             raise Failure([*why.diagnostics, *failure.diagnostics]) from None
         sides = [[(made.plan, str) for made in plans] for plans in (before, after)]
         old, new = ({one for plan in side for one in actions(*plan).items()} for side in sides)
-        copied = {f"checks of {key}" for key in self.copied}  # the variable is checked in both root modules
+        copied = {f"checks of {key}" for key in self.copied}  # both root modules check the copied variable
         copied &= {name for name, _ in old & new}
         if details := [detail for name, detail in differences_of(*sides) if name not in copied]:
             raise Failure([error(CHANGES, "The plan would change", detail) for detail in details])
@@ -454,7 +455,7 @@ class _Transfer:
         return Refactoring(texts, former, tuple(moved), states=move, notes=(*secrets, *local, *init))
 
     def _with_outputs(self, move: StateMove, source: State, target: State) -> StateMove:
-        """The move with the values of new outputs that the other plan reads. Raises Failure."""
+        """The move, with the values of the new outputs that the consumer's plan reads. Raises Failure."""
         producer = self.links.producer
         if not producer:
             return move
@@ -528,7 +529,7 @@ class _Transfer:
         return planned.complete
 
     def _records(self, directory: str) -> dict[str, ModuleRecord]:
-        """The installed modules of both directories, relative to `directory`."""
+        """The manifest entries of the modules installed in both directories, with paths relative to `directory`."""
         result = {}
         for other in (self.source if directory == self.target else self.target, directory):
             for key, one in read_manifest(other, data_directory(os.environ))[0].items():
@@ -552,7 +553,8 @@ class _Transfer:
 
 
 def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
-    """The move in a record of refactorings. Raises Failure if the record is not valid."""
+    """The move of objects that an entry of the record of refactorings describes. Raises Failure if the entry is not
+    valid."""
     try:
         paths = [entry[one] for one in ("source", "target", "producer")]
         source, target, producer = (os.path.normpath(os.path.join(directory, one)) if one else "" for one in paths)
@@ -560,4 +562,5 @@ def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
         given, timestamp = dict.fromkeys(entry["given"]), int(entry.get("timestamp", 0))
         return StateMove(source, target, names[0], names[1], bool(entry["is_new"]), producer, given, timestamp)
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise refusal("The record of refactorings does not describe the moved objects: remove the record.") from None
+        detail = "The record of refactorings is damaged: it does not list the moved objects. Delete the record."
+        raise refusal(detail) from None

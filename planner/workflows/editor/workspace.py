@@ -36,9 +36,9 @@ MOST_FILES = 50_000
 _FRESH = 2.0
 """minimum number of seconds for which a list of the folders' files is used"""
 _SHARE = 50
-"""the list is used for at least this many times as long as it took to list the files"""
+"""the list is used for at least this multiple of the time that it took to list the files"""
 _GLANCE = 0.2
-"""seconds before the files of a directory with open files are read again; for other directories it is `_FRESH`"""
+"""seconds before the files of a directory with open files are read again; for other directories, `_FRESH` seconds"""
 _ABOVE = 2
 """maximum number of levels between a module and a variables file below it"""
 _RETRIED = 5.0
