@@ -160,7 +160,7 @@ CHANGES: list[tuple[Callable[[Path], object], str]] = [
     ),
     (
         lambda root: write(root, {"planner.batch.hcl": 'unit "a" {}\nunit "b" {}\nunit "c" {}\n'}),
-        "It came after a; this order has changed",
+        "the unit ran after a; this order has changed",
     ),
     (lambda root: replace(root, "saved/plans/a.tfplan", "x"), "its SHA-256 differs"),
     (lambda root: (root / "saved/plans/a.tfplan").unlink(), "No such file"),

@@ -1,4 +1,4 @@
-"""Many root modules as one graph."""
+"""Fleets: many root modules that are planned and applied in the order of one graph."""
 
 import os
 

@@ -65,7 +65,7 @@ class Analysis:
     orphaned: tuple[tuple[str, str], ...] = ()
     """units that were removed although their states still have objects, as (unit, state)"""
     parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)
-    """the states of a deployment's components that other units read: {deployment: ((state, component), ...)}"""
+    """{deployment: ((state, component), ...)}: the states of its components that other units read"""
     share: Share | None = None
     """the part of the selected units that this job runs; None if one job runs all of them"""
 
@@ -140,7 +140,7 @@ def analyse(
     known: Mapping[str, str] = {},
 ) -> Analysis:
     """Derive the order and the selection of the units of a fleet. Raises Failure for an invalid selection, or for rules
-    with errors. `own`: the user's rules. `want`: further relations to derive. `known`: {unit: state} from earlier
+    with errors. `own`: the user's rules. `want`: additional relations to derive. `known`: {unit: state} from earlier
     commands."""
     facts = fleet_facts(fleet, surveys, known)
     facts.add("command", command)

@@ -1,8 +1,9 @@
 """Applies or destroys a fleet, either at once or wave by wave with approval.
 
-At once: each unit is planned and applied when its dependencies are done, so no unit is planned with unknown inputs. By
-waves: all units are planned first, even with unknown inputs. Then, in each wave, incomplete units are planned again
-with the values that are known then, the plans are shown, and the approved plans are applied exactly as shown."""
+Without waves, each unit is planned and applied when its dependencies are done, so no unit is planned with unknown
+inputs. With waves, all units are planned first, even those with unknown inputs. Then, in each wave, the units with
+incomplete plans are planned again with the values that are known by then, all plans of the wave are shown, and the
+approved plans are applied exactly as shown."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
 
 
 def deferred(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan and apply the deferred changes of these units, whose inputs may be known now."""
+    """Plan and apply the deferred changes of these units. The values for which these changes waited may be known
+    now."""
     before = {unit: run.done[unit].result for unit in units}
     wave(run, command, units, f"{title}, deferred parts", approve)
     for unit, earlier_result in before.items():
@@ -96,7 +98,8 @@ def deferred(run: Run, command: str, units: list[str], title: str, approve: Appr
 
 
 def _is_open(done: FinishedUnit) -> bool:
-    """Whether a unit needs another plan: it was skipped, an input was unknown, or its plan was applied only in part."""
+    """Whether a unit has to be planned again, because it was skipped, an input was unknown, or its plan was applied
+    only in part."""
     if done.outcome == "incomplete" and done.result is not None and done.result.is_partial:
         return bool(done.because) or done.result.result == "applied"
     return done.outcome in ("incomplete", "skipped")
@@ -118,8 +121,8 @@ def decline(run: Run, command: str, units: list[str]) -> None:
 
 
 def is_overtaken(run: Run, unit: str) -> bool:
-    """Whether a plan with changes is outdated: an earlier unit was not applied, or an output that the plan used has
-    changed."""
+    """Whether a plan with changes is outdated, because a unit that runs before this one was not applied, or because an
+    output that the plan used has changed."""
     # decided in Python: whether the plan of a unit is outdated -- a comparison of digests
     if run.done[unit].outcome != "changes" and not may_be_applied(run.done[unit]):
         return False
@@ -128,7 +131,7 @@ def is_overtaken(run: Run, unit: str) -> bool:
 
 
 def may_apply(run: Run, command: str, done: FinishedUnit) -> bool:
-    """Whether a plan may be applied now: `may_be_applied` holds, and all earlier units are done."""
+    """Whether a plan may be applied now: `may_be_applied` is true, and the units that run before this one are done."""
     return may_be_applied(done) and _decided(run, command, done).appliable
 
 
@@ -138,7 +141,7 @@ def asks(run: Run, command: str, done: FinishedUnit) -> bool:
 
 
 def may_be_applied(done: FinishedUnit) -> bool:
-    """Whether a plan has changes that need no other unit to be applied first."""
+    """Whether a plan has changes that do not wait for other units to be applied."""
     if done.outcome == "incomplete":
         return done.result is not None and done.result.is_partial and not done.because
     return done.outcome == "changes"

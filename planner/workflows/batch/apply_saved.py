@@ -83,10 +83,10 @@ def save(run: Run) -> None:
 
 
 def _portable(options: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
-    """(the options for planning a unit again, with paths relative to the base directory; whether the unit can be
-    planned again with them). (NOTHING, False) if the options cannot be saved, because they name files outside the base
-    directory, or contain values of an encrypted unit. Raises Failure instead if the plan is incomplete, because
-    applying it requires a new plan."""
+    """Returns the options with which a unit was planned, with paths relative to the base directory, and whether the
+    unit can be planned again with these options. Returns (NOTHING, False) if the options cannot be saved, because they
+    name files outside the base directory or contain values of an encrypted unit. If the plan of such a unit is
+    incomplete, raises Failure, because the apply would have to plan the unit again."""
     try:
         return _as_seen(options, done, base), not options.limits.replace
     except Failure:

@@ -128,7 +128,7 @@ class Cache:
 
     def result(self, request: Request) -> dict[str, Any] | None:
         """A unit's last result without errors, as data; None if there is none, if it lacks requested facts or outputs,
-        or if a new plan could have another result."""
+        or if a new plan could have a different result."""
         known = self._entry(RESULTS, request.unit)
         if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None
@@ -142,8 +142,8 @@ class Cache:
         self._same, self._held = {}, {}
 
     def may_hold(self, unit: str) -> bool:
-        """Whether the files that were read for the unit's result are unchanged; False without a usable result. Other
-        conditions are not checked."""
+        """Whether the files that were read for the unit's result are unchanged; False without a usable result. The
+        other conditions of `result` are not checked."""
         holds = self._held.get(unit)
         if holds is None:
             known = self._entry(RESULTS, unit)

@@ -19,8 +19,8 @@ LONGEST_AWAY = 30.0
 
 
 def open_cluster(address: str) -> Workplace:
-    """The workers of the cluster at an address (`tcp://HOST:PORT`), which must share the files of this machine. Raises
-    Failure."""
+    """The cluster at an address (`tcp://HOST:PORT`), as an executor. Its workers must share the files of this machine.
+    Raises Failure."""
     return _Cluster(_client(address))
 
 

@@ -220,8 +220,8 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, diagnostics:
 
 
 def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: UnitResult) -> UnitResult:
-    """Add the unknown values on which the plan depends. If outputs are requested and the plan is partial or has
-    changes, also add the planned outputs of the deployment and its components."""
+    """Add to the summary `short` the unknown values on which the plan depends. If outputs are requested and the plan is
+    partial or has changes, also add the planned outputs of the deployment and of its components."""
     if any(one.seen for one in request.upstream):
         used = [(f"var.{name}", one) for name, value in runner.inputs.items() for one in awaited_in(value)]
         for step in plan.steps:
@@ -266,8 +266,9 @@ def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short:
 
 
 def _of_component(step: InstanceStep, runner: Runner) -> dict[str, Value] | None:
-    """The planned outputs of a component, all unknown if it is deferred; None if it has no plan, if no output changes,
-    or if the deferred component's instances are not known yet."""
+    """The planned outputs of a component instance; all of them are unknown if the instance is deferred. Returns None if
+    the instance has no plan, if none of its outputs changes, or if it represents deferred instances that are not known
+    yet."""
     if step.what == "defer":
         return (
             dict.fromkeys(runner.asked[str(step.name)].config.root.outputs, UNKNOWN) if not step.name.is_wild else None

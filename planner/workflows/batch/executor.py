@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import BrokenExecutor, Executor
 
 busy = threading.Lock()
-"""held while a unit runs in this process"""
+"""a lock that is held while a unit runs in this process"""
 
 
 class Workplace(Executor):
@@ -33,7 +33,7 @@ class Unmet(Exception):
 
 
 def is_death(problem: BaseException) -> bool:
-    """Whether an exception of a future means that the process of the work ended unexpectedly."""
+    """Whether an exception of a future means that the process that did the work ended unexpectedly."""
     if isinstance(problem, BrokenExecutor | EOFError | ConnectionError):
         return True
     return type(problem).__name__ in ("KilledWorker", "CancelledError")

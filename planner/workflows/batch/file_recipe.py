@@ -40,7 +40,7 @@ class GeneratedFile:
 
 @define
 class UnitRecipe:
-    """Settings of one block, or of several blocks merged."""
+    """The settings of one block, or the merged settings of several blocks."""
 
     hooks: dict[str, Hook] = field(factory=dict)
     retries: list[Retry] = field(factory=list)

@@ -2,8 +2,8 @@
 content, and compares them later.
 
 An entry is [path, kind, time, size, digest]. Kinds: file; folder (the names in a directory, without those that change
-in every run); names (all names; `own names`: in the directory of the run); outputs (of a state that another unit
-writes: only its outputs are compared); missing; until (`time` is the end of the result's validity). The size is
+in every run); names (all names; `own names`: in the directory of the run); outputs (a state that another unit writes,
+of which only the outputs are compared); missing; until (`time` is the end of the result's validity). The size is
 combined with the inode, because a symbolic link may point to another file of equal time and size. The time is ctime in
 nanoseconds, which programs cannot set. A file with equal time and size counts as unchanged, unless it had changed less
 than RACY nanoseconds before it was recorded. Otherwise the digest decides. An entry for a missing file has the time of
@@ -68,7 +68,7 @@ class FileRecorder:
     def __init__(self) -> None:
         self.paths: Looked | None = None
         self.has_unseen = False
-        """whether a function of the configuration has read a file that is not compared, or the time"""
+        """whether a function of the configuration has read the time, or a file that is not compared"""
         self._home = ""
         self._known: set[str] = set()
         self._installed = False
@@ -112,7 +112,7 @@ class FileRecorder:
         self.look(path, _KINDS.get(event, "file"))
 
     def _limit(self, until: int) -> None:
-        """Note that the result is valid until this time, in seconds since 1970. If the time has passed already, the
+        """Record that the result is valid until this time, in seconds since 1970. If the time has passed already, the
         result cannot be reused."""
         assert self.paths is not None
         earlier = self.paths.get(TIMED)
@@ -197,7 +197,7 @@ class FileRecorder:
 
 
 def _own_folders() -> re.Pattern[str]:
-    """Matches planner's temporary directories for plugin sockets and plans, which differ in each run."""
+    """A pattern that matches planner's temporary directories for plugin sockets and plans, which differ in each run."""
     return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
 
 

@@ -1,5 +1,5 @@
-"""Policies about all plans of a fleet together, from the fleet's directory and the organisation. These policies check
-every plan, apply and destroy. Denied plans are neither saved nor applied."""
+"""Policies about all plans of a fleet together. They come from the fleet's directory and from the organisation's
+policies. These policies check every plan, apply and destroy. Denied plans are neither saved nor applied."""
 
 from __future__ import annotations
 

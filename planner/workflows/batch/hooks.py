@@ -16,7 +16,7 @@ from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.records import frozen
 
 GRACE = 2.0
-"""seconds between the signals after a time limit"""
+"""seconds between the signals to a program that exceeds its time limit"""
 MOST = 1 << 20
 """bytes kept of the end of a program's output"""
 LEAST = 6
@@ -26,7 +26,7 @@ _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 @frozen
 class Ran:
-    """The end of a program. `is_late`: the program exceeded its time limit."""
+    """The result of a program that has ended. `is_late`: the program exceeded its time limit."""
 
     code: int
     output: bytes

@@ -74,8 +74,8 @@ def outputs(request: Request, unit: str) -> Any:
 
 
 def _outputs(upstream: Upstream, only_checked: bool) -> Any:
-    """The root outputs of another unit, from its plan or its state; unknown if `only_checked`. They are not marked as
-    sensitive: variables declare sensitivity themselves. Raises Failure."""
+    """The root outputs of another unit, from its plan or its state; unknown if `only_checked`. The values are not
+    marked as sensitive: the variables that receive them declare sensitivity themselves. Raises Failure."""
     if only_checked:
         return Unknown(DYNAMIC)
     if upstream.seen:
@@ -98,8 +98,9 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
     """The state of another unit (None if it does not exist or cannot be read) and problems. If the requesting unit has
-    encryption settings for a `terraform_remote_state` of the other unit's name, these are used. Otherwise the state is
-    read as plain text and, after an error, with the encryption settings for the requesting unit's own state."""
+    encryption settings for a `terraform_remote_state` data source with the other unit's name, these settings are used.
+    Otherwise the state is read as plain text and, after an error, with the encryption settings for the requesting
+    unit's own state."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:

@@ -214,7 +214,8 @@ class Survey:
 class Upstream:
     """A unit whose outputs another unit reads. `state`: the name as in `planner.world.state.backend`; if that is not a
     file, `directory` and `workspace` identify the state. `planned`: the encoded planned outputs, if the unit is not
-    applied yet, and `seen`: a digest that identifies them; "" means that the outputs are read from the state."""
+    applied yet. `seen`: a digest that identifies these planned outputs; "" means that the outputs are read from the
+    state."""
 
     unit: str
     state: str
@@ -270,8 +271,8 @@ class Request:
     keeps_incomplete: bool = field(default=False, eq=False)
     """whether to write incomplete plans, too"""
     approved_file: str = field(default="", eq=False)
-    """an approved plan: an incomplete one, which is compared with the new plan; for the command `state`, a complete
-    one, to determine whether it was applied"""
+    """an approved plan. For the command `state`, this is a complete plan, and the result shows whether it was applied.
+    For other commands, it is an incomplete plan, with which the new plan is compared"""
     deployment: str | None = None
     """as in Unit"""
     review: bool = field(default=False, eq=False)
@@ -320,7 +321,8 @@ class UnitResult:
     unknown: tuple[tuple[str, str], ...] = ()
     """unknown parts of these outputs, as (output, path)"""
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
-    """unknown parts of other units' outputs on which the plan depends, as (user, unit, output, path)"""
+    """unknown parts of other units' outputs on which the plan depends, as (address that uses the part, unit, output,
+    path)"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
     """{output: encoded value} of all outputs; for a plan, set only if it has changes or is partial; never stored in a
     record"""
@@ -388,8 +390,8 @@ def units_text(names: Sequence[str]) -> str:
 
 @frozen(eq=False)
 class Share:
-    """The work of a job: shard `number` (from 1) of `count`. `units`: its own units. `beside`: other units, planned
-    only for their values."""
+    """The work of a job: shard `number` (from 1) of `count`. `units`: the job's own units. `beside`: other units, which
+    the job plans only for their values."""
 
     number: int
     count: int

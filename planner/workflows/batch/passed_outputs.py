@@ -134,7 +134,8 @@ NEW = ""
 
 @frozen
 class Awaited:
-    """The mark of a value that is unknown until `unit` is applied: its place in an output of that unit."""
+    """The mark of a value that is unknown until `unit` is applied. The mark contains the place of the value in an
+    output of that unit."""
 
     unit: str
     output: str
@@ -235,7 +236,7 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The values of outputs, without other entries of a deployment, whose names contain a "."."""
+    """The values of outputs, without the additional entries for a deployment, whose names contain a "."."""
     return {name: value for name, value in values.items() if "." not in name}
 
 

@@ -180,7 +180,8 @@ def _facts(request: Request, made: MadePlan[Start]) -> dict[str, list[list[Any]]
 
 
 def _with_outputs(request: Request, made: MadePlan[Start], short: UnitResult) -> UnitResult:
-    """Add the unit's planned outputs, and the unknown outputs of other units on which the plan depends."""
+    """Add to the summary `short` the unit's planned outputs, and the unknown outputs of other units on which the plan
+    depends."""
     options, declared = made.loaded.options, made.loaded.config.root.variables
     around = {name: value for name, value in options.surrounding.items() if name in declared}
     outputs = made.loaded.config.root.outputs

@@ -1,9 +1,9 @@
 """Worker processes on this machine, each with its own pipe, so that a process that dies loses only its own unit.
 
 Workers are forked from a server that has loaded only planner (`forkserver`), so no thread or lock of this process is
-copied, and all modules are imported already. The server lives as long as this process and may have been started with
-another environment; each worker receives the environment of its pool. The first workers of a pool can be forked from
-this process instead, if none of its threads can hold a lock. Workers end with this process. For each worker, this
+copied, and all modules are imported already. The server runs as long as this process. The environment may have changed
+since the server started, so each worker receives the environment of its pool. The first workers of a pool can be forked
+from this process instead, if none of its threads can hold a lock. Workers end with this process. For each worker, this
 process has a thread that sends work to the worker, waits for the result, and replaces the worker if it has ended."""
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ _BEGINNING = threading.Lock()
 
 
 def start_server() -> None:
-    """Start the server of processes, unless it runs. It ignores interrupts; workers handle these themselves."""
+    """Start the server of processes, unless it already runs. The server ignores interrupts; workers handle these
+    themselves."""
     forkserver.set_forkserver_preload([PRELOAD])
     resource_tracker.ensure_running()  # before the next line, because this call changes the signal mask itself
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # the server inherits this mask
@@ -192,7 +193,7 @@ def start_server() -> None:
 
 def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str], inherited: Sequence[Any]) -> None:
     """Run the jobs from the pipe until the pipe is closed or this worker uses too much memory. `inherited`: ends of
-    pipes that belong to the parent; they are closed here, so that the end of the parent closes the pipes."""
+    pipes that belong to the parent; they are closed here, so that the pipes close when the parent ends."""
     for other in inherited:
         other.close()
     os.environ.clear()
@@ -222,7 +223,8 @@ def _is_large() -> bool:
 
 
 def _begin(stop: Any, end: Any) -> None:
-    """Prepare a worker: loaded modules remain shared, signals request it to stop, and it ends with its parent."""
+    """Prepare a worker: the memory of its loaded modules remains shared, signals request it to stop, and it ends when
+    its parent ends."""
     gc.disable()
     gc.freeze()
     reading, writing = os.pipe()
@@ -266,7 +268,7 @@ def _hear(pipe: int) -> None:
 
 
 def _leave() -> None:
-    """End immediately; running plugins and commands get GOODBYE seconds."""
+    """End immediately. Running plugins and commands have GOODBYE seconds to end."""
     moment = threading.Timer(GOODBYE, os._exit, (130,))
     moment.daemon = True
     moment.start()

@@ -10,8 +10,8 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen
 class Hook:
-    """A program that runs before a unit's commands, after them, or on an error (`when`). `patterns`: run only if an
-    error matches one. `always`: run even after another failure."""
+    """A program that runs before a unit's commands, after them, or on an error (`when`). `patterns`: if there are any,
+    the hook runs only if an error matches one of them. `always`: the hook runs even after an earlier failure."""
 
     name: str
     when: str
@@ -24,8 +24,8 @@ class Hook:
 
 @frozen
 class Retry:
-    """Repeats a command whose error matches one of the regular expressions: at most `times` runs in all, `pause`
-    seconds apart."""
+    """The command runs again if its error matches one of the regular expressions: at most `times` runs in total, with
+    `pause` seconds between them."""
 
     patterns: tuple[str, ...]
     times: int

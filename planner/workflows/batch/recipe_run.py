@@ -73,8 +73,8 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
 
 def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
     """Run the recipe's hooks and retries around `run`; returns the result. If the preparation of the recipe fails,
-    `given_up` is called before the failure is reported; it may raise an exception instead. The refusals of a recipe are
-    the errors of the result. Raises Failure if the work cannot begin for another reason."""
+    `given_up` is called before the failure is reported. `given_up` may prevent that report by raising an exception. The
+    refusals of a recipe are the errors of the result. Raises Failure if the work cannot begin for another reason."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
@@ -224,7 +224,8 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets:
 
 
 def surrounded(request: Request) -> AbstractContextManager[frozenset[str]]:
-    """Context that sets the unit's environment and yields the credentials in it. Raises Failure."""
+    """Context that sets the unit's environment, and yields the credentials that the environment contains. Raises
+    Failure."""
     recipe = request.recipe
     assert recipe is not None
     credentials = _credentials(request.unit, recipe)
@@ -252,8 +253,8 @@ def surroundings(wanted: Mapping[str, str], secrets: frozenset[str]) -> Iterator
 
 
 def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
-    """The variables that the `auth` program prints as a JSON object of strings; empty if there is no such program. They
-    are neither stored nor shown. Raises Failure."""
+    """The variables that the `auth` program prints as a JSON object of strings; empty if there is no such program. The
+    variables are neither stored nor shown. Raises Failure."""
     if not recipe.auth:
         return {}
     program, folder, seconds = recipe.auth[0], recipe.home or ".", recipe.seconds or 300

@@ -149,9 +149,9 @@ def root_modules(
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
     """The sorted relative paths of the root modules in and below a directory ("." for the directory itself), without
-    sources of components. With a `pattern` other than `**`, the result is all matching directories with configuration.
-    `stacks` receives {path: stack}. `left` receives the absolute paths of other directories with a state; only for
-    `**`."""
+    directories that are sources of stack components. With a `pattern` other than `**`, the result is all matching
+    directories with configuration. `stacks` receives {path: stack}. `left` receives the absolute paths of other
+    directories with a state; only for `**`."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _matching_directories(folder, pattern, stacks)

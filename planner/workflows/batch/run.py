@@ -148,7 +148,7 @@ class Run:
         return done
 
     def moved(self, unit: str) -> dict[str, list[str]]:
-        """{other unit: outputs whose values differ now from those with which this unit was planned}."""
+        """{other unit: outputs whose current values differ from the values with which this unit was planned}."""
         table = {}
         for other in self.analysis.reads_from.get(unit, ()):
             planned, now = self.planned.get(other), self.done[other].result if other in self.done else None
@@ -248,7 +248,8 @@ class Run:
         return len(unknown) if is_here else 0
 
     def _upstream(self, unit: str, is_planned: bool) -> Upstream:
-        """Another unit whose outputs are read, with its plan or its state."""
+        """The entry for `unit` in the requests of the units that read its outputs: with the digest of its planned
+        outputs, or with its state."""
         fleet = self.analysis.fleet
         described = fleet.units[unit]
         folder = described.directory(fleet.root)

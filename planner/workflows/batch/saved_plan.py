@@ -335,7 +335,7 @@ def _parse_saved(name: str, raw: Any) -> Saved:
     for path, content in raw["files"].items():
         is_digest = content.__class__ is str and (_DIGEST.match(content) or content == "unreadable")
         if not is_digest or not is_inside(path):
-            raise ValueError(f"{name} has a file the path {path!r}, which is outside the fleet, or no digest of it")
+            raise ValueError(f"{name} lists the file {path!r}, which is outside the fleet or has no valid digest")
     result: UnitResult = from_json(UnitResult, raw["result"])
     if result.review:
         result = evolve(result, review=require_shape(result.review, REVIEW, "the review"))

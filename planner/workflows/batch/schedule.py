@@ -188,8 +188,8 @@ class Schedule:
         self.running[future] = unit
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
-        """The results of the units before a unit. If the unit's own `result` depends on unknown outputs of some of
-        them, `is_awaited` is set for these."""
+        """The results of the units before a unit. `is_awaited` is set for those on whose unknown outputs the unit's own
+        `result` depends."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 

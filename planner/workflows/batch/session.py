@@ -54,7 +54,7 @@ class BatchOptions:
     workers: int = 0
     cache: bool = True
     operation: OperationOptions = NO_OPTIONS
-    """for each unit: mode (normal, destroy or refresh-only), -refresh, locks and others"""
+    """options that apply to every unit: the mode (normal, destroy or refresh-only), -refresh, locks and others"""
     rules: tuple[str, ...] = ()
     text: bool = False
     review: bool = False
@@ -154,7 +154,7 @@ class Batch:
         return Ships(root, needs_of(root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
-        """The analysis of the fleet. `want`: further relations to derive. `selected`: False ignores the selectors.
+        """The analysis of the fleet. `want`: additional relations to derive. `selected`: False ignores the selectors.
         `asks`: derive all facts; otherwise a cached analysis, which has no facts, may be returned. Raises Failure."""
         options = self.options
         chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))

@@ -72,14 +72,16 @@ def refusals(
 def _places(analysis: Analysis, saved: Saved) -> Iterable[Moved]:
     unit = analysis.fleet.units[saved.unit]
     if (unit.folder, unit.workspace) != (saved.folder, saved.workspace):
-        text = f"It was the directory {saved.folder} with the workspace {saved.workspace or 'default'}."
+        text = f"The plan was made for the directory {saved.folder} with the workspace {saved.workspace or 'default'}."
         yield saved.unit, "folder", saved.folder, text
     if analysis.state_of.get(saved.unit, "") and os.path.basename(analysis.state_of[saved.unit]) != os.path.basename(
         saved.state
     ):
-        yield saved.unit, "state", saved.state, f"Its state is {analysis.state_of[saved.unit]} now."
+        text = f"Its state is now {analysis.state_of[saved.unit]}, and not {saved.state}."
+        yield saved.unit, "state", saved.state, text
     if sorted(analysis.before.get(saved.unit, ())) != sorted(saved.before):
-        text = f"It came after {', '.join(saved.before) or 'nothing'}; this order has changed."
+        before = ", ".join(saved.before) or "no other unit"
+        text = f"When the plan was made, the unit ran after {before}; this order has changed."
         yield saved.unit, "order", ", ".join(saved.before), text
 
 
@@ -128,7 +130,7 @@ def _when(path: str) -> str:
 
 def _applied_by(root: str, unit: str, made: str) -> str:
     """A clause that names the batch that applied the unit since `made`, and its user, from the records on this machine;
-    "" if no batch has."""
+    "" if no batch applied it."""
     for name in reversed(runs(root)):
         record = Record(root, name)
         try:

@@ -145,8 +145,8 @@ ALONE = threading.RLock()
 
 @contextmanager
 def home(request: Request) -> Iterator[None]:
-    """A context with the working directory and environment of a unit and the recursion and digit limits of a command,
-    without garbage collection."""
+    """A context with the working directory and environment of a unit, and with the recursion and digit limits of a
+    command. Garbage collection is switched off meanwhile."""
     here = os.getcwd()
     depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
     wanted = dict(request.environment)

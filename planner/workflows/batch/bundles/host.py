@@ -1,9 +1,9 @@
 """Runs a unit on the other machine: receives a parcel and returns a result. All input is checked before use.
 
 Each parcel has its own directory. It is removed after the work unless it contains files that are still needed: a state
-that could not be saved, or the journal of an interrupted apply. Plugins are installed as `init` does it: in the
-versions of the lock file, from the sources in this machine's settings. States must be stored in services, because files
-on this machine are lost."""
+that could not be saved, or the journal of an interrupted apply. Plugins are installed in the versions of the lock file,
+from the sources in this machine's settings, as by `init`. States must be stored in services, because files on this
+machine are lost."""
 
 from __future__ import annotations
 

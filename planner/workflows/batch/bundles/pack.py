@@ -2,8 +2,8 @@
 
 A bundle contains the directories of the unit, of each module that it calls and of the units whose outputs it uses, the
 files that were read when its configuration was surveyed, and policies. Files that belong to this machine are omitted:
-states, plugins, records and git's data. If the unit needs another path below the root, the other machine reports it
-before any change, and the bundle is made again with that path."""
+states, plugins, records and git's data. If the unit needs a path below the root that is not in the bundle, the machine
+that runs the unit reports the path before any change, and the bundle is made again with it."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Bundle:
 
 
 def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterable[str] = ()) -> Bundle:
-    """A bundle of whole directories and single files; all paths are relative to `root`. Equal files give equal bytes.
-    Raises Failure."""
+    """A bundle of whole directories and single files; all paths are relative to `root`. Equal files result in equal
+    archives, byte for byte. Raises Failure."""
     whole = _without_inner(folders)
     table: dict[str, bool] = {}
     for folder in whole:  # working directories are included if the caller names them

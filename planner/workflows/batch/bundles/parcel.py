@@ -23,7 +23,8 @@ LARGEST = 1 << 30
 """maximum size in bytes of an archive, a plan file or a plan as JSON"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
-"""members with lookups in Terragrunt's files. A key consists of strings separated by zero bytes, which may be paths"""
+"""members that contain the results of lookups in Terragrunt's files. The key of a lookup consists of strings separated
+by zero bytes; each string may be a path"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
 """members with users' values, in which paths are not replaced"""
 
@@ -138,8 +139,8 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
 
 
 def _relocated(value: Any, before: str, after: str) -> Any:
-    """Plain data with paths below the directory `before` moved below `after`. Only whole strings are treated as
-    paths."""
+    """Plain data in which paths below the directory `before` are replaced with paths below the directory `after`. Only
+    whole strings are treated as paths, not parts of strings."""
     kind = type(value)
     if kind is dict:
         return {name: _member(name, item, before, after) for name, item in value.items()}

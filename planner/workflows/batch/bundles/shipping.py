@@ -21,7 +21,7 @@ from planner.workflows.batch.model import Fleet, Request, UnitResult, diagnostic
 from planner.workflows.batch.terragrunt.session import on_the_way
 
 ROUNDS = 8
-"""maximum number of bundles for one request; another one is made when paths are missing"""
+"""maximum number of bundles for one request; a new bundle is made when paths are missing in the last one"""
 
 
 class Carrier(Protocol):
@@ -29,8 +29,8 @@ class Carrier(Protocol):
     execution."""
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:
-        """The answer of `bundles.host.work` to a parcel. If the worker ended without an answer, the future has an
-        exception that `is_death` recognises."""
+        """A future with the answer of `bundles.host.work` to a parcel. If the worker ended without an answer, the
+        future has an exception that `is_death` recognises."""
 
     def stop(self) -> None:
         """Let running work finish, and start nothing new."""
@@ -44,7 +44,7 @@ class WorkerLost(BrokenExecutor):
 
 
 class Shipping(Workplace):
-    """Runs units through a carrier. `needs` returns the first content of a unit's bundle, as (directories, files)
+    """Runs units through a carrier. `needs` returns the initial content of a unit's bundle, as (directories, files)
     relative to the root. `known`: complete bundles of earlier work, by unit."""
 
     def __init__(
@@ -65,8 +65,8 @@ class Shipping(Workplace):
         self._lock = threading.Lock()
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Send a request; if no bundle can be made for it, its result has the errors. `fn` is ignored: it is always
-        executors.work, which the other machine has, too."""
+        """Send a request. If no bundle can be made for the request, the result contains the errors. `fn` is ignored: it
+        is always executors.work, which the other machine has, too."""
         (request,) = args
         future: Future[Any] = Future()
         try:

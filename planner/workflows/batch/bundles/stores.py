@@ -1,9 +1,9 @@
 """Stores for archives of bundles: in the message to the worker, in a shared directory, or next to states in a backend.
 
 A store has a name, which is sent to the worker: `scheduler` (in the message), a directory (`/mnt/bundles`), or a
-backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The name never contains credentials;
-each machine has its own credentials, where the backend looks for them. An archive is used only if it has the requested
-digest."""
+backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The name never contains credentials:
+each machine needs its own, in one of the places where the backend looks for credentials. An archive is used only if it
+has the requested digest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Plans of deployments as a batch report (document.py), with all output formats. An instance of a component replaces a
-unit, and its deployment replaces the unit's directory.
+"""Plans of deployments as a batch report (document.py), with all output formats. Where the report of a fleet has a unit
+and the unit's directory, this report has a component instance and its deployment.
 
 Additional keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also
 be deferred or forgotten; `because` is the instance or value that a deferred instance waits for.
@@ -198,14 +198,16 @@ def _outcome(step: InstanceStep) -> str:
 
 
 def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
-    """The instance or value for which a deferred instance waits; "" if there is none, or for other instances."""
+    """The instance or value for which a deferred instance waits; "" if there is none, or if the instance is not
+    deferred."""
     awaited = [what for because, what in step.put_off if because != "for_each"]
     waits = sorted(b for a, b in plan.decided.waits_until if a == str(step.name)) if plan.decided is not None else []
     return next(iter([*awaited, *waits]), "") if step.put_off else ""
 
 
 def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, str]]:
-    """The order of instances in all rounds. Deferred instances come after the instances from which they are made."""
+    """The order of instances in all rounds. A deferred instance comes after the instances whose outputs determine
+    it."""
     items: set[tuple[str, str]] = set()
     for plan in plans:
         if plan.decided is not None:

@@ -21,7 +21,7 @@ those for which it waits. `way`: all, named, dependency or dependent. `changed_o
 whose outputs others read, the outputs that will change, and their unknown parts. `awaits`: parts of the unit's plan
 that are computed from unknown outputs of other units. `orphaned`: removed units whose states still have objects.
 Diagnostics have the form of `validate -json`. `shard`: present if several jobs share the work (-shard); `units` is the
-number of units in all, `fleet` a digest of the units and their files, `beside` the units of other shards that were
+total number of units, `fleet` a digest of the units and their files, `beside` the units of other shards that were
 planned for their values, and `made_as` identifies the state and the outputs that a plan used."""
 
 from __future__ import annotations

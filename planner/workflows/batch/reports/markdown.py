@@ -1,8 +1,8 @@
 """A batch as Markdown for a comment on a pull request: only changes, causes first, never longer than a comment may be.
 
-The table lists units by wave. If there are many, it lists failed units, then units with changes of their own, then
-units that change because of others. Below, each unit's changes are in a collapsible section. Units that do not fit are
-omitted from the end and counted."""
+The table lists units by wave. If there are many units, the table lists failed units first, then units whose changes
+have causes of their own, then units that change because of other units. Below the table, each unit's changes are in a
+collapsible section. Units that do not fit are omitted from the end and counted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The review of a fleet: one document from the reviews of its units. Through outputs, a cause in one unit affects
-others. Objects are named with their units: `svc5: terraform_data.app`."""
+"""The review of a fleet: one document from the reviews of its units. Through outputs, a cause in one unit also affects
+other units. The name of an object begins with its unit: `svc5: terraform_data.app`."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ class _Fleet:
         return made
 
     def _of_units(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Decisions about units, as (about denied and failed units, about units whose plans are missing or
-        incomplete)."""
+        """Two lists of decisions: those about denied and failed units, and those about units whose plans are missing or
+        incomplete."""
         units, is_plan = self.document["units"], self.document["command"] == "plan" and not is_drift(self.document)
 
         def units_of(*outcomes: str) -> list[str]:

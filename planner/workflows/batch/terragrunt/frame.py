@@ -33,7 +33,7 @@ STRATEGIES = ("shallow", "deep", "no_merge")
 
 
 class Include:
-    """An include of a file, with its frame."""
+    """An include of a file, with the frame of the included file."""
 
     def __init__(self, label: str, frame: Frame, strategy: str, is_exposed: bool, span: Span) -> None:
         self.label, self.frame, self.strategy, self.is_exposed, self.span = label, frame, strategy, is_exposed, span

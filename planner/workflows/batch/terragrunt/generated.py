@@ -20,7 +20,7 @@ MARK = f"Written by planner; every run overwrites this file. {SIGNATURE}"
 EXISTS = ("overwrite", "overwrite_terragrunt", "skip", "error")
 DISABLED = ("remove", "remove_terragrunt", "skip")
 OVERRIDE = "planner_backend_override.tf"
-"""file of the backend if `generate` names none"""
+"""file for the backend if `generate` does not name a file"""
 
 
 @frozen

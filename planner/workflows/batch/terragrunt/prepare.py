@@ -85,6 +85,6 @@ def with_reading(recipe: Recipe, reading: UnitReading) -> Recipe:
 
 
 def _of_declared(value: Value) -> dict[str, Value]:
-    """`value` (an unknown value) for each declared variable."""
+    """{declared variable: `value`}, for an unknown value."""
     config, _ = load_root(".")
     return dict.fromkeys(config.root.variables, value) if config is not None else {}

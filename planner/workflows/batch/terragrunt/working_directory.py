@@ -191,7 +191,7 @@ def _put(path: str, data: bytes) -> None:
 
 
 def _own_files(home: str) -> dict[str, str]:
-    """{path: target of the link, or ""} of the files that planner wrote."""
+    """{path: target of the link} of the files that planner wrote; the target is "" for a file that is not a link."""
     try:
         result = orjson.loads(read_whole(os.path.join(home, _LIST)))
     except (OSError, orjson.JSONDecodeError):
