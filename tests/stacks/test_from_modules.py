@@ -186,7 +186,7 @@ def test_other_objects_are_not_written_over(folder: Path, planner: Planner) -> N
     path.write_text(path.read_text().replace('"p-n', '"q-n'))
     others = path.read_bytes()
     ran = planner("stacks", "from-modules", "-write")
-    assert ran.code == 1 and "The state of component.net of a deployment main already exists here" in " ".join(
+    assert ran.code == 1 and "The state of component.net in the deployment main already exists here" in " ".join(
         ran.err.split()
     )
     assert path.read_bytes() == others and (folder / "old.tfstate").read_bytes() == before

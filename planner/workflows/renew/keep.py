@@ -72,7 +72,7 @@ class Printed:
 @frozen(eq=False)
 class KeepingFacts:
     """Facts about a plan before it is printed. `found`: kinds of content (rules/renew/whole.dl) that decide whether the
-    plan may be stored. If a later plan can follow edits, the facts also contain the plan's pickled objects, their
+    plan may be stored. If the plan may be renewed in part, the facts also contain the plan's pickled objects, their
     positions by resource, and the references between blocks."""
 
     found: frozenset[str]

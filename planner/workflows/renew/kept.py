@@ -1,5 +1,5 @@
-"""The stored data of a plan: all inputs, the output and, if edits can be followed, its parts: files, planned objects,
-references, and the output for each object.
+"""The stored data of a plan: all inputs, the output and, if the plan can be renewed in part, its parts: files, planned
+objects, references, and the output for each object.
 
     index (marshal) | standard output, in UTF-8 | objects of resources, separately
 
@@ -50,8 +50,8 @@ class RenewableParts:
 
 @frozen(eq=False)
 class KeptPlan:
-    """A stored plan. `reads`: entries of planner.workflows.batch.files_read. `lock`: the state's file, if it was
-    locked."""
+    """A stored plan. `reads`: entries of planner.workflows.batch.files_read. `lock`: path of the state file, if the
+    plan locked it."""
 
     reads: list[list[Any]]
     code: int

@@ -1,6 +1,7 @@
 """Plans a part of a configuration: the blocks to plan again, and the headers of the blocks to which they refer. The
-planned objects of the latter are known. Everything that is neither a resource nor a module call is included. A module
-call is planned again as a whole; the modules of other calls are replaced with modules that have only outputs."""
+planned objects of the blocks with only a header are known from the stored plan. Everything that is neither a resource
+nor a module call is included. A module call is planned again as a whole; the modules of other calls are replaced with
+modules that have only outputs."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ def mentioned(text: str, known: Collection[str]) -> set[str]:
 
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
-    """The plan of a part; None if it fails or has diagnostics, which a complete plan reports."""
+    """The plan of a part. Returns None if planning fails or has diagnostics; then a complete plan reports the
+    problems."""
     files = dict(part.files)
     headers, modules = [], {}
     known: dict[str, Settled] = {}

@@ -41,9 +41,9 @@ def sealed_calls(
     constraints: Mapping[str, tuple[str, ...]],
     reads: list[list[Any]],
 ) -> tuple[Any, ...] | None:
-    """The data to store about a plan's calls; None if a log is incomplete, plugins had another environment than this
-    process, or the user has no key for encryption. `repeated`: calls to repeat (rules/renew/calls.dl). `constraints`:
-    {provider address: version constraints}."""
+    """The data to store about a plan's calls; None if a log is incomplete, the plugins' environment differs from that
+    of this process, or the user has no key for encryption. `repeated`: calls to repeat (rules/renew/calls.dl).
+    `constraints`: {provider address: version constraints}."""
     complete = {address: log for address, log in logs.items() if log is not None and log.is_complete}
     around = {log.environment for log in complete.values()}
     if len(complete) < len(logs) or around != {environment()}:
@@ -54,7 +54,7 @@ def sealed_calls(
             if call in repeated or call == _CONFIGURE:
                 sent.setdefault((address, number), []).append((call, request, answer))
     for process in [process for process, calls in sent.items() if not any(call in repeated for call, _, _ in calls)]:
-        del sent[process]  # a process without other calls need not be configured
+        del sent[process]  # a process is not configured if none of its calls is repeated
     sealed = b""
     if sent:
         encrypted = encrypt(marshal.dumps(sent), reads)

@@ -149,7 +149,7 @@ class Renewal:
 
     def _anew(self, edited: Iterable[str], gone: frozenset[str], different: frozenset[str]) -> frozenset[str] | None:
         """The blocks to plan again; None if affected blocks read data or may move objects, because only a complete plan
-        shows this."""
+        shows such reads and moves."""
         facts = FactBuilder()
         for name in edited:
             facts.add("edited", name)
@@ -195,7 +195,7 @@ class Renewal:
         return bool(evaluate(product_program("renewal"), facts.build(), ["may_circle"])["may_circle"])
 
     def _hides_cycle(self, made: MadePlan[Start], now: Mapping[str, list[str]]) -> bool:
-        """Whether applying the whole plan may have a cycle that this part does not show."""
+        """Whether the apply graph of the whole plan may have a cycle that this part does not show."""
         facts = FactBuilder()
         changed = {block_of(change.resource_address) for change in made.plan.changes if change.action != "no-op"}
         for name in changed:
@@ -259,7 +259,7 @@ def _is_expression(name: str) -> bool:
 
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
-    """The causes of the part's changes; None if a cause is outside of the part."""
+    """The causes of the part's changes; None if a cause may be outside of the part."""
     from planner.operations.explanations import causes
 
     facts = FactBuilder()
@@ -304,10 +304,10 @@ _PREFIXES = {
     "variable": "var.",
     "local": "local.",
 }
-"""{type: prefix in expressions} of blocks and single local values whose edits can be followed"""
+"""{block type: prefix of its name in expressions}, for the blocks and local values that can be renewed separately"""
 _LABELS = {"resource": 2, "data": 2, "module": 1, "output": 1, "variable": 1}
 _PLACED = ("resource", "data", "module")
-"""blocks with known positions, which parts omit unless they need the block"""
+"""blocks whose positions are recorded; a part contains only those that are planned again"""
 
 
 MOST_TEXT = 1 << 16

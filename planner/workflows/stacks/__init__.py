@@ -1,1 +1,1 @@
-"""Stacks: components and deployments on the engine of root modules."""
+"""Stacks: components and deployments, which are planned and applied by the engine for root modules."""

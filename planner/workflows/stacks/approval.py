@@ -1,4 +1,5 @@
-"""Approves a deployment's plan without a prompt, by the checks of its group and of `orchestrate` blocks."""
+"""Decides whether a deployment's plan is approved without a prompt: by the checks of the deployment's group and of
+`orchestrate` blocks."""
 
 from __future__ import annotations
 
@@ -53,8 +54,9 @@ def approval(
     replans: int,
     judgement: Iterable[Diagnostic],
 ) -> Approval:
-    """The decision of the checks (of the deployment's group and of `orchestrate` blocks) about a plan. `judgement`:
-    findings of policies about the whole plan; findings about components are in the steps. `replans`: earlier rounds."""
+    """The decision about a plan, by the checks of the deployment's group and of `orchestrate` blocks. `judgement`:
+    findings of policies about the whole plan; findings about components are in the steps. `replans`: number of earlier
+    rounds."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")
     named = [known.rules[name] for name, _ in group.checks] if group is not None else []

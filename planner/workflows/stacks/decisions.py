@@ -66,8 +66,8 @@ def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff]
 
 
 def _given_fact(name: str, because: str, what: str) -> tuple[str, ...]:
-    """The fact from which the rules derive the known reason why another instance waits. It replaces the facts about
-    that instance's configuration."""
+    """The fact from which the rules derive why the instance `name` waits, if the reason is known already. This fact
+    replaces the facts about the instance's configuration."""
     return ("wildcard_of", name, name) if because != "provider" else ("unknown_configuration", name, what)
 
 

@@ -60,8 +60,8 @@ class Runner:
         self.steps: dict[str, InstanceStep] = {}
         self.asked: dict[str, ComponentInstance] = {}
         self._lent: list[Schemas] = []
-        """schemas of instances; each instance has its own, because many are planned and applied concurrently and each
-        ends its own providers"""
+        """schemas of instances; each instance has its own schemas, because many instances are planned and applied
+        concurrently, and each ends its own providers"""
         self._lock = threading.Lock()
         self.to_apply = False
 
@@ -157,8 +157,9 @@ class Runner:
     # ------------------------------------------------------------ applying
 
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
-        """Apply a plan. Returns diagnostics and the outputs; no outputs after an error or a destroy. Instances planned
-        with unknown values are planned again with the values known then, and applied if all changes were approved."""
+        """Apply a plan. Returns diagnostics and the outputs; no outputs after an error or a destroy. Instances that
+        were planned with unknown values are planned again with the values that are known by then. They are applied if
+        the approved plan contains all changes of the new plan."""
         problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Deployed:
-    """The recorded state of a deployment. `components`: {instance: state}, only those with a state. `outputs`: None
-    before the first apply."""
+    """The recorded state of a deployment. `components`: {instance: state}, for the instances that have a state.
+    `outputs`: None before the first apply."""
 
     deployment: str
     components: Mapping[PromiseName, State]

@@ -158,7 +158,7 @@ class _Scope(Scope):
         if root == "deployment" and self.given is not None and steps and isinstance(steps[0], nodes.GetAttr):
             return {
                 "deployment_name": steps[0].name
-            }, 1  # the form of context.plan.deployment, so that the two can be compared
+            }, 1  # the form of context.plan.deployment, so that a check can compare both
         names = [step.name for step in steps if isinstance(step, nodes.GetAttr)]
         count = 2 if root == "store" else 1
         if root not in ("local", "identity_token", "store", "upstream_input", "deployment") or len(names) < count:

@@ -449,8 +449,8 @@ class FilledBody:
 
 
 def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
-    """The argument with its value as a literal. It is unchanged without references, with references to names other than
-    ROOTS, and if it cannot be evaluated; decoding the body reports why."""
+    """The argument with its value as a literal. The argument is unchanged if it has no references, if it refers to
+    names other than ROOTS, or if it cannot be evaluated. In the last case, decoding the body reports the problem."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:
         return attribute

@@ -66,7 +66,7 @@ def requirements(root: StackModule) -> Config:
 
 def configured(config: Config, stack: StackModule, given: Iterable[tuple[ProviderRef, ProviderSource]]) -> Config:
     """A component's configuration with provider blocks for the providers that the stack passes. The blocks are empty,
-    because their arguments cannot be evaluated in the module; they only serve to find schemas."""
+    because their arguments cannot be evaluated in the module. The blocks are used only to find schemas."""
     blocks: dict[str, ProviderDecl] = {}
     for inner, outer in given:
         provider = stack.providers[outer.name]

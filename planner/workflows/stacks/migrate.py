@@ -104,7 +104,8 @@ def _check_no_stack() -> None:
 
 
 def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: Diagnostics) -> None:
-    """Raises Failure if there are files of a stack or states, unless an interrupted conversion wrote exactly these."""
+    """Raises Failure if there are already files of a stack, or states with objects. Files and states that are equal to
+    those of this conversion are allowed, because an interrupted conversion may have written them."""
     for name in (COMPONENTS, DEPLOYMENTS):
         try:
             if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
@@ -118,8 +119,9 @@ def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: 
         if there is not None and there.resources:
             ours = converted.states.get(name_of, State())
             if write_state(State(resources=there.resources)) != write_state(State(resources=ours.resources)):
-                detail = f"The state of {name_of} of a deployment {deployment} already exists here, with other objects."
-                detail += " Name another with -deployment."
+                detail = f"The state of {name_of} in the deployment {deployment} already exists here, with"
+                detail += " different objects."
+                detail += " Name another deployment with -deployment."
                 raise Failure(error("stack.state_exists", "State already exists", detail))
 
 
@@ -151,7 +153,8 @@ def proven(
 
 
 def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedModule:
-    """Adds the outputs of modules that become components; a root module's state does not record these."""
+    """Add to the states the outputs of the modules that become components. The state of a root module does not contain
+    outputs of called modules."""
     states = dict(converted.states)
     for step in plan.steps:
         outputs = {

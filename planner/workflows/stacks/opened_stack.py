@@ -37,7 +37,7 @@ class OpenedStack:
     encryption: Encryption
 
     def chosen(self, names: Iterable[str]) -> list[Deployment]:
-        """The deployments that the names or patterns select; all without names. Raises Failure."""
+        """The deployments that the names or patterns select, or all deployments if there are none. Raises Failure."""
         known = self.stack.deployments.deployments
         if not known:
             detail = f"There is no deployment block in the files *.tfdeploy.hcl of {os.path.abspath(self.directory)}."

@@ -1,6 +1,6 @@
 """Promises: named values that are evaluated at most once, by the first thread that requests them, while other threads
-wait. A promise that would wait for itself is an error that shows the cycle. Requests between promises are recorded with
-their places; this record is the dependency graph of a stack."""
+wait. If a promise would wait for itself, the request raises an error that shows the cycle. Requests between promises
+are recorded with their places; this record is the dependency graph of a stack."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ class Await(Generic[K]):
 
 
 class Promises(Generic[K]):
-    """The promises of one evaluation. `make` computes a value and may request other promises; if it raises Failure,
-    every request does. `nested`: maximum nesting depth of the promises that one thread evaluates."""
+    """The promises of one evaluation. `make` computes a value and may request other promises; if `make` raises Failure,
+    so does every request for that promise. `nested`: maximum nesting depth of the promises that one thread
+    evaluates."""
 
     def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
         self._make, self._nested = make, nested
@@ -171,7 +172,8 @@ class Promises(Generic[K]):
             return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
-        """The nearest dependencies that are `wanted`, direct or indirect."""
+        """The direct and indirect dependencies for which `wanted` is true. The search does not continue behind such a
+        dependency."""
         result: set[K] = set()
         seen = {key}
         waiting = [key]

@@ -42,7 +42,8 @@ class States:
         return workspace_of(self.deployment, name)
 
     def store(self, name: PromiseName | None = None) -> Store:
-        """The store of a state. The object is always the same, because it holds the lock. Raises Failure."""
+        """The store of a state. Each call returns the same object, because that object holds the lock. Raises
+        Failure."""
         workspace = self.workspace(name)
         if workspace not in self._stores:
             try:

@@ -32,7 +32,7 @@ _STATIC = frozenset(
         "invalid_self",
     )
 )
-"""codes of errors about references that are invalid for any values"""
+"""codes of errors about references that are invalid independently of any values"""
 __all__ = ["AssertionScope", "TraversalError", "check", "mentions"]
 
 

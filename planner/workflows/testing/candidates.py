@@ -1,5 +1,5 @@
-"""Test values for the variables of a root module: values with which validations and conditions compare, and values that
-many validations accept."""
+"""Test values for the variables of a root module: values to which validations and conditions compare a variable, and
+values that many validations accept."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ _NUMBERS = (1, 0, 2, -1, 10, 100, 1000, 8080)
 
 
 def candidates(config: Config) -> dict[str, list[Value]]:
-    """{variable: at most MOST values}, in this order: the default, values with which the variable is compared (with the
-    neighbours of integers), and common values of its type. Validations may reject some of them."""
+    """{variable: at most MOST values}, in this order: the default, values to which the variable is compared (an integer
+    also with the next smaller and next larger one), and common values of its type. Validations may reject some of
+    them."""
     compared: dict[str, list[Value]] = {}
     mentions = VariableMentions(config)
     for module in config.root.walk():
@@ -134,7 +135,7 @@ def _near(value: Value) -> list[Value]:
 
 
 def expressions(module: ModuleConfig) -> Iterator[Expr]:
-    """The expressions of a module that show which values matter."""
+    """The expressions of a module that may compare a variable with a value."""
     yield from (local.expr for local in module.locals.values())
     yield from (output.value for output in module.outputs.values())
     for variable in module.variables.values():

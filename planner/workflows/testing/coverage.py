@@ -271,7 +271,7 @@ def _value(expr: Expr, scope: Scope) -> Value:
 
 def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scope]:
     """The scope of each instance of the resource. A resource without instances has one scope, without `each` and
-    `count`. If there is no resource, the result is the scope of the module."""
+    `count`. If `owner` is None, the result is the scope of the module."""
     if owner is None:
         return [module.scope]
     expansion = module.resource(owner.key).expansion

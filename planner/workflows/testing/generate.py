@@ -44,8 +44,8 @@ Way = tuple[Key, str]
 
 @frozen(eq=False)
 class GeneratedRun:
-    """A run. `values`: {variable: value}. `refused`: the variable whose validation must fail; "" if none must.
-    `outputs`: (name, expected value) of outputs. `remarks`: the errors of a run that does not pass."""
+    """A run. `values`: {variable: value}. `refused`: the variable whose validation must fail; "" if no validation must
+    fail. `outputs`: (name, expected value) of outputs. `remarks`: the errors of a run that does not pass."""
 
     name: str
     values: Mapping[str, Value]
@@ -165,8 +165,8 @@ class _Generator:
             return True
 
     def _repaired(self, base: dict[str, Value], first: _Tried) -> tuple[dict[str, Value], _Tried]:
-        """Values with which a plan succeeds, and this plan. If no change of a single value is enough, the result is the
-        unchanged values and the first plan."""
+        """Values with which a plan succeeds, and the result of that plan. If no change of a single value is enough, the
+        result is the unchanged values and the result of the first plan."""
         for name, value in self._others(base):
             result = self._try({**base, name: value})
             if result.passes:
@@ -272,8 +272,9 @@ def _reference(variable: str) -> tuple[Reference, ...]:
 
 
 def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
-    """(local name, alias) of each provider configuration to mock (alias "" for the default one, even without a block;
-    `terraform` if states are read), and remarks about providers that cannot be mocked."""
+    """(local name, alias) of each provider configuration to mock, and remarks about providers that cannot be mocked.
+    The alias "" means the default configuration, which is mocked even if it has no block. The name `terraform` is
+    included if the configuration reads states."""
     root = config.root
     pairs: list[tuple[str, str]] = []
     remarks: list[str] = []
@@ -289,7 +290,7 @@ def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
     for module in root.walk():
         if module.path and module.providers:
             place = ".".join(f"module.{name}" for name in module.path)
-            remarks.append(f"{place} configures providers itself: they are not mocked.")
+            remarks.append(f"{place} has provider blocks: these providers are not mocked.")
     return pairs, remarks
 
 

@@ -59,8 +59,8 @@ MOST = 10
 
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:
-    """Do the work of each run, given by index, when the runs that it waits for have ended. After an exception no
-    further work begins; the exception is raised when all running work has ended."""
+    """Call `work` with the index of each run when the runs for which it waits have ended. After an exception no further
+    call begins; the exception is raised when all running calls have ended."""
     running = 0
     missing = [set(before) for before in waits]
     later: dict[int, list[int]] = {}

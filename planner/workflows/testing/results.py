@@ -40,7 +40,7 @@ class RunView:
 
 @define(eq=False)
 class RunResult:
-    """A run of a file. `index`: its position there."""
+    """A run of a file. `index`: its position in the file."""
 
     run: TestRun
     index: int
@@ -51,7 +51,7 @@ class RunResult:
     began: float = 0.0
     """in seconds since 1970"""
     problems: tuple[str, ...] = ()
-    """problems as text, of a run in another process"""
+    """the problems of a run in another process, as text"""
     is_kept: bool = False
     """whether it passed earlier with the same inputs, so it is not executed again"""
 
@@ -74,7 +74,7 @@ class TestFileResult:
     status: Status = "pass"
     cleanup_failed: bool = False
     reached: list[Reached] = field(factory=list)
-    """what its runs have reached, if coverage is requested"""
+    """the items that the file's runs have reached, if coverage is requested"""
     read: tuple[str, ...] = ()
     """files that functions read, and paths that they looked at, during its runs"""
 

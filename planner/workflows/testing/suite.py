@@ -232,8 +232,8 @@ def kind_of(path: str) -> str:
 def reached(
     files: Iterable[TestFile], known: Mapping[str, TestInputs], changed: Iterable[str], done: Iterable[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
-    """{file to run: changed path, or "" if the file has never run}, and the names of the files that were changed
-    themselves but whose inputs were not. `done`: the names of the files that have run."""
+    """{file to run: changed path, or "" if the file has never run}, and the names of the test files that were edited
+    although none of their inputs changed. `done`: the names of the files that have run."""
     facts = FactBuilder()
     for file in files:
         facts.add("test_file", file.name)
@@ -289,8 +289,8 @@ def kept_runs(file: TestFile, former: FileRecord) -> frozenset[int]:
 
 
 def _uses(file: TestFile) -> dict[str, tuple[object, ...]]:
-    """{name of a run: its state, whether it changes or keeps it, whether it may run in parallel, and the names of the
-    runs that it mentions}."""
+    """{name of a run: the name of its state, whether the run changes or keeps that state, whether the run may run in
+    parallel, and the names of the runs that it mentions}."""
     names = [run.name for run in file.runs]
     return {
         name: (it.state, it.applies, it.keeps_state, it.parallel, it.asks, frozenset(names[n] for n in it.mentions))

@@ -36,8 +36,8 @@ class Outputs:
 
 
 def global_values(directory: str, test_directory: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """The values of variables from the command, and problems. If the test directory is not the module's directory,
-    values in its automatically loaded files take precedence."""
+    """The values of variables from the command, and problems. If the test directory is not the module's directory, the
+    values in the test directory's automatically loaded files take precedence."""
     if os.path.normpath(test_directory) == ".":
         return given, []
     return add_automatic_files(directory, test_directory, given)

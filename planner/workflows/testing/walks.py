@@ -1,4 +1,5 @@
-"""Plans, applies and destroys for tests: the walks of other commands, with states in memory."""
+"""Plans, applies and destroys for tests, with the graph walks of the commands of these names, but with states in
+memory."""
 
 from __future__ import annotations
 
@@ -128,7 +129,7 @@ def destroy(
 
 def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:
     """The state for a run's plan, and the resources that are hidden from the plan: those of modules that the run or the
-    file overrides. Real objects that an earlier run created there are not changed."""
+    file overrides. Real objects that an earlier run created in these modules are not changed."""
     paths = {override.path for override in (*file.module_overrides, *run.module_overrides)}
     hidden = {a: r for a, r in state.resources.items() if paths and r.module and _is_within(r.module, paths)}
     seen = {address: resource for address, resource in state.resources.items() if address not in hidden}
