@@ -161,7 +161,7 @@ def test_what_cannot_be_adopted_is_refused(state: Path, planner: Run) -> None:
         assert done.code == 1 and text in " ".join(done.err.split()), (words, done.err)
     (state / "main.tf").write_text(KEPT)
     done = planner("refactor", "adopt", "terraform_data.server[0]")
-    assert "terraform_data.server has more instances without configuration" in " ".join(done.err.split())
+    assert "terraform_data.server has other instances without configuration, too" in " ".join(done.err.split())
     assert planner("state", "rm", "terraform_data.server[1]").code == 0
     assert "have gaps in their numbers" in " ".join(planner("refactor", "adopt", "terraform_data.server").err.split())
     assert planner("refactor", "adopt", "terraform_data.zone", "-dry-run").code == 0

@@ -170,7 +170,7 @@ def test_what_cannot_be_extracted_is_refused(shop: Path, planner: Run) -> None:
         ("net", "m", "has configuration files already"),
         ("main.tf", "m", "is not a directory"),
         ("/nowhere/m", "m", "outside of the repository"),
-        (".terraform/m", "m", "which an init replaces"),
+        (".terraform/m", "m", "whose content init replaces"),
         ("m", "1x", "is not a valid name"),
         ("m", "net", "is already declared"),
     ):
@@ -393,7 +393,7 @@ NOT_INLINED = {
     "count": ("count = 1\n", "", "has count"),
     "depends_on": ("depends_on = [terraform_data.base]\n", "", "has depends_on"),
     "a block": ("lifecycle {\nenabled = true\n}\n", "", "has a block lifecycle"),
-    "a provider": ("", 'provider "terraform" {}\n', "configures providers"),
+    "a provider": ("", 'provider "terraform" {}\n', "has provider blocks"),
 }
 
 

@@ -34,7 +34,8 @@ from planner.workflows.batch.record import safe_name
 from planner.workflows.batch.root_modules import Found, StackFolder
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
-"""names of the tables: one has an entry for each directory, two for each unit, and one for each command"""
+"""names of the tables: one table has an entry for each directory, two have an entry for each unit, and one has an entry
+for each command"""
 
 
 class Cache:

@@ -28,12 +28,12 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
-    """The fleet of a command, and the arguments (`words`) that name units and not directories. An argument can be a
-    directory or a pattern of directories; each directory is a unit if it has configuration, and is searched for more
-    units. The default is the working directory. A fleet's file takes precedence: `file`, or else the one in the working
-    directory or in the first directory. `memory`: a function from the root of a fleet to the cached data about the
-    fleet's directories. Raises Failure if `file` does not exist, or if Terragrunt's list of excluded units cannot be
-    read."""
+    """The fleet of a command, and the arguments among `words` that name units instead of directories. An argument can
+    be a directory or a pattern of directories; each directory is a unit if it has configuration, and is searched for
+    more units. The default is the working directory. A fleet's file takes precedence: `file`, or else the one in the
+    working directory or in the first directory. `memory`: a function from the root of a fleet to the cached data about
+    the fleet's directories. Raises Failure if `file` does not exist, or if Terragrunt's list of excluded units cannot
+    be read."""
     words = list(words)
     if file:
         if not os.path.isfile(file):

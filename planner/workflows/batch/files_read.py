@@ -2,13 +2,13 @@
 content, and compares them later.
 
 An entry is [path, kind, time, size, digest]. Kinds: file; folder (the names in a directory, without those that change
-in every run); names (all names; `own names`: in the directory of the run); outputs (a state that another unit writes,
-of which only the outputs are compared); missing; until (`time` is the end of the result's validity). The size is
-combined with the inode, because a symbolic link may point to another file of equal time and size. The time is ctime in
-nanoseconds, which programs cannot set. A file with equal time and size counts as unchanged, unless it had changed less
-than RACY nanoseconds before it was recorded. Otherwise the digest decides. An entry for a missing file has the time of
-the nearest existing parent directory, and its path instead of a size: while this directory is unchanged, the file is
-still missing."""
+in every run); names (all names in a directory; `own names` if this is the directory of the run); outputs (a state that
+another unit writes, of which only the outputs are compared); missing; until (`time` is the end of the result's
+validity). The size is combined with the inode, because a symbolic link may point to another file of equal time and
+size. The time is ctime in nanoseconds, which programs cannot set. A file with equal time and size counts as unchanged,
+unless it had changed less than RACY nanoseconds before it was recorded. Otherwise the digest decides. An entry for a
+missing file has the time of the nearest existing parent directory, and its path instead of a size: while this directory
+is unchanged, the file is still missing."""
 
 from __future__ import annotations
 

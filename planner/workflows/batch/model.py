@@ -258,7 +258,7 @@ class Request:
     text: bool = field(default=False, eq=False)
     """whether to return the plan as text"""
     spares_tainted: bool = field(default=False, eq=False)
-    """whether to refuse a plan that replaces tainted objects, because it was not reviewed"""
+    """whether to refuse a plan that replaces tainted objects, because the replacements were not reviewed"""
     is_read: bool = field(default=False, eq=False)
     """whether other units read the outputs, so that planned values are returned"""
     recipe: Recipe | None = None

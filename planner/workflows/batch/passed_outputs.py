@@ -110,7 +110,8 @@ def _read(unit: str, result: UnitResult) -> dict[str, Any]:
 
 
 def can_be_read(result: UnitResult) -> bool:
-    """Whether dependents can still use a unit's plan from an earlier run: its changed outputs are stored."""
+    """Whether dependents can still use a unit's plan from an earlier run. This requires that the plan's changed outputs
+    are stored."""
     return not result.changed or os.path.exists(result.planned_file)
 
 

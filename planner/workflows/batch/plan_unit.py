@@ -33,7 +33,7 @@ Check = Callable[[], None]
 
 
 def log() -> tuple[Any, Any]:
-    """(a terminal in memory, hooks that print to it)."""
+    """Returns a terminal that writes to memory, and hooks that print to that terminal."""
     from planner.render.hooks_human import HumanHooks
 
     stream = io.StringIO()
@@ -82,7 +82,7 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
 
         result = evolve(result, differs=differences(request.approved_file, made))
     if request.plan_file and _is_kept(request, result):
-        durable = RECORDS not in request.plan_file  # only this run and queries need the plans in records
+        durable = RECORDS not in request.plan_file  # plans in records are needed only by this run and by queries
         problems = save_plan(made, request.plan_file, 0o600, durable=durable)
         if has_errors(problems):
             return failed(request, problems)
@@ -91,7 +91,7 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
 
 
 def _is_kept(request: Request, result: UnitResult) -> bool:
-    """Whether to write a plan file: for a complete plan with changes, and for an incomplete plan if
+    """Whether to write a plan file. A complete plan is written if it has changes, an incomplete plan if
     `request.keeps_incomplete`."""
     if result.rests_on:
         return request.keeps_incomplete

@@ -35,7 +35,7 @@ from planner.workflows.editor.symbols import nodes
 from planner.workflows.editor.texts import TextDocument, uri_of
 
 _ROUNDS = 6
-"""maximum number of plans to find the arguments that blocks need"""
+"""maximum number of plans that are made to determine which arguments the blocks need"""
 _REPEATED = 3
 """an argument that is equal in at least this number of blocks becomes a variable"""
 _LONG = 8
@@ -117,7 +117,8 @@ class _Adoption:
 
     def _choose(self, addresses: Sequence[str]) -> None:
         """Select the objects without configuration at these addresses, or all of them if there are no addresses. Raises
-        Failure if an address has none, or if one resource block cannot declare the selected instances."""
+        Failure if there is no such object at an address, or if a single resource block cannot declare the selected
+        instances of a resource."""
         left, others = set(addresses), set[str]()
         for change in self.before.plan.changes:
             is_without = change.reason == "delete_because_no_resource_config" and not change.deposed
@@ -138,7 +139,9 @@ class _Adoption:
                 self.objects[key] = _NewResource(change, schema.block)
             self.objects[key].add(change)
         if parts := sorted(others & {*self.objects}):
-            raise refusal(f"{parts[0]} has more instances without configuration: name all of them, or {parts[0]}.")
+            raise refusal(
+                f"{parts[0]} has other instances without configuration, too: name all of them, or {parts[0]}."
+            )
         if left:
             raise refusal(f"{', '.join(sorted(left))}: there is no such object without configuration.")
         if not self.objects:
@@ -152,8 +155,8 @@ class _Adoption:
         yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)
 
     def result(self) -> Refactoring:
-        """The new file, if a plan with it leaves these objects unchanged and is otherwise equal to the plan without it.
-        Raises Failure."""
+        """The refactoring that creates the new file. Raises Failure unless the plan with the file leaves the new
+        resources unchanged and is otherwise equal to the plan without the file."""
         for number in range(_ROUNDS):
             text = self._text()
             try:
@@ -182,7 +185,7 @@ class _Adoption:
             return plan_or_fail(evolve(self.options, inputs={**self.options.inputs, **self.inputs}))
 
     def _failing(self, text: str, failure: Failure) -> list[_NewResource]:
-        """The objects whose blocks have errors; all objects if that is unknown."""
+        """The new resources whose blocks have errors, or all of them if the errors are not located in these blocks."""
         subjects = [one.subject for one in failure.diagnostics if one.subject is not None]
         name = os.path.basename(self.path)
         lines = [one.start for one in subjects if os.path.basename(one.filename) == name]

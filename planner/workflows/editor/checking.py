@@ -130,8 +130,8 @@ class Checking:
         return {"directories": sorted(model.directories), "problems": problems}
 
     def keep_tree(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
-        """Record the result of `start_tree_check`. The modules must not have changed meanwhile. Returns the diagnostics
-        by file."""
+        """Record the result of `start_tree_check`. The modules must not have changed since that call. Returns the
+        diagnostics by file."""
         key, tree = ("tree", subject[1]), json.loads(result)
         for path in [path for kind, path in self._found if kind == "glance"]:
             del self._found["glance", path]
@@ -286,7 +286,7 @@ class Checking:
             problems = _guarded(lambda: read_batch_file(path, lambda root: _NoMemory(), is_read_only=True).diagnostics)
         for problem in problems:
             name = problem.subject.filename if problem.subject is not None else ""
-            yield os.path.abspath(name) if name else "", problem  # fleets have relative names
+            yield os.path.abspath(name) if name else "", problem  # diagnostics of fleets have relative paths
 
     def _rules(self, directory: str, opened: list[str]) -> Iterator[tuple[str, Diagnostic]]:
         texts = self.workspace.opened.texts

@@ -85,7 +85,9 @@ def check_directory(workspace: Workspace, path: str) -> None:
     if not is_linked_here or not workspace.is_inside(os.path.join(path, "main.tf")):
         where = f"{os.path.relpath(path)} is outside of"
         if len(folders) == 1 and not os.path.exists(os.path.join(folders[0], ".git")):
-            raise refusal(f"{where} {folders[0]}: without a Git repository, only files below it are edited.")
+            raise refusal(
+                f"{where} {folders[0]}: without a Git repository, only files below that directory are edited."
+            )
         raise refusal(f"{where} the repository.")
 
 
@@ -257,7 +259,8 @@ class _Extraction:
             if decl is not None:
                 self.providers.setdefault(decl.provider_name, set()).add(decl.provider_alias)
                 if decl.provider is not None and decl.provider.key is not None:
-                    raise refusal(f"{piece.key} chooses a provider configuration by a key, which cannot be passed on.")
+                    detail = f"{piece.key} selects a provider configuration with a key."
+                    raise refusal(f"{detail} Such a configuration cannot be passed to a module.")
         for node in nodes(piece.node):
             if isinstance(node, Call) and node.name.startswith("provider::"):
                 self.providers.setdefault(node.name.split("::")[1], set())

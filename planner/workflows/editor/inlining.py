@@ -93,7 +93,7 @@ class _Inlining:
         self.below = self._module_directory()
         self.outer, self.inner = Model(workspace, directory), Model(workspace, self.below)
         if self.inner.root.providers:
-            raise refusal(f"module.{name} configures providers, which only a root module should: move these blocks.")
+            raise refusal(f"module.{name} has provider blocks: move these into the root module first.")
         self.paths = self._files()
         self.bodies = {path: native_body(workspace, path) for path in self.paths}
         self.names = self._new_names()
@@ -330,7 +330,8 @@ class _Inlining:
         decl = self.inner.root.calls.get(block.labels[0].value)
         if passed is None:
             if any(new != name and not alias for (name, alias), new in self.configurations.items()):
-                raise refusal(f"module.{self.name} passes other providers on to module.{block.labels[0].value}.")
+                detail = f"module.{self.name} passes its default providers to module.{block.labels[0].value}."
+                raise refusal(f"{detail} These are not the default providers of the calling module.")
         elif decl is not None:
             pairs = [f"{inner} = {self._configuration(outer)}" for inner, outer in decl.providers]
             changes.append((passed.expr.start, passed.expr.end, "{ " + ", ".join(pairs) + " }"))
@@ -494,8 +495,8 @@ class _Inlining:
                 edits.setdefault(path, []).append((use.node.start, use.end(use.base), former[use.key]))
 
     def _require(self, edits: Edits) -> None:
-        """Add requirements to the existing required_providers block; without one they remain in `required`. Raises
-        Failure."""
+        """Add requirements to the existing required_providers block. If there is no such block, the requirements remain
+        in `required`. Raises Failure."""
         for path in self.workspace.module(self.directory).files if self.required else ():
             if kind_of(path) != "configuration" or path.endswith(".json"):
                 continue

@@ -217,8 +217,8 @@ _PROVIDERS = ("provider", "providers")
 
 
 def uses(body: NativeBody, outer: Block | None = None, role: str = "value") -> Iterator[Use]:
-    """The references in a body, such as `var.a` and `path.module`. Provider configurations and test runs of another
-    module are left out."""
+    """The references in a body, such as `var.a` and `path.module`. References in the arguments `provider` and
+    `providers` are left out, and so are runs that test another module."""
     for attribute in body.attributes.values():
         own = _ROLES.get(attribute.name, role)
         block = outer.type if outer is not None else ""

@@ -54,7 +54,7 @@ class Plans:
         return backend is not None or any(map(os.path.exists, marks))
 
     def has(self, directory: str) -> bool:
-        """Whether a plan is known or being made."""
+        """Whether the module has a plan, or is being planned."""
         return directory in self._reviews or directory in self._running
 
     async def follow(self, path: str, is_first: bool, model_of: Callable[[str], Model]) -> bool:

@@ -106,7 +106,7 @@ def move(options: OperationOptions, old: str, new: str) -> Refactoring:
     check_renamable(workspace, target)
     if target.key.startswith("output.") and not module:
         detail = f"{old} is an output of the root module: its value is stored in the state under its name"
-        raise refusal(f"{detail}, so another name changes the plan. Rename the output in the file, then apply.")
+        raise refusal(f"{detail}, so a different name changes the plan. Rename the output in the file, then apply.")
     if name == target.key.rpartition(".")[2]:
         raise refusal(f"{old} has that name already.")
     calls = [(old.rpartition(".")[2], name)] if target.key.startswith("module.") else []

@@ -157,7 +157,7 @@ def _look_again() -> None:
 
 
 def _plan_soon(path: str, is_first: bool = False) -> None:
-    """Plan the root modules of a saved file in the background. `is_first`: only modules without a plan."""
+    """Plan the root modules of a saved file in the background. `is_first`: plan only modules without a plan."""
     if kind_of(path) in ("configuration", "values") and plans.mode != "off":
         schedule.in_background(_plan(path, is_first))
 

@@ -119,7 +119,7 @@ NOTHING = FileSymbols()
 
 
 def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
-    """The declarations and references in a file. `is_values`: it has values of variables (`.tfvars`)."""
+    """The declarations and references in a file. `is_values`: the file has values of variables (`.tfvars`)."""
     if is_values:
         attributes = body.just_attributes()[0].values()
         return FileSymbols((), tuple(NameUse(f"var.{a.name}", *name_range(a, text)) for a in attributes))

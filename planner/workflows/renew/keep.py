@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _pickle  # pickle imports the type from there, together with other code
+import _pickle  # the same functions as in pickle, which also imports other code
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate

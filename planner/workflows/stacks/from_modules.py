@@ -227,8 +227,8 @@ class _StackWriter:
         return ["required_providers {\n" + "\n".join(lines) + "\n}\n"]
 
     def _source(self, name: str) -> str:
-        """The address of the provider with a local name: as the root module or else a called module declares it,
-        otherwise the default for this name."""
+        """The address of the provider with a local name, as the root module declares it or, if it does not, a called
+        module. If no module declares the name, the default address."""
         root = self.config.root
         if name in root.required_providers:
             return root.provider_source(name)

@@ -71,8 +71,8 @@ def graph_of(plan: DeploymentPlan) -> Graph:
 def query(
     plan: DeploymentPlan, words: tuple[str, ...], seconds: float, limit: int, draw: bool = False
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a Datalog query, or to a verb or set expression over the graph; with a drawing if `draw`. Raises
-    Failure for a query that is invalid or takes too long, and for a plan with errors."""
+    """The answer to a Datalog query, or to a verb or set expression over the graph. If `draw`, the answer includes a
+    drawing. Raises Failure for a query that is invalid or takes too long, and for a plan with errors."""
     program = product_program("deployments")
     expression = node_set(words, program)
     if expression is not None:

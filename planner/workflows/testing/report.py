@@ -69,7 +69,7 @@ class TestView:
     def diagnostics(
         self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
     ) -> None:
-        """Problems, perhaps of a file and one of its runs."""
+        """Problems. `file` and `run`: the file and the run to which they belong, if any."""
 
     def stopping(self) -> None:
         """A stop was requested."""

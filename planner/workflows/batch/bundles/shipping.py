@@ -168,7 +168,7 @@ class Shipping(Workplace):
         known = {*bundle.files, *bundle.folders, *bundle.absent}
         if number >= ROUNDS or len(inside) < len(missing) or known.issuperset(inside):
             names = ", ".join(missing[:5])
-            future.set_result(_refusal(request, f"{names}: the unit needs this, but it is not in its bundle."))
+            future.set_result(_refusal(request, f"The unit's bundle does not contain {names}, which the unit needs."))
             return
         more, absent = frozenset((*bundle.files, *bundle.folders, *there)), frozenset((*bundle.absent, *inside)) - there
         self._send(request, self._bundle(request, more, absent), future, number + 1)
