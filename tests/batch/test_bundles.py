@@ -311,9 +311,9 @@ class Replies:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (ParcelResult(missing=("../../etc/passwd",)), "not in its bundle"),
-        (ParcelResult(missing=("/etc/passwd",)), "not in its bundle"),
-        (ParcelResult(missing=("u/main.tf",)), "not in its bundle"),
+        (ParcelResult(missing=("../../etc/passwd",)), "bundle does not contain"),
+        (ParcelResult(missing=("/etc/passwd",)), "bundle does not contain"),
+        (ParcelResult(missing=("u/main.tf",)), "bundle does not contain"),
         (ParcelResult(UnitResult("other", "changes")), "returned no result for the unit"),
         (ParcelResult(UnitResult("u", "changes", plan_file="/etc/cron.d/x"), plan=b"x"), "was not requested"),
     ],

@@ -238,7 +238,7 @@ def _copy(path: str, data: bytes) -> None:
 
 
 def _go_on(run: Run, manifest: SavedManifest, before: Before) -> None:
-    """Mark the units that earlier runs of the plan applied as done, and pass their outputs to dependents."""
+    """Mark as done the units that earlier runs of the plan applied, and pass their outputs to dependents."""
     for unit, now in before.applied.items():
         planned = run.planned[unit] = manifest.units[unit].result
         result = evolve(planned, result="applied", planned=now.planned, lineage=now.lineage, serial=now.serial)
@@ -311,7 +311,7 @@ def _finished_units(run: Run, units: Iterable[str]) -> list[FinishedUnit]:
 
 
 def _settle(run: Run, begun: list[str]) -> None:
-    """Mark each interrupted unit whose new plan has no changes as applied, and pass its outputs to dependents."""
+    """Mark as applied each interrupted unit whose new plan has no changes, and pass its outputs to dependents."""
     settled = [unit for unit in begun if run.done[unit].outcome == "unchanged"]
     requests = [evolve(state_request(run.batch, unit), is_read=True) for unit in settled]
     for unit, now in zip(settled, run.batch.run_all(requests), strict=True):

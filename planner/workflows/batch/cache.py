@@ -175,7 +175,7 @@ class Cache:
 
     def keep_result(self, request: Request, result: UnitResult, run: str) -> None:
         """Store the result of a plan if it has no errors and no secrets, and its inputs and changed outputs are
-        recorded in files; otherwise forget the unit."""
+        recorded in files; otherwise remove the unit's entry."""
         self._held.pop(request.unit, None)
         # a changed output that is not in a file could not be passed to dependents later
         is_lost = bool(result.changed) and not result.planned_file

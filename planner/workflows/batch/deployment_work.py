@@ -329,7 +329,8 @@ def _applied(
     rounds: int = 0,
 ) -> UnitResult:
     """Plan and apply in rounds. An approved plan is applied in a single round, and only if the new plan contains no
-    other changes. If the request spares tainted objects, a plan that replaces any of them is not applied."""
+    changes that were not approved. If the request spares tainted objects, a plan that replaces any of them is not
+    applied."""
     terminal, hooks = log()
     spared: list[str] = []
     other: list[tuple[str, str]] = []

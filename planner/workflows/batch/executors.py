@@ -163,6 +163,6 @@ def warm_up(text: str) -> None:
 
 
 def work(request: Any) -> Any:
-    """Run a unit in this process, and hold `busy` meanwhile."""
+    """Run a unit in this process, and hold the lock `busy` meanwhile."""
     with busy:
         return run_unit(request)

@@ -98,7 +98,7 @@ class FleetScope(Scope):
     # ------------------------------------------------------------ arguments
 
     def value(self, expr: Expr, problems: Problems) -> Value | None:
-        """The value of an expression; None if it is invalid or unknown, which is reported."""
+        """The value of an expression. Reports a problem and returns None if the value is invalid or unknown."""
         try:
             value, wrong = try_evaluate(expr.node, self, expr.source)
         except Failure as failure:

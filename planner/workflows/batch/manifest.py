@@ -71,8 +71,8 @@ def keep_manifest(
     ended: Iterable[str],
 ) -> None:
     """Update the manifest: add the units of the fleet, and remove those that were destroyed or forgotten. A unit whose
-    state is not a file is updated only if this run applied it. `applied` and `ended`: the units that this run applied
-    and destroyed. A damaged manifest is left unchanged."""
+    state is not a file is updated only if this run applied it. `applied`: the units that this run applied. `ended`: the
+    units that it destroyed. A damaged manifest is left unchanged."""
     before = known_units(fleet.root)
     if before is None:
         return  # the user may repair the damaged manifest

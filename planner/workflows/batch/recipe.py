@@ -64,9 +64,9 @@ class RecipeSource:
 @frozen
 class Recipe:
     """The settings for running a unit. `environment`: variables for all programs of the unit. `auth`: a program that
-    prints more variables. `seconds`: time limit of a command, 0 for none. `refusals`: why the unit cannot run (as in
-    `validate -json`). `keeps`: the unit must not be destroyed. `lock_file`: the unit's lock file, updated from the one
-    in its working directory."""
+    prints more variables. `seconds`: time limit of a command, 0 for none. `refusals`: diagnostics that explain why the
+    unit cannot run (in the form of `validate -json`). `keeps`: the unit must not be destroyed. `lock_file`: the unit's
+    lock file, updated from the one in its working directory."""
 
     hooks: tuple[Hook, ...] = ()
     retries: tuple[Retry, ...] = ()

@@ -39,7 +39,7 @@ from planner.world.state.lock import user_at_host
 
 NAME = "manifest.json"
 REPORT = "report.json"
-"""the report of a shard"""
+"""file with the report of a shard"""
 PLANS = "plans"
 FORMAT, VERSION = "planner batch plan", 1
 MOST_SHARDS = 10_000

@@ -42,7 +42,7 @@ class Selection:
 def select(
     facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey], selection: Selection, program: RuleProgram
 ) -> bool:
-    """Add the facts of a selection. Returns whether it has facts about files. Raises Failure for a selector that
+    """Add the facts of a selection. Returns whether these include facts about files. Raises Failure for a selector that
     matches nothing."""
     return _Selecting(facts, fleet, surveys, program).all(selection)
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Turn:
-    """A round of a deployment that is approved in the main process. `file`: the file with its plan. `number`: the
-    number of the round, from 0. `done`: the changes of earlier rounds."""
+    """One round of a deployment. The main process requests approval for the round. `file`: the file with the plan of
+    the round. `number`: the number of the round, from 0. `done`: the changes of earlier rounds."""
 
     file: str
     number: int = 0

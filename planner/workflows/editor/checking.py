@@ -87,7 +87,7 @@ class Checking:
         return path.endswith(".json") and bool(self.workspace.symbols(path).problems)
 
     def _keys(self, path: str) -> frozenset[str]:
-        """The names declared in a file to which its module can refer."""
+        """The names that a file declares and to which the module can refer."""
         symbols = self.workspace.symbols(path).symbols
         return frozenset(symbol.key for symbol in symbols if symbol.block not in _NOT_REFERRED)
 

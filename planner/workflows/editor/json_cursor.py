@@ -1,5 +1,5 @@
-"""Finds the context of an offset in a JSON configuration file that is being edited, in the form of cursor.py. Only the
-text before the offset is read, so the rest of the file may be invalid."""
+"""Finds the context of an offset in a JSON configuration file that is being edited. The result has the same form as in
+cursor.py. Only the text before the offset is read, so the rest of the file may be invalid."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ def native_body(workspace: Workspace, path: str) -> NativeBody:
 
 
 def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
-    """The declaration of an object. Raises Failure unless it has exactly one, in a file that can be edited."""
+    """The declaration of an object. Raises Failure unless the object has exactly one declaration, in a file that can be
+    edited."""
     places = declarations(workspace, target)
     if len(places) != 1:
         how = "in several places" if places else "nowhere"
@@ -257,8 +258,8 @@ def _is_elsewhere(body: NativeBody) -> bool:
 
 def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> Iterator[tuple[str, Use]]:
     """The references in a module's files and tests, as (file, reference). With `keys`, only the files that mention one
-    of these objects are read, and a JSON file that mentions one raises Failure. Without keys, all files except JSON
-    files are read."""
+    of these objects are read. Raises Failure if one of these files is in JSON syntax. Without keys, all files except
+    JSON files are read."""
     wanted = frozenset(keys)
     for path, file in workspace.module(directory).files.items():
         if path.endswith(".json"):

@@ -30,7 +30,7 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
     for name, text in made.former.items():
         if _content(name) != _bytes(text):
             raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")
-        # replacing a file does not need write permission for it
+        # a file can be replaced without write permission for it
         if text is not None and not os.stat(name).st_mode & 0o222:
             raise refusal(f"{os.path.relpath(name)} is read-only. Nothing was written.")
     path = _record_path(options)

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """Works on one deployment. `inputs`: its inputs, some perhaps unknown. `options`: options as for `plan`."""
+    """Works on one deployment. `inputs`: the deployment's inputs, some of them perhaps unknown. `options`: options as
+    for `plan`."""
 
     def __init__(
         self,

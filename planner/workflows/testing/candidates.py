@@ -96,7 +96,7 @@ def _fitting(decl: VariableDecl, tried: Iterable[Value]) -> Iterator[Value]:
 
 
 def suggested(t: Type, texts: Iterable[Value] = ()) -> list[Value]:
-    """Common values of a type. `texts` are the first elements tried in lists, sets and maps."""
+    """Common values of a type. `texts`: values that are tried first as elements of lists, sets and maps."""
     if t is BOOL:
         return [True, False]
     if t is NUMBER:

@@ -138,8 +138,8 @@ def _add_repetition(keys: set[tuple[Key, str]], block: Any, instances: Any) -> N
             keys.add((("repetition", *_place(expr.span)), "some" if instances else "none"))
 
 
-# The conditionals of a module, with the values of names in them: of the module, of a resource's instances, and of loops
-# around them (`for`, template directives, `dynamic` blocks).
+# The conditionals of a module, with the values of the names in them: names of the module, of a resource's instances,
+# and of the loops around a conditional (`for`, template directives, `dynamic` blocks).
 
 
 MOST = 1000

@@ -33,7 +33,7 @@ NAME = "planner.lease"
 
 
 def take(store: Store, run: str, attempt: int) -> bool:
-    """Record the start of execution number `attempt` of a batch `run` next to the state. Returns False if this or a
+    """Record next to the state that execution number `attempt` of the batch `run` starts. Returns False if this or a
     later execution was started before. Returns True without a record if the backend cannot store documents next to a
     state; then only the lock of the state prevents concurrent executions. Raises Failure if a request to the service
     fails."""

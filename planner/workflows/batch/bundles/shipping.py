@@ -252,7 +252,8 @@ def _of_source(root: str, request: Request) -> set[str]:
 
 
 def _of_recipe(root: str, request: Request) -> set[str]:
-    """The variable files in the recipe, and the files of the fleet that the commands of hooks and auth name."""
+    """The variable files in the recipe, and the files of the fleet that the commands of hooks and of the auth program
+    mention."""
     recipe = request.recipe
     if recipe is None:
         return set()

@@ -38,9 +38,9 @@ MOST_OPEN = 30
 MOST_OUTPUTS = 4
 """maximum number of a unit's outputs in the table"""
 CAUSES = 0.45
-"""share of the length for causes"""
+"""share of the comment's length that the causes may use"""
 TABLE = 0.55
-"""share of the length for the table"""
+"""share of the comment's length that the table may use"""
 MOST_NAMED = 10
 """maximum number of omitted parts that are named"""
 _RESERVED = 600

@@ -1,5 +1,5 @@
-"""The session in which one unit's files are read: the services that reading needs, and the files, units and lookups
-that it finds."""
+"""The session in which the files of one unit are read. It provides the services for reading, and records the files,
+units and lookups on which the unit depends."""
 
 from __future__ import annotations
 
