@@ -150,7 +150,7 @@ def action_reference(item: ExpressionPiece, problems: Problems) -> ActionReferen
         match steps:
             case [nodes.GetAttr(name=type_), nodes.GetAttr(name=name)]:
                 return ActionReference(type_, name, key, expr.span)
-    detail = "The actions of a trigger are named as action.TYPE.NAME, or action.TYPE.NAME[KEY] for one of several."
+    detail = "The actions of a trigger are named as action.TYPE.NAME, or action.TYPE.NAME[KEY] for one instance."
     problems.error(
         "trigger_action", "Invalid action reference", detail, Span(expr.source, expr.node.start, expr.node.end)
     )

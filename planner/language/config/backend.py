@@ -38,9 +38,9 @@ def backend_settings(
     workspace: str = "default",
     overrides: Overrides | None = None,
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """The settings of the root module's backend or cloud block as plain values: None for arguments that are not set;
-    empty if there is no such block. `overrides` take precedence. Sensitive and ephemeral values are errors, because the
-    settings are stored unencrypted."""
+    """The settings of the root module's backend or cloud block as plain values. Arguments that are not set are None.
+    The result is empty if there is no such block. `overrides` take precedence. Sensitive and ephemeral values are
+    reported as errors, because the settings are stored unencrypted."""
     problems = Problems()
     backend = config.root.backend
     settings: dict[str, Any] = {}

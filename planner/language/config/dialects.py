@@ -12,7 +12,7 @@ from planner.language.config.model import Config, ModulePath
 from planner.language.config.reading import Problems
 from planner.language.config.statements import import_blocks
 
-Difference = tuple[str, "Span | str"]  # a difference in meaning, and the source location that depends on it
+Difference = tuple[str, "Span | str"]  # a difference in meaning, and the source location where it occurs
 DEFAULT_REGISTRY = "registry.opentofu.org/"
 
 

@@ -23,7 +23,7 @@ _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 def folder_at(root_dir: str, directory: str, absolute: str = "") -> str:
     """The path of the directory of a module. `directory` is absolute or relative to `root_dir`. `absolute`: a directory
-    with copies of absolute directories, below which absolute paths are looked up; "" for none."""
+    that contains copies of absolute directories; absolute paths are looked up below it ("" for none)."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
 
 
@@ -37,9 +37,9 @@ class ModuleFiles:
 
 
 def module_files(directory: str, queries: str = "") -> ModuleFiles:
-    """The configuration files of a directory, without files whose names begin with a dot and backups of editors. A
+    """The configuration files of a directory, without backups of editors and files whose names begin with a dot. A
     `.tofu` file replaces the `.tf` file of the same name, `.tofu.json` replaces `.tf.json`. `queries`: the suffix of
-    files with searches, if these are read, too. Raises OSError."""
+    files with searches (list blocks); "" if these files are not read. Raises OSError."""
     names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _is_ignored(e.name))
     normal: list[str] = []
     override: list[str] = []
@@ -104,7 +104,8 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
 VARIABLE = "TF_ENCRYPTION"
 _BLOCK = re.compile(rb'(?:^|[\s{/])encryption\s*(?:\{|/\*)|"encryption"\s*:')
 _ESCAPED = rb'"[\w\\]*\\u00[4-7][\w\\]*"\s*:'
-"""matches a JSON name with an escaped letter, which may be `encryption`; compiled only for texts with escapes"""
+"""matches a JSON name with an escaped letter, because such a name may be `encryption`; compiled only for texts with
+escapes"""
 
 
 def is_secret(texts: Iterable[bytes]) -> bool:

@@ -51,7 +51,7 @@ def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDe
 
 def from_text(text: str) -> tuple[EncryptionDecl | None, list[Diagnostic]]:
     """The declarations in the value of TF_ENCRYPTION (None if it has errors), and the problems, which never show the
-    value. It is JSON if it begins with a brace, otherwise native syntax."""
+    value. The value is JSON if it begins with a brace, otherwise native syntax."""
     source = Source(VARIABLE, text, is_secret=True)
     is_json = text.lstrip()[:1] == "{"
     body, item = parse_json(source) if is_json else parse_config(source)

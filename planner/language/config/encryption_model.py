@@ -10,7 +10,7 @@ from planner.language.syntax.body import Attribute, Body
 @frozen(eq=False)
 class NamedBlock:
     """A key_provider or method block. `alias`: the name of the block's metadata in envelopes; "" for the default name,
-    which is `key_provider.` and the address."""
+    which is `key_provider.` followed by the address."""
 
     type: str
     name: str
@@ -25,7 +25,7 @@ class NamedBlock:
 @frozen(eq=False)
 class TargetDecl:
     """A target block. `method` encrypts and decrypts; None if the argument is missing. `fallback`: another target,
-    which is tried if decryption fails. `enforced`: whether the method `unencrypted` is an error."""
+    which is tried if decryption fails. `enforced`: whether the method `unencrypted` is forbidden."""
 
     method: Attribute | None
     span: Span

@@ -1,7 +1,7 @@
 """Evaluates an encryption block: sets up the methods of targets with their keys.
 
-Settings are evaluated when a method is set up, because the settings of a key provider may use the keys of another one.
-At first, only the first method of each target is set up."""
+Settings are evaluated when a method is set up, because the settings of a key provider may use the keys of another key
+provider. At first, only the first method of each target is set up."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ class _SetUp:
     # ------------------------------------------------------------ key providers
 
     def _provider(self, name: Name, where: Span) -> Keys | None:
-        """The keys of a key provider; None if it is already being set up: then key providers refer to each other in a
-        cycle. Raises Failure."""
+        """The keys of a key provider; None if it is already being set up, which means that key providers refer to each
+        other in a cycle. Raises Failure."""
         if name in self.keys:
             return self.keys[name]
         block = next((b for b in self.decl.key_providers if (b.type, b.name) == name), None)
@@ -392,7 +392,7 @@ def plain_value(value: Value) -> Any:
 
 
 def convert_value(value: Value, wanted: Type) -> Value:
-    """Convert to a type. For bytes, the numbers must be 0 to 255. Raises ConversionError."""
+    """Convert a value to a type. For bytes, the numbers must be 0 to 255. Raises ConversionError."""
     if isinstance(wanted, ListType) and not isinstance(value, List | Set | tuple | Null | Unknown):
         raise ConversionError(f"{friendly_name(wanted)} required, but have {type_name(value)}")
     value = convert(value, wanted)

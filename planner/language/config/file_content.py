@@ -112,7 +112,7 @@ def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
     """The entries of a `providers` argument: (name in the called module, configuration of the caller)."""
-    detail = "providers must be an object: each name of the called module with a configuration of this module."
+    detail = "providers must be an object that maps names in the called module to configurations of this module."
     return provider_entries(expr, detail, lambda value, mine: provider_reference(value, "providers", mine), problems)
 
 

@@ -75,8 +75,8 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
 
 
 def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[tuple[str, ModuleConfig, StaticScope]]:
-    """All module instances, outer before inner: address, module, and the scope of its expressions. Instances that are
-    unknown before planning are represented as in `repeated_scopes`."""
+    """Yields (address, module, scope of the module's expressions) for every module instance, outer before inner.
+    Instances that are unknown before planning are represented as in `repeated_scopes`."""
     waiting = [("", root, StaticScope(root.variables, root.locals, given, root.directory, ".", workspace))]
     while waiting:
         address, module, scope = waiting.pop(0)

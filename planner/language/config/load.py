@@ -37,7 +37,7 @@ from planner.language.syntax.files import load_text
 
 DEEPEST_RECURSION = 16
 """how often a module may call itself, directly or indirectly, in a chain of calls. This is allowed only if the source
-depends on a variable, whose value can end the recursion"""
+depends on a variable, because a change of its value can end the recursion"""
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
 """Locates a called module. Parameters: its path, the call, the directory of the caller, and the list for problems.
@@ -84,8 +84,8 @@ def load_config(
 def load_root(
     root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """The root module without the modules that it calls, which is sufficient to determine the backend. The Config is
-    None if there are errors."""
+    """The root module without the modules that it calls. It is sufficient to determine the backend. The Config is None
+    if there are errors."""
     config, problems = _ConfigLoader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
     return (None if any(d.is_error for d in problems) else config), problems
 
@@ -163,8 +163,8 @@ def _fits(wanted: str, version: str | None) -> bool:
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], tuple[str, _Read]] = {}
 """a cache of parsed files: {(path, name in diagnostics, whether it is an override file): (digest of the content,
-declarations and problems)}. The most recently used file is last. One process may load a module several times: for init,
-a survey and a plan"""
+declarations and problems)}. The most recently used file is last. One process may load a module several times, for
+example for init and for a plan"""
 _most_files = 64
 
 
@@ -278,8 +278,8 @@ class _ConfigLoader:
 
     def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
         """The declarations of a file. The files of a module that is called several times are read once: syntax errors
-        are reported once, problems of declarations for every call. None if the file cannot be read or parsed
-        (reported)."""
+        are reported once, but problems of declarations are reported for every call. None if the file cannot be read or
+        parsed (reported)."""
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:
             try:

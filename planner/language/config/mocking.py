@@ -43,7 +43,7 @@ class Mocking:
     late_types: Mapping[str, bool] = field(factory=dict)  # overrides `known_late` by type of managed object
 
     def with_shared(self, other: Mocking) -> Mocking:
-        """A copy with the mocks of `other` added; the mocks of this set take precedence."""
+        """A copy with the mocks of `other` added. Mocks of `self` take precedence over them."""
         mine = {str(override.target) for override in self.overrides}
         more = tuple(override for override in other.overrides if str(override.target) not in mine)
         late = {**other.late_types, **self.late_types}

@@ -46,8 +46,8 @@ _RESOURCE_WORDS = {
 
 
 class ModuleBuilder:
-    """Collects the declarations of a module's files. Duplicate names are errors; depending on the kind, the first or
-    the last declaration is then used."""
+    """Collects the declarations of a module's files. Duplicate names are reported. Whether the first or the last of the
+    duplicates is then used depends on the kind of declaration."""
 
     def __init__(self, path: ModulePath, directory: str, call: ModuleCall | None) -> None:
         self.module = ModuleConfig(path, directory, call)
@@ -226,7 +226,7 @@ class ModuleBuilder:
     def _override_backends(self, file: FileContent, problems: Problems) -> None:
         for kind, items in (("backend", file.settings.backends), ("cloud", file.settings.clouds)):
             if len(items) > 1:
-                detail = f"An override file has at most one {kind} block; another is declared at {items[0].span}."
+                detail = f"An override file may have only one {kind} block; the first is at {items[0].span}."
                 title = "Duplicate backend configuration" if kind == "backend" else "Duplicate cloud configurations"
                 problems.error(f"duplicate_{kind}", title, detail, items[1].span)
             elif items and kind == "backend":

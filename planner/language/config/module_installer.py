@@ -43,7 +43,8 @@ def install_modules(
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
     """Locate or fetch every called module, and record it. Returns the records that are new or have changed. `others`:
     modules that are not called by the configuration, with the paths under which they are recorded. Without `fetch`,
-    modules that are not local must already be installed as their calls require."""
+    modules that are not local must already be installed, from the sources and in the versions that their calls
+    require."""
 
     def load(recorder: ModuleRecorder, problems: Problems) -> None:
         _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=recorder.locate)
@@ -67,9 +68,9 @@ def install(
     data_dir: str = DATA_DIRECTORY,
     fetch: Fetch | None = None,
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """Install the modules called by a configuration, stack or test. `load` reads the configuration and calls the
-    recorder for each module call. `upgrade`: whether `fetch` is called for installed modules, too. Returns the records
-    that are new or have changed."""
+    """Install the modules called by a configuration, stack or test. `load` reads the configuration, and passes each
+    module call to the recorder that it receives. `upgrade`: whether `fetch` is called for installed modules, too.
+    Returns the records that are new or have changed."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
     recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)
@@ -168,8 +169,8 @@ class ModuleRecorder:
         return f' Did you mean "{posixpath.join(above, similar)}"?' if similar else ""
 
     def _real(self, directory: str) -> str:
-        """The directory with symbolic links resolved one by one, as other programs record it. A relative path remains
-        relative unless a link has an absolute target, such as a link to a local package."""
+        """The directory with symbolic links resolved one by one: the form in which other programs record it. A relative
+        path remains relative unless a link has an absolute target, such as a link to a local package."""
         done = "/" if directory.startswith("/") else ""
         left = directory.split("/")[::-1]
         while left:

@@ -127,8 +127,8 @@ def _flag(attribute: Attribute | None, problems: Problems) -> bool:
 
 
 def _written_type(expr: ExpressionPiece, problems: Problems) -> tuple[TypeConstraint, bool]:
-    """The type constraint, and whether strings from outside are literal (for primitive types). `any` if the constraint
-    is invalid (reported)."""
+    """The type constraint, and whether strings from the command line and the environment are literals (as for primitive
+    types). An invalid constraint is reported, and replaced with `any`."""
     if expr.is_quoted:
         if isinstance(expr.node, nodes.Literal) and expr.node.value in ("string", "list", "map"):
             word = expr.node.value
@@ -171,8 +171,8 @@ def _default(expr: ExpressionPiece, constraint: TypeConstraint | None, nullable:
 
 def convert_default(value: Value, constraint: TypeConstraint, span: Span, problems: Problems) -> Value:
     """The converted default; unknown if it does not match the type (reported). The default is converted again when it
-    is used or read from a saved plan. This second conversion, which may fail if the type contains `any`, is tried
-    here."""
+    is used or read from a saved plan. This second conversion may fail if the type contains `any`, so it is tried here,
+    too."""
     try:
         value = constraint.convert(value)
         return constraint.convert(value) if has_dynamic(constraint.written) else value

@@ -55,7 +55,8 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
         given = constant_string(attributes["alias"], problems)
         alias = given if isinstance(given, str) else None  # other values are reported twice, as in OpenTofu
         if given is None or (alias is not None and not valid_identifier(alias)):
-            problems.error("invalid_name", "Invalid provider configuration alias", f"An alias is a name. {BAD_NAME}")
+            detail = f"An alias must be a valid name. {BAD_NAME}"
+            problems.error("invalid_name", "Invalid provider configuration alias", detail)
     version = None
     if "version" in attributes:
         where = piece(attributes["version"]).span
@@ -176,7 +177,7 @@ def provider_reference(
     expr: ExpressionPiece, argument: str, problems: Problems, bare: bool = False
 ) -> ProviderRef | None:
     """`name`, `name.alias`, `name.alias["key"]` or `name.alias[expression]`. Problems are reported; the result is then
-    None, or the valid beginning. `bare`: whether the expression is a bare object key."""
+    None, or the valid beginning of the reference. `bare`: whether the expression is a bare object key."""
     before = len(problems)
     written = native(expr, problems)
     if written is None:

@@ -75,8 +75,8 @@ class _Module:
         problems.warning("duplicate_requirement", "Duplicate required provider", f"{detail} Use one name.", span)
 
     def check_implied(self, problems: Problems) -> None:
-        """Report resources without a provider argument whose type implies an invalid provider name, or a provider that
-        is required under another name."""
+        """Check the types of resources without a provider argument. Report a type that implies an invalid provider
+        name, and a type that implies a provider required under a different name."""
         for resource in self.module.resources.values():
             if resource.provider is not None:
                 continue
@@ -150,7 +150,7 @@ def _forbids(call: ModuleCall) -> Span | None:
 
 def _check_keys(mine: _Module, problems: Problems) -> None:
     """Report references to provider configurations with a missing or superfluous key. A key is required if and only if
-    the configuration has for_each. Also warn as in `_warn_same_for_each`."""
+    the configuration has for_each. Also report the warnings of `_warn_same_for_each`."""
     for call in mine.module.calls.values():
         for inner, outer in call.providers:
             if inner.key is not None:
@@ -203,8 +203,8 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
 def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
-    """Warn if this module passes a default configuration to a called module, but does not configure it and either does
-    not require the provider or does not receive the configuration from its caller."""
+    """Warn about default configurations that this module passes to a called module without configuring them itself: if
+    it does not require the provider, or if its own caller does not pass the configuration."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:
@@ -222,7 +222,8 @@ def _check_passed_names(
 def _check_passed(
     name: str, inner: ProviderRef, outer: ProviderRef, mine: _Module, parent: _Module, problems: Problems
 ) -> None:
-    """Report a passed configuration that the module does not expect, or that is for another provider."""
+    """Report a passed configuration that the called module does not expect, or for which it requires a different
+    provider."""
     wanted = mine.aliases.get(name) or mine.names.get(name) or mine.types.get(inner.name) or _default(inner.name)
     if name not in mine.names and name not in mine.aliases and name not in mine.empty:
         title = "Reference to undefined provider"

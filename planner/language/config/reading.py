@@ -1,5 +1,5 @@
-"""Reads meta-arguments: constants, references, keywords and lists are taken from the syntax; other expressions are not
-evaluated.
+"""Reads meta-arguments: constants, references, keywords and lists are taken from the syntax; other expressions remain
+unevaluated.
 
 In JSON syntax, references and unevaluated expressions are strings."""
 
@@ -90,8 +90,8 @@ MALFORMED_TEMPLATE = "config.malformed_template"
 
 
 def expr_of(attribute: Attribute, problems: Problems) -> Expr:
-    """The attribute's expression, UNKNOWN if its template is malformed (in JSON syntax, templates are parsed late). The
-    template's problems get the code MALFORMED_TEMPLATE; `load` drops them if there are other errors."""
+    """The attribute's expression. It is UNKNOWN if its template is malformed (in JSON syntax, templates are parsed
+    late). The template's problems get the code MALFORMED_TEMPLATE; `load` drops them if there are other errors."""
     try:
         return Expr(attribute.expr, attribute.source)
     except Failure as failure:
@@ -222,7 +222,7 @@ def traversal_node(expr: ExpressionPiece, bare: bool = False) -> nodes.Traversal
 
 
 def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable | None:
-    """The traversal in a string, otherwise None. `offset`: the position of the string's text."""
+    """The traversal in a string; None if the string is not a traversal. `offset`: the position of the string's text."""
     try:
         return _traversal_at(scan_traversal(text), offset, inside)
     except AddressError:
@@ -272,8 +272,8 @@ def _address_key(value: Value) -> str | int | float:
 
 
 def reference(expr: ExpressionPiece, problems: Problems, unquote: bool = False) -> Reference | None:
-    """A constant traversal; None for other expressions (reported). `unquote`: a traversal in quotes is accepted with a
-    warning."""
+    """A constant traversal; None for other expressions (reported). `unquote`: whether a traversal in quotes is
+    accepted, with a warning."""
     if unquote:
         expr = unquoted(expr, problems)
     node = traversal_node(expr)

@@ -30,9 +30,9 @@ class Ref:
     """The target of a reference.
 
     `kind`: resource, module (a call or its instance), output (of a module call), var, local, path, terraform, self,
-    count, each. `name`: the key of the resource (`data.t.n`), the module call, or the attribute. `key`: a constant
-    instance key, or None. `output`: the name of a module's output, or "". `rest`: the remaining steps. [start, end):
-    the offsets of the reference without the rest.
+    count, each. `name`: the key of the resource (`data.t.n`), or the name of the module call or attribute. `key`: a
+    constant instance key, or None. `output`: the name of a module's output, or "". `rest`: the remaining steps. [start,
+    end): the offsets of the reference without the rest.
     """
 
     kind: str

@@ -38,7 +38,7 @@ _TERRAFORM_VERSIONS = tuple(f"1.{minor}.{patch}" for minor in range(14, 40) for 
 is written for Terraform"""
 
 INCOMPATIBLE = "config.incompatible_module"
-"""a diagnostic with this code is reported instead of all others of the module"""
+"""a diagnostic with this code is reported instead of all other diagnostics of the module"""
 
 
 class TerraformSettings:

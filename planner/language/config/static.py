@@ -1,8 +1,8 @@
 """Static evaluation of values that must be known before planning: module sources, backends, for_each of providers.
 
 Expressions may refer only to input variables, local values, `path` and `terraform.workspace`, directly and indirectly.
-A failure is reported at its cause and at each declaration that depends on it, so that the diagnostics show the path
-from the use to the cause."""
+A failure is reported at its cause and at each declaration that depends on the failed value, so that the diagnostics
+show the path from the use to the cause."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _root(node: Traversal | Variable) -> str:
 
 
 def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> Value:
-    """The value as the module receives it: converted, with defaults and marks; unknown if it does not fit
+    """The value as the module receives it: converted, with defaults and marks; unknown if it cannot be converted
     (reported)."""
     try:
         value = variable.constraint.convert(raw)

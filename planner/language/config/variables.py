@@ -67,8 +67,8 @@ class RawValue:
         return words.get(self.origin, self.origin)
 
     def value(self, verbatim: bool, problems: Problems) -> Value | None:
-        """The value before conversion; None if its expression cannot be evaluated (reported). `verbatim`: a string is a
-        literal and not an expression."""
+        """The value before conversion; None if its expression cannot be evaluated (reported). `verbatim`: whether a
+        string is a literal rather than an expression."""
         if self.given is not None:
             return _from_environment_text(self.given, verbatim) if self.origin == "environment" else self.given
         if self.expr is not None:
@@ -84,8 +84,9 @@ RawVariables = dict[str, RawValue]
 
 @frozen(eq=False)
 class RootVariable:
-    """The value of a root variable: converted, with defaults and marks. `raw`: the supplied value (None: not set),
-    which a saved plan records and compares. `giver`: a description of its origin."""
+    """The value of a root variable: converted, with defaults and marks. `raw`: the supplied value, None if there is
+    none. A saved plan records this value, and an apply of the plan compares it with the value that is supplied then.
+    `giver`: a description of its origin."""
 
     value: Value
     raw: Value | None
@@ -103,7 +104,8 @@ def collect_variables(
     environment: Mapping[str, str] | None = None,
 ) -> tuple[RawVariables, list[Diagnostic]]:
     """All supplied values of root variables. `arguments` are ("var", "name=value") and ("var-file", path), in the order
-    of the command line. `directory`: the directory of the files. `environment`: by default that of the process."""
+    of the command line. `directory`: the directory that contains the files. `environment`: by default the environment
+    of the process."""
     problems = Problems()
     variables: RawVariables = {}
     keeps: list[bool] = []
@@ -128,7 +130,8 @@ def collect_variables(
 
 
 def add_automatic_files(directory: str, folder: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """`given`, with the values from the automatically loaded files in a directory, which take precedence."""
+    """The values in `given`, and those from the automatically loaded files in a directory. The files take
+    precedence."""
     problems = Problems()
     given = dict(given)
     for filename in _automatic_files(os.path.join(directory, folder)):
@@ -252,7 +255,7 @@ def root_variables(
     declared: Mapping[str, VariableDecl], given: RawVariables
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
     """The value of every declared root variable, and problems: wrong types, missing required values, and those of
-    `undeclared_values`. A missing required value, and a value of the wrong type, are unknown."""
+    `undeclared_values`. In the result, missing required values and values of a wrong type are unknown."""
     problems = Problems()
     values: dict[str, RootVariable] = {}
     for name in sorted(declared):
@@ -336,8 +339,8 @@ def check_plan_variables(
     declared: Mapping[str, VariableDecl],
     given: RawVariables,
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The variables for applying a saved plan. `planned`: the raw values in the plan; it has no values of ephemeral
-    variables, which must be supplied again. Values supplied now, except computed ones, must be equal to the planned
+    """The variables for applying a saved plan. `planned`: the raw values in the plan. A plan has no values of ephemeral
+    variables, so these must be supplied again. Values supplied now, except computed ones, must be equal to the planned
     ones."""
     problems = Problems()
     for name in sorted(set(planned) - set(declared)):

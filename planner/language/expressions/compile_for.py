@@ -108,7 +108,7 @@ class _Loop:
 
 @contextmanager
 def _local_names(compiler: Compiler, names: list[str | None]) -> Iterator[list[int]]:
-    """Assign slots to local names while their scope is compiled; -1 for a missing name."""
+    """Assign slots to local names while their scope is compiled. The slot of a missing name is -1."""
     outer = compiler.locals
     compiler.locals = dict(outer)
     compiler.laziness += 1

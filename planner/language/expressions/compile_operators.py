@@ -242,8 +242,8 @@ def precision(compiler: Compiler, node: Any) -> int:
 
 
 def narrowed(compute: Callable[[Value, Value], Value], left: int, right: int) -> Callable[[Value, Value], Value]:
-    """The operation on operands with these precisions, in bits: whole numbers become floats with the precision, or with
-    a higher one if the number does not fit."""
+    """The operation `compute` for operands with these precisions, in bits. Whole numbers become floats with the
+    precision of their operand, or with a higher one if the number does not fit."""
     if left == FULL and right == FULL:
         return compute
     return lambda a, b: compute(_narrow(a, left), _narrow(b, right))

@@ -151,8 +151,8 @@ class Decoder(BodyProblems):
         return tuple(items) if has_dynamic(item_type) else List(item_type, tuple(items))
 
     def _collect_set(self, name: str, nested: NestedBlock, items: list[Value], blocks: list[DecodedBlock]) -> Value:
-        """A set of blocks. If the schema allows any type for an attribute, all blocks must use the same type; otherwise
-        the set is unknown (reported)."""
+        """A set of blocks. If the schema allows any type for an attribute, all blocks must use the same type. If they
+        do not, this is reported, and the set is unknown."""
         item_type: Type = implied_type(nested.block)
         if has_dynamic(item_type):
             common = unify([type_of(v) for v in items])

@@ -44,8 +44,8 @@ class Environment:
         self.evaluate_template = evaluate_template
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int, called: str = "") -> None:
-        """Add an error about the text from start to end, with the values of the names in it. `called`: the function
-        whose call failed."""
+        """Add an error about the text from start to end, with the values of the names in this text. `called`: the
+        function whose call failed."""
         from planner.language.expressions.operands import operands_at
 
         values = operands_at(self, start, end)
@@ -152,7 +152,7 @@ class Compiler:
     def __init__(self) -> None:
         self.slots = 0
         self.locals: dict[str, int] = {}
-        # slots of K in `for K, V in ...`; its value is an index if the collection is a list
+        # slots of the name K in `for K, V in ...`; the value of K is an index if the collection is a list
         self.index_slots: set[int] = set()
         self.element = -1  # the slot of the innermost splat's current element
         self.laziness = 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """The base class of scopes. It has no names, and all functions of the language."""
+    """The base class of scopes. It defines no names, and has all functions of the language."""
 
     _context: CallContext | None = None
     functions_allowed = True

@@ -161,8 +161,8 @@ def first_success(*expressions: Callable[[], Value]) -> Value:
         except Failure as failure:
             problems += failure.diagnostics
             continue
-        # if this expression fails when its unknown part becomes known, the result comes from another expression and may
-        # have another type
+        # if this expression fails when its unknown part becomes known, the result comes from a later expression and may
+        # have a different type
         return value if is_wholly_known(value) else UNKNOWN
     reasons = "".join(f"\n- {d.summary}{f' (at {d.subject})' if d.subject else ''}: {d.detail}" for d in problems)
     raise FunctionError(f"None of the expressions has a value:{reasons}")

@@ -138,8 +138,9 @@ class _MatchFinder:
         return tokens
 
     def _search(self, at: int, emitted: int, last: int, end: int, repeat: int) -> tuple[int, int, int, int] | None:
-        """The next match at or after a position: its position, the earlier position, its length (0: not computed, at
-        least four bytes), and the next position to try. None if there is no further match."""
+        """Find the next match at or after a position. Returns the position of the match, the earlier position with the
+        same bytes, the length of the match (0: not computed, at least four bytes), and the next position to try.
+        Returns None if there is no further match."""
         short, long, data = self.short, self.long, self.data
         empty = (_NONE, _NONE)
         word = self.word(at)

@@ -243,7 +243,7 @@ def glob(pattern: str) -> list[str]:
     paths: set[str] = set()
     for alternative in _alternatives(rest):
         parts = alternative.split("/")
-        if all(parts):  # with an empty alternative in braces, a path element may be empty, which matches nothing
+        if all(parts):  # an empty alternative in braces may produce an empty path element, which matches nothing
             paths.update(_matches(base, parts))
     return sorted(paths)
 

@@ -260,7 +260,7 @@ def sort(values: Value) -> Value:
     into=FUNCTIONS,
 )
 def matchkeys(chosen: List, keys: List, wanted: List, *, result_type: ListType) -> Value:
-    """Returns the elements of a list for which the element with the same index in a second list is in a third list."""
+    """Selects elements of a list by keys: a second list has the key of each element, a third list the wanted keys."""
     if len(chosen) != len(keys):
         raise FunctionError("The list of values and the list of keys must be of the same length.")
     common = unify([type_of(keys), type_of(wanted)])

@@ -216,7 +216,7 @@ def _zipmap_type(keys: Value, found: Value) -> Type:
     into=FUNCTIONS,
 )
 def lookup(mapping: Value, key: Value, *default: Value, result_type: Type) -> Value:
-    """Returns the element of a map with a key, or a default if there is none."""
+    """Returns the element at a key of a map, or a default if the map does not have the key."""
     mapping, marks = unmark(mapping)
     name, key_marks = unmark(key)
     marks |= key_marks

@@ -39,7 +39,8 @@ class Network:
         return self.bits == 32 or self.first >> 32 == 0xFFFF
 
     def contains(self, address: int, bits: int) -> bool:
-        """Whether the block contains an address of this length. An IPv4 address equals its mapped form."""
+        """Whether the block contains an address of this length. An IPv4 address is equal to the IPv6 address to which
+        it is mapped."""
         address, bits = unmap(address, bits)
         first, own_bits, mask = self.first, self.bits, self.mask
         if own_bits == 128 and first >> 32 == 0xFFFF:

@@ -56,8 +56,8 @@ class FunctionError(Exception):
 
 
 class Param:
-    """A parameter. `allow_dynamic`: the type of the result is known even if this argument's type is unknown.
-    `next_allows_null`: OpenTofu's next version allows null."""
+    """A parameter. `allow_dynamic`: whether the type of the result is known even if this argument's type is unknown.
+    `next_allows_null`: whether OpenTofu's next version allows null."""
 
     __slots__ = (
         "allow_dynamic",
@@ -98,7 +98,8 @@ class CallContext:
     `base_dir`: the directory for relative file names. `planning`: impure functions (timestamp, uuid, bcrypt) return
     unknown values. `plan_timestamp`: RFC 3339; None during validation. `depth`: the number of templatefile calls around
     this call. `evaluate_template(source, file name, variables, context)` renders a template whose scope is `variables`,
-    and raises Failure. `trial`: the caller only checks whether the call succeeds, so expensive work may be skipped.
+    and raises Failure. `trial`: whether the caller only checks if the call succeeds; then expensive work may be
+    skipped.
     """
 
     __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning", "trial")
@@ -131,8 +132,9 @@ class Function:
     the arguments.
 
     The implementation receives the arguments by position, and also `result_type` and `context` if it has these
-    keyword-only parameters. `not_null`: the result is never null, even if it is unknown. `impure`: equal calls may have
-    different results. `lazy`: each argument is passed as a function without parameters that evaluates it.
+    keyword-only parameters. `not_null`: whether the result is never null, even if it is unknown. `impure`: whether
+    equal calls may have different results. `lazy`: each argument is passed as a function without parameters that
+    evaluates it.
     """
 
     __slots__ = (

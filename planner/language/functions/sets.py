@@ -31,7 +31,7 @@ Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
 MAX_COMBINATIONS = 10_000_000
-_PRODUCT_LIMIT = 1024  # if a set may have more elements, an unknown product has no maximum length
+_PRODUCT_LIMIT = 1024  # if a set may have more elements, the length of an unknown product has no upper bound
 
 
 def _common_type(*sets: Value) -> Type:

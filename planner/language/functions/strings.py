@@ -122,7 +122,7 @@ def startswith(string: Value, prefix: str) -> Value:
     into=FUNCTIONS,
 )
 def strcontains(string: str, substring: str) -> Value:
-    """Returns whether a string contains another."""
+    """Returns whether a string contains a substring."""
     return substring in string
 
 

@@ -118,7 +118,7 @@ class BodySchema:
 
     @cached_property
     def block_types(self) -> frozenset[str]:
-        """The types of the permitted blocks. Cached, because all bodies with this schema use it."""
+        """The types of the permitted blocks. Cached, because all bodies with this schema use them."""
         return frozenset(block.type for block in self.blocks)
 
 
@@ -136,13 +136,13 @@ class Body(Protocol):
     blocks."""
 
     def content(self, schema: BodySchema) -> Content:
-        """The complete content. Anything that is not in the schema is an error."""
+        """The complete content. Anything that is not in the schema is reported as an error."""
 
     def partial_content(self, schema: BodySchema) -> tuple[Content, Body]:
         """The content that is in the schema, and a body with the rest."""
 
     def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:
-        """All content as attributes; blocks are errors (for locals, module arguments, tfvars)."""
+        """All content as attributes, for locals, module arguments and tfvars. Blocks are reported as errors."""
 
     @property
     def missing_span(self) -> Span:
@@ -320,7 +320,7 @@ PARTS: dict[Any, tuple[str, ...]] = {
 
 
 def variables(node: Mentioning) -> list[Traversal | Variable]:
-    """All references except to names that `for` expressions and template loops define."""
+    """All references, except those to names that `for` expressions and template loops define."""
     return [n for n in _mentions(node) if n.__class__ is not Call]
 
 

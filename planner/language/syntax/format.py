@@ -32,7 +32,7 @@ _PLAIN = {
 _PLAIN["PATH"] = NAME  # `a.b` has the same gaps as a name; STEPS begin with a dot and end with a name
 _FUSED = ("PATH", "STEPS")
 """kinds of tokens that consist of several simple tokens. They are split only if they have characters outside ASCII,
-because a grapheme cluster may then cross a boundary"""
+because a grapheme cluster may then include characters of two simple tokens"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
 # a minus after these is a sign; after other tokens it subtracts
 _BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))
@@ -292,13 +292,13 @@ def _in_parentheses(value: Pieces) -> bool:
 
 
 class _Line:
-    """A line in three cells: the text before, an assignment from `=` (if it ends on this line), and a comment at the
-    end."""
+    """A line in three cells: the text at the beginning, an assignment from `=` on (if it ends on this line), and a
+    comment at the end."""
 
     __slots__ = ("assign", "comment", "lead")
 
     def __init__(self, pieces: Pieces, equal: int) -> None:
-        """`equal`: the position of the first `=` after another token, 0 for none."""
+        """`equal`: the position of the first `=` that is not the first token of the line, 0 for none."""
         self.assign: Pieces = []
         self.comment: Pieces = []
         if len(pieces) > 1 and pieces[-1].kind == COMMENT:

@@ -182,7 +182,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                         stack.append(mode)
                         match = patterns.no_lines
                 elif kind == "RBRACE" or (kind == "TEMPLATE_CLOSE" and INTERPOLATION in stack):
-                    # leave brackets that are not closed inside the braces
+                    # a closing brace also ends brackets that were opened, but not closed, inside the braces
                     while len(stack) > 1 and stack[-1] == BRACKETS:
                         stack.pop()
                     if stack[-1] == INTERPOLATION:

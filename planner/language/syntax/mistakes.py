@@ -1,8 +1,8 @@
 """Messages for syntax mistakes: a table by the position in the grammar and the next token.
 
 In the example of each entry, « and » enclose the text to which the message refers; tests parse all examples. Entries
-for the token `*` apply to tokens without an entry of their own. `echo` marks mistakes that may be consequences of
-another one; they are not reported after an earlier mistake."""
+for the token `*` apply to tokens without an entry of their own. `echo` marks mistakes that may be consequences of an
+earlier mistake; they are not reported after one."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 
 A name is an address, a vertex (`module.net (close)`, or in quotes), or a pattern with `*` (any text) and `?` (one
 character). Inside brackets, `*` and `?` are literal. `+` is the union, `&` the intersection and `-` the difference; all
-have the same precedence and are evaluated from left to right. Because names may contain `-`, the operator requires a
-space before it. Verbs take sets as arguments; `deps` and `rdeps` also take a depth: `deps(root, 2)`. If the caller
+have the same precedence and are evaluated from left to right. Because names may contain `-`, the operator `-` requires
+a space before it. Verbs take sets as arguments; `deps` and `rdeps` also take a depth: `deps(root, 2)`. If the caller
 allows it, a comma is a union, too: `deps(a, b)`."""
 
 from __future__ import annotations

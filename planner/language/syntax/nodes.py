@@ -93,7 +93,8 @@ Step: TypeAlias = GetAttr | GetIndex
 
 @node_class
 class Traversal(SyntaxNode):
-    """`root.a.b[0]["k"]`: a root name and at least one constant step. An index with a variable is an Index."""
+    """`root.a.b[0]["k"]`: a root name and at least one constant step. A step whose index is not a literal is an
+    Index."""
 
     __slots__ = ("root", "root_end", "steps")
     root: str
@@ -143,7 +144,7 @@ class Element(SyntaxNode):
 @node_class
 class Template(SyntaxNode):
     """A quoted template, heredoc or template file that has a directive, or an interpolation together with other parts.
-    Bodies of directives are templates, too. Indentation of heredocs and strip markers are already processed."""
+    Bodies of directives are templates, too. Strip markers and the indentation of heredocs are already processed."""
 
     __slots__ = ("parts",)
     parts: tuple[Expression, ...]  # Literal strings, and expressions whose values are converted to strings

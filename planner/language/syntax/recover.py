@@ -93,7 +93,7 @@ class ParseRecovery:
         self.tokens = tokens
         self.states = states
         self.values = values
-        self.silent = False  # whether further mistakes are not reported, because they may not be real
+        self.silent = False  # whether further mistakes are not reported, because they may only be consequences
         self.count = 0
         self.reported = -1  # offset of the last reported token
         self.last = (-1, -1)

@@ -73,8 +73,8 @@ def _lines(pieces: list[_Piece]) -> Iterator[str]:
 @define
 class _State:
     """The state at the beginning of a line. `is_inside`: whether the line continues a statement. `is_directive`:
-    whether the statement has no final full stop. `depth`: the number of open brackets. `is_begun`: whether there was an
-    earlier line."""
+    whether the statement has no final full stop. `depth`: the number of open brackets. `is_begun`: whether this is not
+    the first line."""
 
     is_inside: bool = False
     is_directive: bool = False

@@ -33,7 +33,7 @@ def parse_query(text: str) -> tuple[list[Written], Source, list[Diagnostic]]:
 
 
 def _about_question(problem: Diagnostic) -> Diagnostic:
-    """Reword a diagnostic about a rule file for a question."""
+    """Reword a diagnostic about a rule file, so that it is about a question."""
     return evolve(problem, summary=problem.summary.replace("a rule file", "a question"))
 
 

@@ -20,7 +20,7 @@ def quote(text: str) -> str:
 
 
 class RuleNode:
-    """The base class of nodes: the position of the node."""
+    """The base class of nodes, with the position of the node."""
 
     __slots__ = ("end", "start")
     start: int
@@ -211,7 +211,8 @@ class Aggregate(RulePart):
     """`N = count : { edge(M, _) }`, `S = sum X : { size(M, X) }`, `min`, `max`.
 
     Aggregates range over the distinct assignments to all variables and wildcards of `body`; variables that also occur
-    outside are fixed. `expression` is None for `count`. Without an assignment, `min` and `max` are false.
+    outside are fixed. `expression` is None for `count`. If there is no assignment, literals with `min` and `max` are
+    false.
     """
 
     __slots__ = ("body", "expression", "function", "result")
@@ -237,8 +238,8 @@ class Aggregate(RulePart):
 
 
 class Builtin(RulePart):
-    """`json(Text, Path, Value)`: a built-in relation, optionally negated. Its first columns (`inputs`) must be bound
-    and determine the others (`outputs`). `X in ["a", "b"]` is the relation `in` with the list as inputs."""
+    """`json(Text, Path, Value)`: a built-in relation, optionally negated. Its first columns (`inputs`) must be bound,
+    and determine the other columns (`outputs`). `X in ["a", "b"]` is the relation `in` with the list as inputs."""
 
     __slots__ = ("inputs", "negated", "outputs", "relation")
     fields = ("relation", "inputs", "outputs", "negated")

@@ -67,8 +67,8 @@ def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], A
 
 
 def construct(text: str, starts: tuple[str, ...]) -> PlainTables:
-    """Lark's tables as plain data. Because Lark's order depends on sets, states and rules are numbered in the order in
-    which they are reached, and symbols by name."""
+    """Lark's tables as plain data. Lark's order varies, because it depends on Python's sets. Therefore states and rules
+    are numbered in the order in which they are reached, and symbols in the order of their names."""
     import lark
     from lark.parsers.lalr_analysis import Shift
 

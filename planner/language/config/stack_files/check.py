@@ -152,8 +152,8 @@ class _StackChecks:
     def check_providers(
         self, key: str, config: Config, given: tuple[tuple[ProviderRef, ProviderSource], ...], span: Span
     ) -> None:
-        """Report passed configurations that the module does not expect, missing ones, and those for another
-        provider."""
+        """Report passed configurations that the module does not expect, expected configurations that are not passed,
+        and configurations of a different provider than the module requires."""
         root = config.root
         wanted = needed_configurations(config)
         for inner, outer in given:
@@ -183,7 +183,8 @@ class _StackChecks:
                 self.mention(node, expr.source, place)
 
     def mention(self, node: Mention, source: Source, place: ExpressionSite, whole: bool = False) -> None:
-        """Check a reference. `whole`: whether it must name a component as a whole, not an output of the component."""
+        """Check a reference. `whole`: whether the reference must name a component as a whole, not an output of the
+        component."""
         root = node.name if isinstance(node, nodes.Variable) else node.root
         steps = () if isinstance(node, nodes.Variable) else node.steps
         span = Span(source, node.start, node.end)
@@ -274,8 +275,8 @@ def check_inputs(
     is_strict: bool = False,
 ) -> None:
     """Check that the inputs in a literal object are declared, and that all required inputs are set. Other expressions,
-    and objects with computed keys, are not checked here. With `is_strict` (deployments, where inputs are inputs of the
-    stack), undeclared inputs are errors, otherwise warnings."""
+    and objects with computed keys, are not checked here. Undeclared inputs are reported as errors with `is_strict` (for
+    deployments), otherwise as warnings."""
     node = inputs.node if inputs is not None else None
     if inputs is not None and not isinstance(node, nodes.Object):
         return  # other expressions are checked during evaluation
@@ -319,8 +320,8 @@ class _DeploymentChecks:
                 self.problems.warning(
                     "stack_import",
                     "Nothing is imported",
-                    f"{called} has an argument import, with which the hosted service moves states. planner ignores it: "
-                    "planner stacks from-modules moves the state of a root module.",
+                    f"{called} has the argument import, which the hosted service uses to move states. planner ignores "
+                    "it: to move the state of a root module, run planner stacks from-modules.",
                     deployment.imported.span,
                 )
             if deployment.group is not None and deployment.group_span is not None:

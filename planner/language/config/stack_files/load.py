@@ -296,8 +296,8 @@ class _StackLoader:
     def _load_removed(
         self, path: ModulePath, number: int, removed: RemovedComponent, parent: str, problems: Problems
     ) -> RemovedComponent:
-        """Load the module of a removed component, whose declarations determine how objects are destroyed. A child
-        stack, or a module that is not installed, is not loaded: `removed` is returned unchanged."""
+        """Load the module of a removed component, because the module's declarations determine how objects are
+        destroyed. A child stack, or a module that is not installed, is not loaded: `removed` is returned unchanged."""
         place: ModulePath = (*path, "removed", removed.kind, f"{removed.name}-{number}")
         *base, _, name = self.places.alike(place, removed.call) or place
         where = self._source_directory(tuple(base), removed.kind, name, removed.call, parent, problems)

@@ -185,7 +185,8 @@ def _installed_directory(
 
 
 def check_test_providers(root: ModuleConfig, files: Iterable[TestFile]) -> list[Diagnostic]:
-    """Errors for provider blocks of test files whose name denotes another provider in the module under test."""
+    """Errors for runs that pass a configuration of the wrong provider to the module under test: explicitly in the
+    argument `providers`, or implicitly by the name of a provider block."""
     problems = Problems()
     for file in files:
         types = _types_of_providers(root, file)
@@ -219,8 +220,8 @@ def _provider_addresses(module: ModuleConfig) -> dict[str, str]:
 
 
 def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
-    """The provider of each provider block, by name. As in OpenTofu, the first run that uses the name determines the
-    provider; the default is the provider that the name implies."""
+    """The full address of the provider for each name of provider blocks. As in OpenTofu, the first run that uses a name
+    determines its provider. A name that no run uses has the provider that the name implies."""
     types: dict[str, str] = {}
     names = {block.name for block in file.providers.values()}
     for run in file.runs:

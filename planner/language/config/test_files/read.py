@@ -121,7 +121,7 @@ def read_test_file(body: Body, name: str, problems: Problems, sources: Sources |
 
 class _Shared:
     """Collects the blocks that are allowed both in a test file and in a run block. `what` names the file or run in
-    messages. `is_own`: with planner's extensions of the language."""
+    messages. `is_own`: whether planner's extensions of the language are allowed."""
 
     def __init__(self, what: str, is_own: bool) -> None:
         self.what, self.is_own = what, is_own
