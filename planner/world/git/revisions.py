@@ -22,7 +22,7 @@ _SUBMODULES = "--ignore-submodules=dirty"
 """git compares only the commits of submodules, because comparing their files would use the settings of the
 submodules"""
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
-"""environment variables that git sets for hooks; their paths may be relative to another working directory"""
+"""environment variables that git sets for hooks; their paths may be relative to the directory of the hook"""
 
 
 class GitError(Exception):
@@ -217,8 +217,9 @@ _COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SH
 
 
 def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
-    """The revision to compare with if no values of an earlier apply are recorded: in CI, the base of the pull request;
-    otherwise HEAD, if files that configurations read have uncommitted changes; otherwise, or without git, None."""
+    """The revision to compare with if no values of an earlier apply are recorded. In CI, it is the base of the pull
+    request. Otherwise it is HEAD if files that configurations read have uncommitted changes. In all other cases, and
+    without git, it is None."""
     variables = [name for name in (_COMMITS[0], *_BRANCHES, _COMMITS[1]) if environ.get(name, "").strip()]
     try:
         bases = [_base(directory, name, environ[name].strip()) for name in variables]

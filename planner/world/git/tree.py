@@ -32,7 +32,7 @@ def git_tree(directory: str, ref: str) -> GitTree:
 
 @frozen
 class _Object:
-    """A file, link or directory of a commit. Objects of a submodule are in another repository."""
+    """A file, link or directory of a commit. Objects of a submodule are in the repository of the submodule."""
 
     mode: str
     name: str  # the hash of the object, or `COMMIT^{tree}`
@@ -52,9 +52,10 @@ _Item: TypeAlias = "_Object | _OnDisk | None"
 class GitTree:
     """The files of a work tree at a commit (see planner.foundation.support.disk.Tree).
 
-    Links are followed within the tree, and out of it only if the work tree has the same link. Submodules are read from
-    their own repositories. A name that is not in the commit does not exist, with three exceptions that are read from
-    the disk: names that git ignores, names in a data directory, and untracked names older than the commit."""
+    Links within the tree are followed. Links out of the tree are followed only if the work tree has the same link.
+    Submodules are read from their own repositories. A name that is not in the commit does not exist, with three
+    exceptions that are read from the disk: names that git ignores, names in a data directory, and untracked names older
+    than the commit."""
 
     def __init__(self, root: str, ref: str, commit: str) -> None:
         self.root, self.ref, self.commit = root, ref, commit
@@ -247,7 +248,7 @@ class GitTree:
         return kept | self._ignored_paths(others) | {path for path in others if not self._is_later(path)}
 
     def _is_data(self, path: str) -> bool:
-        """Whether a path is a data directory, or the directory of the repository."""
+        """Whether a path is a data directory, or git's own directory `.git`."""
         absolute = os.path.join(self.root, path)
         if os.path.isabs(self._data):
             return f"{absolute}/".startswith(f"{self._data}/") or f"/{path}".endswith("/.git")
@@ -341,7 +342,7 @@ class _Objects:
     """Reads objects with one git process, which is started on first use."""
 
     def __init__(self, directory: str, is_bare: bool = False) -> None:
-        """`is_bare`: the directory is the repository itself and not a work tree."""
+        """`is_bare`: whether the directory is the repository itself rather than a work tree."""
         self._directory, self._words = directory, ("--git-dir=.", "--work-tree=.") if is_bare else ()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()

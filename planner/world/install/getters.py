@@ -59,7 +59,7 @@ class Fetcher:
 
     def fetch(self, address: str, target: Path, redirects: int = 0) -> None:
         """Fetch a package into a new directory. For a package in a local directory, make a link to it instead.
-        `redirects`: the number of addresses that led to this one. Raises InstallError and OSError."""
+        `redirects`: the number of redirects that led to this address. Raises InstallError and OSError."""
         forced, colons, rest = address.partition("::")
         if not colons or not forced.isalnum():
             forced, rest = "", address
@@ -378,7 +378,7 @@ def _restricted_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_password(text: str, url: str) -> str:
-    """The output of a program. The URL's password is removed in all its forms."""
+    """The output of a program, with "..." in place of the password in `url`, whether plain or encoded."""
     password = url.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2]
     for secret in (password, unquote(password), *unquote(password).split("/")):
         text = text.replace(secret, "...") if secret else text

@@ -1,4 +1,4 @@
-"""Installs the modules that calls name, from registries and from sources that planner.world.install.getters
+"""Installs the modules that module calls name, from registries and from sources that planner.world.install.getters
 supports."""
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class ModuleInstaller:
         return None
 
     def _place(self, path: ModulePath, call: ModuleCall, origin: _Origin, version: str | None = None) -> ModuleRecord:
-        """Install the package of a call in its directory below the data directory. Raises InstallError and OSError."""
+        """Install the package of a call in the directory of the call, below the data directory. Raises InstallError and
+        OSError."""
         key = module_key(path)
         relative = posixpath.join(self.data_directory, "modules", key)
         place = self.root / relative

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @frozen
 class RegistryClaims:
-    """A registry's data about a package: its SHA-256 (hex), the signed list of checksums, the keys that may sign, and,
-    if available, the size and checksums of the packages for all platforms."""
+    """A registry's data about a package: its SHA-256 (hex), the signed list of checksums, the keys that may sign this
+    list, and, if available, the size and checksums of the packages for all platforms."""
 
     sha256: str
     file_name: str

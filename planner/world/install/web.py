@@ -126,7 +126,7 @@ class Web:
 
     def _follow(self, url: str, headers: Mapping[str, str], posted: bytes | None) -> Any:
         """The response after redirects; a redirect in response to a POST is returned. Raises ValueError for an invalid
-        URL, and InstallError for another scheme or too many redirects."""
+        URL, and InstallError for a scheme other than http and https, or for too many redirects."""
         sent = {"User-Agent": user_agent(_USER_AGENT), "X-Terraform-Version": COMPATIBLE_VERSION}
         sent |= headers
         for _ in range(_MAX_REDIRECTS + 1):

@@ -84,7 +84,8 @@ STORING = evolve(SCHEMA, resources={terraform_data.NAME: terraform_data.STORING}
 
 
 class BuiltinProvider(interface.InlineProvider):
-    """Calls return immediately and the provider has no state, so one instance serves all configurations and threads."""
+    """The built-in provider. Its calls return immediately and it has no state, so one instance serves all
+    configurations and threads."""
 
     def __init__(self, seal_of: Callable[[str], Seal] | None = None, extensions: Collection[str] = ()) -> None:
         """`seal_of`: returns the encryption of the state that the data source with this address reads (default:

@@ -369,8 +369,8 @@ def _without_match(
 
 
 def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem]:
-    """A problem if there are more elements than planned. Fewer are valid, because unknown elements may turn out to be
-    equal."""
+    """A problem if there are more elements than planned. Fewer elements are valid, because unknown elements may turn
+    out to be equal."""
     before, after = len(elements(planned)), len(elements(actual))
     return [Problem(path, f"more {what} than planned: {before} planned, {after} now")] if before < after else []
 

@@ -1,9 +1,10 @@
 """Locates the program of a provider on this machine.
 
 Overrides for development come first. If the lock file selects a version, it must be in `.terraform/providers` with one
-of the recorded checksums. Other providers are searched for there, in the configured mirror directories (by default the
-usual places), and in the cache of downloaded packages. Packages are directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH; in
-mirrors, also files HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
+of the recorded checksums. Other providers are searched for in the same directory, in the configured mirror directories
+(by default the usual places), and in the cache of downloaded packages. Packages are directories
+HOST/NAMESPACE/TYPE/VERSION/OS_ARCH; in mirrors, also files
+HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
 
 Nothing is downloaded; `init` installs packages where this module searches."""
 

@@ -75,7 +75,8 @@ def unavailable(address: str) -> Diagnostic:
 
 
 def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
-    """An error if there are constraints (by provider) on versions of the built-in provider, which has none."""
+    """An error if there are constraints (by provider) on versions of the built-in provider, because it has no
+    versions."""
     if not constraints.get(BUILTIN):
         return []
     detail = f"{BUILTIN} cannot be selected: it comes with this program and has no versions."

@@ -139,7 +139,8 @@ def import_object(id: str, block: BlockSchema) -> list[interface.ImportedObject]
 
 
 def move(request: interface.MoveRequest, block: BlockSchema) -> interface.MoveAnswer:
-    """Convert a `null_resource`: its id is kept, and its triggers become triggers_replace. Other types are errors."""
+    """Convert a `null_resource`: its id is kept, and its triggers become triggers_replace. For any other type, an error
+    is returned."""
     if request.source_type != "null_resource":
         detail = f"A {request.source_type} cannot be converted to a {NAME}; only a null_resource can."
         return interface.MoveAnswer(

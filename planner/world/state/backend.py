@@ -58,7 +58,8 @@ class Store(Protocol):
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
         """The holder of a lock that `force_unlock` may remove; None with an error if there is none. For a state in a
-        file, another id or a running holder is an error, too; a service checks the id in `force_unlock`."""
+        file, there is also an error if the holder has a different id or is still running; a service checks the id in
+        `force_unlock`."""
 
     def force_unlock(self, lock_id: str) -> list[Diagnostic]:
         """Remove the lock with this id."""
@@ -73,11 +74,11 @@ class Store(Protocol):
         """Save a state without changing its serial and lineage."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots, None if none are written. `interval`: the user's setting. `is_urgent`: the
-        process was requested to stop and may be killed soon."""
+        """Seconds between two snapshots, None if none are written. `interval`: the user's setting. `is_urgent`: whether
+        the process was requested to stop and may be killed soon."""
 
     def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
-        """Write the state that `take` returns, during an operation, and record in the journal which changes it
+        """Write the state that `take` returns, during an operation, and record in the journal which changes this state
         includes. Called by one thread at a time."""
 
     @property

@@ -99,8 +99,8 @@ class SealedState(_Sealed):
 
 
 def _check_head(content: Decrypted) -> None:
-    """Compare serial and lineage with their unencrypted copies in the envelope, which may have been changed. Raises
-    TargetError."""
+    """Compare serial and lineage with their unencrypted copies in the envelope, because these copies may have been
+    changed. Raises TargetError."""
     serial, lineage = _serial_and_lineage(content.data)
     outer, history = content.head.get("serial"), content.head.get("lineage")
     if outer is not None and outer.__class__ is not int:

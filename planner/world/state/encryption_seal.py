@@ -1,4 +1,4 @@
-"""Seals: the layer between the bytes of a state and its store, which may encrypt them."""
+"""Seals: the layer between a state and its store. A seal may encrypt the stored bytes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads state files (versions 1 to 4) and writes them (version 4).
 
 States are written in OpenTofu's order: resources by module, mode, type and name; instances by key, the current object
-before deposed ones; outputs by name. Reading and writing a file of OpenTofu gives the same bytes."""
+before deposed ones; outputs by name. A file of OpenTofu that is read and written again has the same bytes."""
 
 from __future__ import annotations
 
@@ -146,7 +146,8 @@ def same_content(a: State | None, b: State | None) -> bool:
 
 
 def _without_shared(state: State, other: State) -> State:
-    """The state without resources that are the same object in both states and need not be compared."""
+    """The state without the resources that are the same Python object in both states, because these need not be
+    compared."""
     theirs = other.resources
     return evolve(state, resources={k: r for k, r in state.resources.items() if theirs.get(k) is not r})
 
@@ -237,8 +238,8 @@ def lineage_after(base: State | None) -> str:
 
 def successor(base: State | None, state: State, lineage: str, is_pending: bool = False) -> tuple[State, bool]:
     """The successor of a state, and whether it differs from the state. The serial increases only if it differs.
-    `lineage`: for a new state, the lineage in its journal. `is_pending`: the state must be written although its content
-    is unchanged."""
+    `lineage`: for a new state, the lineage in its journal. `is_pending`: whether the state must be written even if its
+    content is unchanged."""
     changed = base is None or is_pending or not same_content(base, state)
     serial = (base.serial if base else 0) + (1 if changed else 0)
     return evolve(
@@ -304,7 +305,7 @@ def texts_by_resource(state: State, texts: list[bytes]) -> Texts | None:
 
 
 class SealedFiles:
-    """Reads and writes the files of one state. The last content is cached, because it is read again before it is
+    """Reads and writes the files of one state. The last content is cached, because a file is read again before it is
     replaced."""
 
     def __init__(self, seal: Seal = PLAIN) -> None:
@@ -346,7 +347,7 @@ class SealedFiles:
 
     def backup(self, data: bytes) -> bytes:
         """The bytes for a backup of a file. If states are encrypted, an unencrypted state is encrypted, too. A file
-        that is not a state, or cannot be decrypted, is unchanged."""
+        that is not a state, or cannot be decrypted, is returned unchanged."""
         if self.seal is PLAIN:
             return data
         try:

@@ -78,7 +78,7 @@ class InputRecord:
     for runs other than the latest one, and for instances that an incomplete latest run destroyed. `sources`: texts by
     key. `entries`: digests of the attributes that objects had after their applies. `altered`: {instance: {attribute:
     serial of its latest change}} since the latest complete apply; CREATED or DESTROYED instead of an attribute means
-    the instance itself."""
+    that the instance itself was created or destroyed."""
 
     lineage: str
     salt: str

@@ -11,7 +11,7 @@ instance in the form of state files. `snapshot` contains the serial of a state t
 apply continues (planner.world.state.snapshots), and `kept` records that it was written. At the end `saving` contains
 the serial of the state file that is about to replace the journal. `snapshot` and `saving` also contain the checksum of
 the state file, because another program may write a file with that serial. An incomplete last line is ignored, because
-nothing depends on it; damaged and missing lines are reported, and the others are used."""
+nothing depends on it; damaged and missing lines are reported, and all other lines are used."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class OperationStart:
 
 @frozen
 class InstanceChange:
-    """An instance after a change; `resource` contains only this instance, and is None if it no longer
+    """An instance after a change. `resource` contains only this instance; it is None if the instance no longer
     exists."""
 
     address: str
@@ -69,8 +69,8 @@ class InstanceChange:
 @frozen
 class Written:
     """A state whose writing was announced in the journal. `checksum`: SHA-256 of the unencrypted file, in hex ("" in
-    journals of earlier versions). Snapshots only: `changes` is the number of changes that the state includes, `is_kept`
-    is whether it was written."""
+    journals of earlier versions). For snapshots only: `changes` is the number of changes that the state includes;
+    `is_kept` is true if the state was written."""
 
     lineage: str
     serial: int
@@ -87,8 +87,8 @@ class Written:
 @frozen(eq=False)
 class JournalContent:
     """The content of a journal. `in_flight`: operations that began and did not end. `saved`: the final state file, if
-    its writing began and no change followed. `damage`: the problems of the journal. `is_torn`: the last line is
-    incomplete, so the operation ended at that point."""
+    its writing began and no change followed. `damage`: the problems of the journal. `is_torn`: whether the last line is
+    incomplete; then the operation ended at that point."""
 
     lineage: str
     serial: int
@@ -103,7 +103,8 @@ class JournalContent:
 
     def changes_after(self, state: State, checksum: str = "") -> list[InstanceChange]:
         """The changes that a state does not include, as far as can be determined: those recorded after the last
-        snapshot that equals or precedes the state. `checksum`: of the file from which the state was read."""
+        snapshot that equals or precedes the state. `checksum`: the checksum of the file from which the state was
+        read."""
         included = 0
         for snapshot in self.snapshots if not self.damage else ():
             follows = snapshot.is_kept and snapshot.lineage == state.lineage and snapshot.serial <= state.serial
@@ -150,8 +151,9 @@ class Journal:
         self._refusal = problem
 
     def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
-        """Record that an operation begins, and return its number. `durable`: flushed to disk before this returns.
-        Raises Failure if the journal cannot be written or refuses operations; then no operation may begin."""
+        """Record that an operation begins, and return its number. `durable`: whether the record is flushed to disk
+        before this method returns. Raises Failure if the journal cannot be written or refuses operations; then no
+        operation may begin."""
         if self._refusal is not None:
             raise Failure(self._refusal)
         with self._lock:
@@ -520,8 +522,8 @@ def _whole_number(entry: dict[str, Any], name: str) -> int:
 
 
 def replay(state: State, recorded: JournalContent, checksum: str = "") -> State:
-    """The state (or a snapshot of the same apply) plus the later changes in the journal, under the next serial.
-    `checksum`: of the file from which the state was read."""
+    """The state (or a snapshot of the same apply) plus the later changes in the journal, with the next serial.
+    `checksum`: the checksum of the file from which the state was read."""
     builder = StateBuilder(state)
     for change in recorded.changes_after(state, checksum):
         builder.put_instance(change.address, change.key, change.resource)
@@ -561,8 +563,8 @@ def recovery_warnings(path: str, recorded: JournalContent, count: int) -> list[D
 
 
 def unfinished_warnings(recorded: JournalContent, has_moved_on: bool = False) -> list[Diagnostic]:
-    """A warning for each operation that began and never ended. `has_moved_on`: the state was changed later, so
-    operations on objects that it contains are not reported."""
+    """A warning for each operation that began and never ended. `has_moved_on`: whether the state was changed later;
+    then operations on objects that it contains are not reported."""
     problems = []
     for begun in recorded.in_flight:
         if has_moved_on and (begun.action != "create" or _exists(recorded, begun)):

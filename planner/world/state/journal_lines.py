@@ -32,8 +32,8 @@ def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
 @frozen
 class JournalLines:
     """The readable lines. `chain`: the CHAIN of the last line; `size`: the number of bytes of all complete lines.
-    `is_torn`: the last line is incomplete, as when a process is killed while it writes. `damage`: descriptions of all
-    other problems."""
+    `is_torn`: whether the last line is incomplete, as when a process is killed while it writes. `damage`: descriptions
+    of all other problems."""
 
     entries: list[dict[str, Any]] = field(factory=list)
     chain: int = 0

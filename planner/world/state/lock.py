@@ -333,8 +333,8 @@ class FileLock:
 
 
 def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-    """The lock info that a process left; None and an error if there is none, if it has another id, or if a process
-    holds the lock."""
+    """The lock info that a process left; None and an error if there is no lock info, if it has a different id, or if a
+    process holds the lock."""
     holder = read_lock_info(state_path)
     if holder is None:
         return None, [error("state.not_locked", "The state is not locked", f"No lock is recorded for {state_path}.")]

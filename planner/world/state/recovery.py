@@ -29,10 +29,11 @@ _Slot: TypeAlias = "tuple[str, InstanceKey, str]"  # an object: the instance and
 class Strays:
     """Objects in a journal that a later state does not have.
 
-    `missing`: objects that can be added, because the state has no object at their address (resource address, key, and
-    an instance with only these objects). `others`: the state has another object at the same address (address, id in the
-    journal, id in the state). `elsewhere`: the object was moved or imported to another address (address, id, new
-    address). `doubtful`: notes, by address, about missing objects whose id the state has at another address."""
+    `missing`: objects that can be added because the state has no object at their address, as (resource address, key, an
+    instance with only these objects). `others`: objects at whose address the state has a different object, as (address,
+    id in the journal, id in the state). `elsewhere`: objects that were moved or imported to a different address, as
+    (address, id, new address). `doubtful`: notes, by address, about missing objects whose id the state has at another
+    address."""
 
     missing: list[tuple[str, InstanceKey, ResourceState]] = field(factory=list)
     others: list[tuple[str, str, str]] = field(factory=list)
@@ -50,9 +51,9 @@ class Strays:
 
 @frozen(eq=False)
 class StateRecovery:
-    """The result of applying a journal to a state. `adds`: `state` contains changes from the journal. `missing`:
-    instances whose objects are in the journal but not in `state`, because the state was changed after the journal
-    began."""
+    """The result of applying a journal to a state. `adds`: whether `state` contains changes from the journal.
+    `missing`: instances whose objects are in the journal but not in `state`, because the state was changed after the
+    journal began."""
 
     state: State | None
     problems: tuple[Diagnostic, ...] = ()
@@ -71,8 +72,8 @@ def recover(
 ) -> StateRecovery:
     """The state in `place` plus the changes in a journal. If the state was changed after the journal began, objects
     that it lacks are added only with `adopts`; otherwise a warning names them. `state`: None if there is none.
-    `journal`: its name in messages. `is_at_work`: the writer of the journal is still running, so nothing is reported.
-    `checksum`: of the state file."""
+    `journal`: its name in messages. `is_at_work`: whether the writer of the journal is still running; then nothing is
+    reported. `checksum`: the checksum of the state file."""
     base = state or State()
     if recorded.saved is not None and recorded.saved.is_it(base, checksum):
         return StateRecovery(state)  # the operation was interrupted between saving the state and removing the journal
@@ -101,8 +102,8 @@ def _has_all(state: State, recorded: JournalContent) -> bool:
 
 
 def strays_of(state: State, recorded: JournalContent) -> Strays:
-    """The last recorded objects of each instance that the state does not have. Data sources are ignored, because they
-    are read again anyway."""
+    """The objects that the journal recorded last for each instance, as far as the state does not have them. Data
+    sources are ignored, because they are read again anyway."""
     # decided in Python: which objects of a journal are in the state -- a comparison of objects, value by value
     changes = recorded.changes_after(state)
     last = {(change.address, change.key): change.resource for change in changes}
@@ -147,9 +148,10 @@ def _has_object(object: ObjectState, mark: str, here: Mapping[str, ObjectState])
 
 
 def _same_ids(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
-    """{(resource, key, deposed key): (other address, whether it is the same object)} of the objects of a journal whose
-    id the state has at another address. An object is the same if it is in the same instance (deposed or no longer
-    deposed), or if all common attributes are equal. Ids that several objects have are ignored."""
+    """{(resource, key, deposed key): (other address, whether it is the same object)}. The keys are the objects of a
+    journal whose id the state has at another address; that address is part of the value. An object is the same if it is
+    in the same instance (deposed or no longer deposed), or if all common attributes are equal. Ids that several objects
+    have are ignored."""
     recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
     known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
     twins = {}
@@ -255,7 +257,8 @@ def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
 
 
 def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
-    """The error for copying a state to another backend, which would not find the journal with these objects."""
+    """The error for copying a state to another backend while these objects are missing: the other backend would not
+    find the journal that contains them."""
     return _refusal(
         place,
         missing,
@@ -282,7 +285,7 @@ ERRORED = "errored.tfstate"
 
 def forget_rescued(saved: State | None, seal: Seal = PLAIN) -> None:
     """Remove the file with a rescued state (`ERRORED`) if this state was saved later: pushing the file would undo newer
-    changes. A file with another state is kept."""
+    changes. A file with a different state is kept."""
     with suppress(OSError, Failure):
         kept, _ = read_state(seal.unseal(read_whole(ERRORED)).data, ERRORED)
         if kept is None or saved is None or (kept.lineage, kept.serial) != (saved.lineage, saved.serial):

@@ -174,7 +174,7 @@ class Unopened(Exception):
 
 class SettingsReading:
     """Reads settings. A setting that is not set is taken from environment variables, otherwise its default is used.
-    Collects errors and warnings (`remarks`). `only_check`: only the settings themselves are checked."""
+    Collects errors and warnings (`remarks`). `only_check`: whether only the settings themselves are checked."""
 
     def __init__(self, settings: Mapping[str, Any], only_check: bool = False) -> None:
         self.settings, self.only_check = settings, only_check
@@ -188,7 +188,7 @@ class SettingsReading:
             raise Unopened
 
     def finish_check(self) -> None:
-        """Call this after the settings are checked, before files are read, credentials are found, and requests are
+        """Call this after the settings are checked, before files are read, credentials are looked up, and requests are
         sent. Raises Unopened after a problem, and always with `only_check`."""
         if self.problems or self.only_check:
             raise Unopened

@@ -69,8 +69,8 @@ def _module_calls(module: dict[str, Any], place: str, version: int) -> list[str]
 
 
 def _resources(module: dict[str, Any], path: list[str], place: str, version: int) -> list[dict[str, Any]]:
-    """One entry for each resource. All instances of a resource receive the provider of the first one, in the order of
-    the old addresses. Raises MalformedError."""
+    """One entry for each resource. All instances of a resource receive the provider of the first instance in the order
+    of the old addresses. Raises MalformedError."""
     resources: dict[tuple[str, ...], dict[str, Any]] = {}
     for address, raw in sorted(_map(module, "resources", place).items()):
         where = f'{place}.resources["{address}"]'

@@ -83,7 +83,7 @@ class PluginBase:
         self._valid: set[tuple[str, str, bool, bytes]] = set()
         """object configurations that the provider found valid: mode, type, whether the provider was configured at that
         time, and digest"""
-        # whether the schema was requested from this process, which some plugins require before other calls
+        # whether the schema was requested from this process; some plugins require this request before any other call
         self._asked = False
 
     # ---------------------------------------------------------------- process
@@ -190,8 +190,8 @@ class PluginBase:
         return self._started().call_bytes(call, request)
 
     def _call_kept(self, name: str, request: str, quick: bool, stamps: bytes | None, /, **fields: Any) -> Any:
-        """Like `_call`, but may return a cached response. `stamps`: the stamps of the files that the request names;
-        None if they are unknown. Raises PluginError and Failure."""
+        """Like `_call`, but may return a cached response. `stamps`: the `file_stamps` of the files that the request
+        names; None if they are unknown. Raises PluginError and Failure."""
         message = getattr(self._messages, request)(**fields)
         kept = self.kept
         if kept is None or name not in kept.calls or stamps is None:
@@ -226,8 +226,8 @@ class PluginBase:
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
     def close(self) -> None:
-        """End the process when running calls have ended, and kill it if it does not end. The next call starts another
-        one."""
+        """End the process when running calls have ended, and kill it if it does not end. The next call starts a new
+        process."""
         with self._lock, self._starting:
             client, self._client = self._client, None
             self._asked = self._is_configured = False
@@ -365,8 +365,8 @@ class PluginBase:
     # ---------------------------------------------------------------- values
 
     def _stamps_of(self, value: Value) -> bytes | None:
-        """The stamps of the files that a value names; b"" if it names none or responses are not cached, None if there
-        are too many files."""
+        """The `file_stamps` of the files that a value names; b"" if it names none or responses are not cached, None if
+        there are too many files."""
         if self.kept is None:
             return b""
         from planner.world.provider.plugin.kept_answers import file_stamps

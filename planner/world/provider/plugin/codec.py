@@ -57,8 +57,8 @@ _INT64 = 1 << 63
 
 
 def encode(value: Value, wanted: Type) -> bytes:
-    """A value in MessagePack. Raises CodecError for marked values, values of another type, and others that MessagePack
-    cannot represent."""
+    """A value in MessagePack. Raises CodecError for marked values, values of a different type, and values that
+    MessagePack cannot represent."""
     try:
         return msgpack.packb(_out(value, wanted), unicode_errors="surrogateescape")  # type: ignore[no-any-return]
     except (UnicodeEncodeError, RecursionError, OverflowError, ValueError) as problem:
@@ -150,7 +150,8 @@ def _unknown_out(value: Unknown) -> ExtType:
 
 
 def _short(prefix: str) -> str:
-    """A long prefix, shortened where no combining character can follow, because readers reject long refinements."""
+    """The prefix. A long prefix is shortened, because readers reject long refinements; it then ends where no combining
+    character can follow."""
     data = prefix.encode("utf-8", "surrogateescape")
     if len(data) <= _LONGEST_PREFIX:
         return prefix

@@ -121,7 +121,7 @@ class Connection:
 
     def call(self, headers: bytes, body: bytes, seconds: float | None = None) -> CallReply:
         """The response to a call. Raises TimeoutError if the peer is silent for `seconds`, ConnectionError if it ends
-        the connection or violates the protocol, OSError. After an error, the connection is unusable."""
+        the connection or violates the protocol, and other OSErrors. After an error, the connection is unusable."""
         with _faults():
             self._begin(headers, body, seconds)
             return self._answer()
@@ -333,7 +333,7 @@ def _widen(window: int, payload: bytes) -> int:
 
 @lru_cache(100)
 def _decode_headers(payload: bytes) -> dict[str, str]:
-    """The headers in a payload; cached if they are short, because nearly all responses have the same ones."""
+    """The headers in a payload; cached if they are short, because nearly all responses have the same headers."""
     return decode_headers(payload)
 
 
@@ -418,7 +418,7 @@ def _with_tls(plain: socket.socket, certificate: str) -> socket.socket:
     return secured
 
 
-# The interface of transports. The tests have another transport, based on grpcio, and compare the two.
+# The interface of transports. The tests have a second transport, based on grpcio, and compare it with this one.
 
 
 OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12  # gRPC status codes

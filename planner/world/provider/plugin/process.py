@@ -36,8 +36,8 @@ _SHOWN_LINES = 30
 # a socket path has at most 103 bytes, and the plugin appends a file name to the directory
 _LONGEST_DIRECTORY = 60
 
-# The shell becomes the plugin. A watchdog process waits for the end of its input, which means that planner has ended,
-# and then kills the plugin with all its child processes and removes the socket.
+# The shell replaces itself with the plugin. A watchdog process waits until its input ends, which happens when planner
+# ends. It then kills the plugin with all its child processes, and removes the socket.
 _SCRIPT = """exec 3<&0
 (read -r _; kill -KILL $$; rm -rf -- "$1"; kill -KILL 0) <&3 >/dev/null 2>&1 &
 shift
@@ -205,10 +205,10 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
 
 
 def environment(directory: str, name: str = "") -> dict[str, str]:
-    """The environment of the plugin of the provider `name`, which creates its socket in this directory. planner offers
-    no certificate, because other users cannot enter the directory. The plugin's log level is set to warnings unless a
-    log is requested: by default, a plugin writes about 20 log lines for each call, and spends half of its time on
-    them."""
+    """The environment of the plugin of the provider `name`. The plugin creates its socket in `directory`. planner
+    offers no certificate, because other users cannot enter the directory. The plugin's log level is set to warnings
+    unless a log is requested: by default, a plugin writes about 20 log lines for each call, and spends half of its time
+    on them."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
     variables[COOKIE[0]] = COOKIE[1]
     variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))

@@ -381,7 +381,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             stamps = self._stamps_of(tuple(value for value, _ in arguments))
             answer = self._call_kept("CallFunction", "FunctionCall", True, stamps, name=name, arguments=given)
             if answer.HasField("error"):
-                # without an argument, the error refers to the first one
+                # an error that names no argument refers to the first argument
                 raise FunctionError(answer.error.text, answer.error.function_argument)
             return self._value(answer, "result", result, is_stored=False)
         except (PluginError, CodecError) as problem:

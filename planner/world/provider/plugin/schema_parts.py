@@ -1,6 +1,6 @@
-"""Splits a plugin's schema into parts without decoding it. A large provider sends 30 MB and more, of which a
-configuration uses a few types. So planner only looks up where each type's schema begins and ends in the message. The
-list of about 2,000 positions is cached with the bytes, and the schema of a type is decoded on first use."""
+"""Splits a plugin's schema into parts without decoding it. A large provider sends 30 MB and more, but a configuration
+uses only a few of its types. So planner only looks up where each type's schema begins and ends in the message. The list
+of about 2,000 positions is cached with the bytes, and the schema of a type is decoded on first use."""
 
 from __future__ import annotations
 
@@ -176,8 +176,8 @@ def _decode(kind: Any, data: bytes) -> Any:
 
 # The user's cache of schemas, because requesting the schema of a large provider takes seconds. The key of an entry is
 # one file: its real path, size, times and inode. Schemas of scripts are not cached, because an unchanged script may
-# return another schema. An entry begins with a list of positions and checksums of all types, followed by the bytes from
-# the plugin; a run reads only the types that it uses.
+# return a different schema. An entry begins with a list of positions and checksums of all types, followed by the bytes
+# from the plugin; a run reads only the types that it uses.
 
 
 SCHEMAS = Shelf("schemas", 200, 1 << 30, made_by=("world/provider/plugin",))
@@ -211,8 +211,8 @@ def _name(binary: str) -> str | None:
 
 
 def identity_of(binary: str) -> str | None:
-    """A string that changes with the file; None if the file cannot be read, and for scripts, because their behaviour
-    depends on other files."""
+    """A string that changes when the file changes. None if the file cannot be read, or is a script: its behaviour may
+    depend on other files."""
     try:
         path = os.path.realpath(binary)
         with open(path, "rb") as file:

@@ -1,5 +1,5 @@
 """Converts schemas of plugins to planner's types. Each type is converted on first use, because a large provider has
-more than a thousand, of which a configuration uses a few."""
+more than a thousand types, and a configuration uses only a few of them."""
 
 from __future__ import annotations
 

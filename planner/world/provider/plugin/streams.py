@@ -50,7 +50,7 @@ class ListCalls(PluginBase):
         return diagnostics(answer.diagnostics)
 
     def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
-        """Results as they arrive. Ends after an error or the limit, which some providers ignore."""
+        """Results as they arrive. Ends after an error or at the limit, because some providers return more results."""
         results = remarks = 0
         try:
             schema = self._resource("managed", request.type)

@@ -337,8 +337,8 @@ class AzureBackend(RemoteBackend):
         self.container, self.key, self.snapshot = container, key, snapshot
 
     def client(self, workspace: str) -> AzureClient:
-        # In accounts with directories, nothing can be stored below the blob of the state. So documents are in another
-        # directory, whose name cannot be that of a workspace's blob.
+        # In accounts with directories, nothing can be stored below the blob of the state. So documents are in a
+        # separate directory, whose name cannot be that of a workspace's blob.
         folder = f"{self.key}.planner/{workspace}/"
         return AzureClient(self.container, _blob(self.key, workspace), folder, self.snapshot)
 

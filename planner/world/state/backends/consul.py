@@ -257,9 +257,9 @@ class ConsulClient(StateClient):
             raise ServiceError(problem)
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the lock is ours. If our session has expired, the lock is taken again, unless it was removed by force
-        or the state was written in between. Raises a temporary ServiceError while Consul does not allow any session to
-        take the lock."""
+        """Whether this process has the lock. If its session has expired, the lock is taken again, unless it was removed
+        by force or the state was written in between. Raises a temporary ServiceError while Consul does not allow any
+        session to take the lock."""
         with self._mutex:
             kept = self._cluster.key(self._lock_key)
             holder = str((kept or {}).get("Session") or "")

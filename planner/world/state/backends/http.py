@@ -205,7 +205,7 @@ def _redirect_url(method: str, url: str, answer: HttpResponse) -> str:
     if method not in ("GET", "HEAD") and answer.status < 307:
         text = f"it is redirected to {display_url(to)} with status {answer.status}, which would lose the sent data"
         raise ServiceError(f"{method} {display_url(url)}: {text}. Write that address in the configuration")
-    # the user name and password are kept for the same host
+    # the user name and password are kept if the host is the same
     if _host(before.geturl()) == _host(to) and "@" not in after.netloc:
         to = after._replace(netloc=before.netloc).geturl()
     return to

@@ -40,8 +40,8 @@ SCHEMA = BlockSchema(
 
 
 class StateStore:
-    """The state in one file. Until the first write, it is read from `read_path` (by default the same file); the state
-    before the first write is saved in `backup_path` ("": no backup)."""
+    """The state in one file. Until the first write, the state is read from `read_path` (by default the same file). The
+    first write saves the former state in `backup_path` ("": no backup)."""
 
     def __init__(
         self, path: str, read_path: str | None = None, backup_path: str | None = None, seal: Seal = PLAIN
@@ -72,7 +72,7 @@ class StateStore:
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
         """Take the lock for an operation (such as `OperationTypeApply`), waiting up to `timeout` seconds."""
-        note_look(self.read_path)  # noted here, because reads through the descriptor of the lock are not noted
+        note_look(self.read_path)  # recorded here, because reads through the lock's descriptor are not recorded
         return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
 
     def unlock(self) -> list[Diagnostic]:
@@ -139,7 +139,7 @@ class StateStore:
     # ------------------------------------------------------------ read and write
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state in the file with the changes in the journal of an interrupted apply; None if there is no file yet,
+        """The state in the file, plus the changes in the journal of an interrupted apply; None if there is no file yet,
         or on errors."""
         try:
             data = self._bytes(self.read_path)

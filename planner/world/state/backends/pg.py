@@ -185,8 +185,8 @@ def _in_time(connection: Any) -> Iterator[None]:
 
 
 def _patience(psycopg: Any, table: StateTable) -> dict[str, int]:
-    """The time limit for connecting, as arguments of `connect`; none if the connection string or the environment sets
-    one."""
+    """The time limit for connecting, as arguments of `connect`; no arguments if the connection string or the
+    environment sets a limit."""
     given = psycopg.conninfo.conninfo_to_dict(table.connection)
     return {} if "connect_timeout" in given or "PGCONNECT_TIMEOUT" in os.environ else {"connect_timeout": CONNECTING}
 
@@ -201,11 +201,11 @@ def _psycopg() -> Any:
 
 
 _TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@""")
-"""parts of a message that may contain a password from the connection string, or a part of it"""
+"""parts of a message that may contain a password from the connection string, or a part of the password"""
 
 
 def _without_password(problem: Exception) -> str:
-    """The message without parts of a malformed connection string, which may contain the password."""
+    """The message without parts of a malformed connection string, because these parts may contain the password."""
     return _TOLD.sub("", _message(problem))
 
 
@@ -325,8 +325,8 @@ class PgClient(StateClient):
         return (rows[0][0] if rows else "") == seen
 
     def holder(self) -> LockInfo | None:
-        """A process that has the lock of the row; None if there is none. PostgreSQL provides no information beyond this
-        process."""
+        """A process that has the lock of the row; None if there is none. PostgreSQL provides no other information about
+        the lock."""
         rows = self._session.rows(
             "SELECT a.pid, coalesce(host(a.client_addr), ''), coalesce(to_char(a.backend_start AT TIME ZONE 'UTC', "
             "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "

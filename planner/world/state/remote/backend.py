@@ -17,7 +17,7 @@ from planner.world.state.remote.store import READ, RemoteStore
 
 class RemoteBackend(ABC):
     """A backend that stores states in a service. A subclass implements access to the state of one workspace and the
-    list of workspaces. `makes_empty`: `init` saves an empty state if there is none, as in OpenTofu."""
+    list of workspaces. `makes_empty`: whether `init` saves an empty state if there is none, as in OpenTofu."""
 
     type: ClassVar[str]
     has_workspaces: ClassVar[bool] = True

@@ -51,7 +51,8 @@ class RemoteStateClient(Protocol):
 
     def put(self, data: bytes, before: str | None) -> str:
         """Store bytes and return their version. `before`: the version that is replaced ("" if none may exist, None for
-        any version). Raises VersionConflict if the service, or a check just before, detects another version."""
+        any version). Raises VersionConflict if the service, or a check just before the write, detects a different
+        version."""
 
     def delete(self) -> None:
         """Delete the state."""
@@ -128,7 +129,7 @@ def compress(data: bytes) -> bytes:
 
 
 def decompress(data: bytes, place: str) -> bytes:
-    """Decompressed bytes. Raises ServiceError if the data are not gzip, incomplete, or too large."""
+    """Decompressed bytes. Raises ServiceError if the data is not gzip, is incomplete, or is too large."""
     decompressor = zlib.decompressobj(_FRAME)
     try:
         result = decompressor.decompress(data, LARGEST)

@@ -64,8 +64,8 @@ def read_copy(client: RemoteStateClient) -> Copied | None:
 
 
 def forget(client: RemoteStateClient, journal: str, parts: int | None = None) -> None:
-    """Remove the copy of a journal; the head first, so that no incomplete copy is ever read. `parts`: the number of its
-    parts, if it is known. Raises ServiceError."""
+    """Remove the copy of a journal. The head is removed first, so that no incomplete copy is ever read. `parts`: the
+    number of its parts, if it is known. Raises ServiceError."""
     client.delete_beside(HEAD)
     number = 0
     while number < _MAX_PARTS if parts is None else number < parts:
@@ -90,13 +90,13 @@ def _part(journal: str, number: int) -> str:
 
 
 def id_of(data: bytes) -> str:
-    """A digest of the journal's first line, which is unique."""
+    """A digest of the journal's first line. No two journals have the same first line."""
     return hashlib.sha256(data.partition(b"\n")[0]).hexdigest()[:32]
 
 
 def mark_adopted(client: RemoteStateClient, journal: Copied) -> None:
-    """Record that the state contains the changes of this copy, so that the machine with the original journal notices
-    this, and remove the copy. Raises ServiceError."""
+    """Record that the state contains the changes of this copy, and remove the copy. The machine with the original
+    journal reads this record. Raises ServiceError."""
     copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MAX_TAKEN]
     client.put_beside(TAKEN, json.dumps(copies).encode())
     forget(client, journal.id)
@@ -140,7 +140,7 @@ class Copier:
         self._copy()
 
     def close(self, finished: bool) -> None:
-        """Stop copying. `finished`: the state has all changes, so the copy is removed."""
+        """Stop copying. `finished`: whether the state has all changes; then the copy is removed."""
         self._end.set()
         self._grown.set()
         if self._thread is not None:

@@ -30,8 +30,8 @@ from planner.world.state.remote.fence import Fence
 class Leftovers:
     """The journals of interrupted operations: files next to `path` in the working directory, and the copy in the
     service. A file is preferred to its copy, which may lack entries; a copy without a file was written by another
-    machine. Journals that are still being written are ignored. An instance is true if `taken_in` read journals that the
-    next write removes. Raises ServiceError, OSError."""
+    machine. Journals that are still being written are ignored. As a bool, a `Leftovers` is true if `taken_in` has read
+    journals that the next write removes. Raises ServiceError, OSError."""
 
     def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal
@@ -49,8 +49,8 @@ class Leftovers:
     def taken_in(
         self, state: State | None, checksum: str, is_at_work: Callable[[], bool]
     ) -> tuple[State | None, list[Diagnostic]]:
-        """The state plus the changes in the journals; None on an error. `checksum`: of the unencrypted stored state.
-        `is_at_work`: whether the writer of the copy is still running."""
+        """The state plus the changes in the journals; None on an error. `checksum`: the checksum of the unencrypted
+        stored state. `is_at_work`: whether the writer of the copy is still running."""
         problems: list[Diagnostic] = []
         self._files, self._copy, self._is_damaged, self.missing = [], None, False, ()
         ids = set()

@@ -98,8 +98,8 @@ class Reports:
     # ------------------------------------------------------------ costs
 
     def cost(self, has_ended: bool) -> str:
-        """Wait for the estimated costs and print them. `has_ended`: the run failed or was cancelled, so unfinished
-        estimates are skipped. Returns the reason why the run cannot continue ("" if it can)."""
+        """Wait for the estimated costs and print them. `has_ended`: whether the run failed or was cancelled; then
+        unfinished estimates are skipped. Returns the reason why the run cannot continue ("" if it can)."""
         for id in self.run.related("cost-estimate"):
             tries = 0
             while (state := self.run.part("cost-estimates", id)).get("status") in _UNFINISHED:
@@ -130,8 +130,8 @@ class Reports:
     # ------------------------------------------------------------ policies
 
     def policies(self, has_ended: bool) -> str:
-        """Wait for the policy checks, unless the run `has_ended`, and print their logs. Returns the reason why the run
-        cannot continue ("" if it can)."""
+        """Wait for the policy checks (unless `has_ended`: the run failed or was cancelled), and print their logs.
+        Returns the reason why the run cannot continue ("" if it can)."""
         for id in self.run.related("policy-checks"):
             tries = 0
             while (state := self.run.part("policy-checks", id)).get("status") in _UNFINISHED:

@@ -88,8 +88,8 @@ class ServerRun:
         return next(iter(self.related(part)), "")
 
     def wait(self, done: Callable[[Mapping[str, Any]], bool], changed: Callable[[str], None]) -> dict[str, Any]:
-        """Wait until `done` accepts the attributes of the run, or the run has ended, and return them. `changed`
-        receives each new status."""
+        """Wait until `done` accepts the attributes of the run, or the run has ended. Returns these attributes.
+        `changed` receives each new status."""
         status, tries = "", 0
         while True:
             state = attributes(self.read())

@@ -1,7 +1,7 @@
 """The state of a workspace in a service: locked, read and written, with a journal in the working directory.
 
-Locks, serials and the stored form are as in OpenTofu (states/remote): compact JSON, a serial that grows if the content
-differs, and growing pauses while waiting for a lock."""
+Locks, serials and the stored form are as in OpenTofu (states/remote): states are compact JSON, the serial increases if
+the content differs, and pauses between attempts to take the lock grow."""
 
 from __future__ import annotations
 
@@ -256,9 +256,9 @@ class RemoteStore:
     # ------------------------------------------------------------ write
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state, unless the present one cannot be read. Returns it with its serial, which increases only if the
-        content differs from the state last read or written. A first state without a lineage gets the lineage of its
-        journal, or a new one."""
+        """Save a state, unless the present one cannot be read. Returns the state with its serial, which increases only
+        if the content differs from the state last read or written. A first state without a lineage gets the lineage of
+        its journal, or a new one."""
         if not self._read:
             _, problems = self.read()
             if has_errors(problems):
@@ -336,8 +336,8 @@ class RemoteStore:
         return error("state.remote_write", "Failed to save state", detail)
 
     def _settle(self, longest: float = 0.0) -> list[Diagnostic]:
-        """Determine whether a write succeeded although its response was lost; if so, the next write replaces that state
-        under the next serial. `longest`: seconds for which the service may be unavailable."""
+        """Determine whether a write succeeded although its response was lost; if so, the next write replaces that
+        state, with the next serial. `longest`: seconds for which the service may be unavailable."""
         if not self._unanswered:
             return []
         try:

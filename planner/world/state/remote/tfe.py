@@ -1,5 +1,5 @@
 """States in workspaces of Terraform Enterprise or a similar server: the common part of the backends `remote` and
-`cloud`. planner.operations.remote_run has the runs on the server."""
+`cloud`. planner.operations.remote_run implements runs on the server."""
 
 from __future__ import annotations
 
@@ -407,7 +407,8 @@ def _serial_lineage_outputs(data: bytes) -> tuple[int, str, bytes]:
 
 
 def project_of(organization: Organization, name: str, makes: bool = False) -> str:
-    """The id of a project, "" if it does not exist. `makes`: create a missing project. Raises ServiceError."""
+    """The id of a project, "" if it does not exist. `makes`: whether a missing project is created. Raises
+    ServiceError."""
     path = path_of("organizations", organization.name, "projects")
     for item in organization.api.all(path, **{"filter[names]": name}):
         if _attributes(item).get("name") == name:
